@@ -1,0 +1,3 @@
+module github.com/dbjobs/dbjobs
+
+go 1.26
