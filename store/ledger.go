@@ -1,0 +1,119 @@
+package store
+
+import "time"
+
+// The states of a run. A run is active until it is in one of the last four.
+const (
+	Waiting   = "waiting"   // for a time, a predecessor, a cap, or a pause to end
+	Queued    = "queued"    // may be taken now
+	Running   = "running"   // handed out under a lease
+	Succeeded = "succeeded" // final, like those below
+	Failed    = "failed"
+	Cancelled = "cancelled"
+	Lost      = "lost" // handed out as often as allowed, and never brought back
+)
+
+// Run is the ledger row of an occurrence that is to be executed. The same struct is the JSON.
+type Run struct {
+	ID            string    `json:"id"`
+	Owner         string    `json:"owner"`
+	Job           string    `json:"job"`
+	JobID         int64     `json:"job_id"`
+	Number        int64     `json:"number,omitempty"`
+	Occurrence    string    `json:"occurrence"`
+	State         string    `json:"state"`
+	HeldBy        string    `json:"held_by,omitempty"`
+	Queue         string    `json:"queue"`
+	Priority      int       `json:"priority"`
+	ScheduledFor  time.Time `json:"scheduled_for,omitzero"`
+	IntervalStart time.Time `json:"interval_start,omitzero"`
+	IntervalEnd   time.Time `json:"interval_end,omitzero"`
+	Args          string    `json:"args,omitempty"` // a JSON object
+	ReadyAt       time.Time `json:"ready_at,omitzero"`
+	Step          int       `json:"step"`
+	Attempt       int       `json:"attempt"`
+	Attempts      int       `json:"attempts"`
+	Fence         int       `json:"fence"`
+	Losses        int       `json:"losses"`
+	LeaseUntil    time.Time `json:"lease_until,omitzero"`
+	Holder        string    `json:"holder,omitempty"`
+	CancelAt      time.Time `json:"cancel_at,omitzero"`
+	CreatedAt     time.Time `json:"created_at,omitzero"`
+	StartedAt     time.Time `json:"started_at,omitzero"`
+	FinishedAt    time.Time `json:"finished_at,omitzero"`
+	SettledAt     time.Time `json:"settled_at,omitzero"`
+	Error         string    `json:"error,omitempty"`
+}
+
+// Attempt is one try of a step.
+type Attempt struct {
+	RunID      string    `json:"run_id"`
+	Number     int       `json:"number"` // within the run
+	Step       int       `json:"step"`
+	StepName   string    `json:"step_name"`
+	Attempt    int       `json:"attempt"` // of that step
+	Fence      int       `json:"fence"`
+	Holder     string    `json:"holder"`
+	State      string    `json:"state"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	Rows       *int64    `json:"rows_affected,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	Code       string    `json:"error_code,omitempty"`
+	Line       int       `json:"error_line,omitempty"`
+	Severity   string    `json:"error_severity,omitempty"`
+}
+
+// The reasons of gaps.
+const (
+	Missed    = "missed"
+	Overlap   = "overlap"
+	Paused    = "paused"
+	Disabled  = "disabled"
+	Edited    = "edited"
+	OverLimit = "over-limit"
+)
+
+// Gap stands for those nominal times of its rule in (From, Through] that have no run.
+type Gap struct {
+	JobID      int64     `json:"job_id"`
+	ScheduleID int64     `json:"schedule_id"`
+	From       time.Time `json:"from"`
+	Through    time.Time `json:"through"`
+	Reason     string    `json:"reason"`
+	Rule       string    `json:"rule"` // RFC 5545 text, as it was
+	RecordedAt time.Time `json:"recorded_at,omitzero"`
+}
+
+// JobStatus is a job with the facts of its plan: one row of job list, and the JSON of job show.
+type JobStatus struct {
+	Job
+	State          string    `json:"state"` // enabled, disabled, paused, running, queued, error
+	Paused         *Pause    `json:"paused,omitempty"`
+	PlanError      string    `json:"plan_error,omitempty"` // why the job is parked
+	NextRun        time.Time `json:"next_run,omitzero"`
+	LastState      string    `json:"last_state,omitempty"`
+	LastScheduled  time.Time `json:"last_scheduled_for,omitzero"`
+	LastFinished   time.Time `json:"last_finished_at,omitzero"`
+	LastSuccess    time.Time `json:"last_success_at,omitzero"`
+	LastError      string    `json:"last_error,omitempty"`
+	Streak         int       `json:"streak"`
+	Cycles         int64     `json:"cycles"`
+	RunsOpen       int       `json:"runs_open"`
+	RunsRunning    int       `json:"runs_running"`
+	DecidedThrough time.Time `json:"decided_through,omitzero"`
+}
+
+// Pause is an interval in which nothing is decided or taken for what it names.
+type Pause struct {
+	ID        int64     `json:"id"`
+	Scope     string    `json:"scope"`
+	SubjectID int64     `json:"subject_id,omitempty"`
+	Subject   string    `json:"subject,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	By        string    `json:"paused_by"`
+	Since     time.Time `json:"since"`
+	Until     time.Time `json:"until,omitzero"`
+	ResumedAt time.Time `json:"resumed_at,omitzero"`
+	Missed    bool      `json:"missed,omitempty"` // resumed with what was missed
+}

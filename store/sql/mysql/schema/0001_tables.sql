@@ -1,0 +1,294 @@
+-- The tables of dbjobs on MySQL and MariaDB. There are no partial indexes: what the other engines keep small by a
+-- condition is here a generated column that is NULL where the condition does not hold.
+--
+-- Three kinds, and each has one writer:
+--   definitions  written by people: commands, apply, plain SQL. The program writes only their column "planned".
+--   plans        written by the program, under the lock of the job's plan row.
+--   ledger       written by the program; workers in any language may update the run that they hold.
+-- No foreign key leads from plans or ledger to definitions: a definition may go while its history stays.
+-- Every instant is a DATETIME(6) in UTC; every duration is in whole milliseconds and named so.
+--
+-- Each statement ends with a semicolon at the end of a line, and can be run twice.
+
+-- ------------------------------------------------------------------------------------------------- definitions
+
+-- A schedule is a named recurrence set; many jobs may use one. A job's own rule (rule: in jobs.yaml) is a
+-- schedule without a name that belongs to that job.
+CREATE TABLE IF NOT EXISTS dbjobs_schedules (
+  id           bigint AUTO_INCREMENT PRIMARY KEY,
+  name         varchar(190) UNIQUE,                                    -- NULL: the own rule of the job in job_id
+  job_id       bigint,                                         -- the job that this unnamed schedule belongs to
+  rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
+  zone         varchar(190) NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
+  nonexistent  varchar(190) NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
+  ambiguous    varchar(190) NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
+  description  varchar(190) NOT NULL DEFAULT '',
+  manifest     varchar(190),                                           -- the manifest that owns the row, and may prune it
+  created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),   -- what rules counted "from creation" count from
+  changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),   -- set by commands that change the rule: from when the new rule counts
+  plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous)) STORED,
+  planned      text,                                           -- the plan_input that every job of it was planned from
+  CHECK ((name IS NULL) <> (job_id IS NULL)),
+  stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
+  KEY schedules_job (job_id),
+  KEY schedules_stale (stale, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
+CREATE TABLE IF NOT EXISTS dbjobs_jobs (
+  id               bigint AUTO_INCREMENT PRIMARY KEY,
+  owner            varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),         -- the login that its SQL steps run as
+  name             varchar(190) NOT NULL,
+  description      varchar(190) NOT NULL DEFAULT '',
+  enabled          boolean NOT NULL DEFAULT true,              -- false: nothing is decided for it
+  tags             json NOT NULL DEFAULT ('[]'),                -- array of strings; a pause can name a tag
+  queue            varchar(190) NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
+  priority         int NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
+  group_name       varchar(190),                                       -- shares the cap of dbjobs_groups
+  overlap          varchar(190) NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
+  max_running      int NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
+  missed           varchar(190) NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
+  missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
+  missed_within_ms bigint CHECK (missed_within_ms > 0),        -- older than this is a gap; NULL: no limit
+  grace_ms         bigint NOT NULL DEFAULT 120000 CHECK (grace_ms >= 0),    -- with missed skip: how late the newest may be
+  retry_attempts   int NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
+  retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms >= 0),         -- doubles with every try ...
+  retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms >= 0),   -- ... up to this
+  retry_jitter     int NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
+  handouts         int NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
+  on_error         varchar(190) NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
+  pause_after      int CHECK (pause_after > 0),            -- failed runs in a row that pause the job
+  timeout_ms       bigint CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
+  jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
+  max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
+  not_before       datetime(6),                                -- nominal times before this are not the job's
+  not_after        datetime(6),                                -- nor those after this
+  start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
+  repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
+  on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports
+  after_job_id     bigint,                                     -- runs when a run of that job has succeeded
+  keep_runs        int NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
+  keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
+  remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is left to run
+  manifest         varchar(190),                                       -- the manifest that owns the row, and may prune it
+  created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),      -- nominal times count from here
+  changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  removed_at       datetime(6),                                -- removed: the name is free, the ledger stays until pruned
+  plan_input       text GENERATED ALWAYS AS (
+    CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
+      jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_cycles, ''), overlap, max_running, COALESCE(group_name, ''))) STORED,
+  planned          text,  -- the plan_input that its plan was made from
+  stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
+  live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
+  UNIQUE KEY jobs_name (owner, live_name),
+  KEY jobs_after (after_job_id),
+  KEY jobs_stale (stale, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- The steps of a job, in order.
+CREATE TABLE IF NOT EXISTS dbjobs_steps (
+  job_id               bigint NOT NULL,
+  position             int NOT NULL CHECK (position > 0),  -- 1, 2, ...
+  name                 varchar(190) NOT NULL,
+  executor             varchar(190) NOT NULL,                          -- sql, ...: what is done
+  spec                 json NOT NULL,                         -- the executor's own arguments, as an object
+  timeout_ms           bigint CHECK (timeout_ms > 0),          -- of one attempt; NULL: none
+  retry_attempts       int CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
+  retry_backoff_ms     bigint CHECK (retry_backoff_ms >= 0),
+  retry_max_backoff_ms bigint CHECK (retry_max_backoff_ms >= 0),
+  retry_jitter         int CHECK (retry_jitter BETWEEN 0 AND 100),
+  on_success           varchar(190) NOT NULL DEFAULT 'next',           -- next, succeed, fail, or step:NAME
+  on_failure           varchar(190) NOT NULL DEFAULT 'fail',           -- the same
+  PRIMARY KEY (job_id, position),
+  UNIQUE (job_id, name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Which jobs use which schedules.
+CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
+  job_id      bigint NOT NULL,
+  schedule_id bigint NOT NULL,
+  created_at  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),    -- the schedule's nominal times are the job's from here
+  planned     bigint,                                          -- the schedule_id that the plan knows
+  PRIMARY KEY (job_id, schedule_id),
+  stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> schedule_id THEN NULL ELSE 1 END) STORED,
+  KEY job_schedules_schedule (schedule_id, job_id),
+  KEY job_schedules_stale (stale, job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- A cap that several jobs share.
+CREATE TABLE IF NOT EXISTS dbjobs_groups (
+  name        varchar(190) PRIMARY KEY,
+  max_running int NOT NULL CHECK (max_running > 0)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Pauses, as intervals that stay on record.
+CREATE TABLE IF NOT EXISTS dbjobs_pauses (
+  id         bigint AUTO_INCREMENT PRIMARY KEY,
+  scope      varchar(190) NOT NULL CHECK (scope IN ('job', 'schedule', 'tag', 'owner', 'all')),
+  subject_id bigint,                                           -- of a job or schedule
+  subject    varchar(190),                                             -- the tag or owner
+  reason     varchar(190) NOT NULL DEFAULT '',
+  paused_by  varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
+  since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  until_at   datetime(6),                                      -- ends by itself; NULL: until resumed
+  resumed_at datetime(6),
+  resumed_by varchar(190),
+  missed     boolean NOT NULL DEFAULT false,                   -- resumed with what was missed: the interval holds nothing back
+  plan_input text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), COALESCE(until_at, ''), COALESCE(resumed_at, ''))) STORED,
+  planned    text,  -- the plan_input that its jobs have seen
+  stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
+  KEY pauses_resumed (resumed_at),
+  KEY pauses_stale (stale, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- ------------------------------------------------------------------------------------------------------- plans
+
+-- One narrow row a job. Its lock is the right to decide for the job; version makes a decision conditional on
+-- what was read, where a lock is not to be had.
+CREATE TABLE IF NOT EXISTS dbjobs_plans (
+  job_id             bigint PRIMARY KEY,
+  version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
+  next_run           datetime(6),                              -- when the job needs a decision; NULL: nothing is to come
+  decided_through    datetime(6),                              -- every nominal time up to here has a run or lies in a gap
+  error              text,                                     -- why the job is parked, NULL: it is not
+  last_scheduled_for datetime(6),                              -- the newest nominal time that became a run: where the next interval starts
+  last_run_id        char(36) CHARACTER SET ascii COLLATE ascii_bin,                                     -- the run that ended last; its facts follow
+  last_state         varchar(190),
+  last_finished_at   datetime(6),
+  last_success_at    datetime(6),
+  last_error         text,
+  streak             int NOT NULL DEFAULT 0,               -- failed runs in a row
+  cycles             bigint NOT NULL DEFAULT 0,                -- runs ended
+  runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
+  startup_id         varchar(190),  -- the start-up identity that it ran for last
+  KEY plans_next_run (next_run, job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
+CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
+  job_id      bigint NOT NULL,
+  schedule_id bigint NOT NULL,
+  input       text NOT NULL,                                   -- the schedule's plan_input at that time
+  rule        text NOT NULL,                                   -- RFC 5545 text
+  ends        varchar(190) NOT NULL DEFAULT '',                        -- where its COUNTs end, found once
+  PRIMARY KEY (job_id, schedule_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- The lock under which a group's cap is decided. Lock order: plans, groups, runs.
+CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
+  name varchar(190) PRIMARY KEY
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- ------------------------------------------------------------------------------------------------------ ledger
+
+-- One row for each occurrence that is to be executed.
+--
+--                     ┌───────── retry, lease expired ───────────┐
+--                     v                                          │
+--   (decided) ──> waiting ──> queued ──> running ──> succeeded | failed | cancelled | lost ──> settled
+CREATE TABLE IF NOT EXISTS dbjobs_runs (
+  id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision
+  job_id         bigint NOT NULL,
+  number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
+  occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
+  state          varchar(190) NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
+  held_by        varchar(190) CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
+  queue          varchar(190) NOT NULL DEFAULT 'tick',
+  priority       int NOT NULL DEFAULT 0,
+  scheduled_for  datetime(6),                                  -- the nominal time; NULL: a request
+  interval_start datetime(6),                                  -- the data interval, from the last nominal time that became a run ...
+  interval_end   datetime(6),                                  -- ... to this one
+  args           json,                                        -- of a request: an object
+  ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),    -- not before: jitter, back-off
+  step           int NOT NULL DEFAULT 1,                   -- where it starts or goes on
+  attempt        int NOT NULL DEFAULT 0,                   -- tries of that step
+  attempts       int NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs_attempts
+  fence          int NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
+  losses         int NOT NULL DEFAULT 0,                   -- times handed out and not brought back
+  lease_until    datetime(6),                                  -- the holder has to report by then
+  holder         varchar(190),                                         -- who holds it: host and process
+  cancel_at      datetime(6),                                  -- somebody wants it cancelled
+  cancel_by      varchar(190),
+  created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  started_at     datetime(6),                                  -- first handed out
+  finished_at    datetime(6),                                  -- reached its final state
+  settled_at     datetime(6),                                  -- the job's facts include it
+  expires_at     datetime(6),                                  -- may be pruned from then on
+  error          text,                                         -- of the attempt that decided its end
+  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+         WHEN state = 'running' THEN lease_until
+         WHEN state = 'queued' THEN NULL
+         WHEN settled_at IS NULL THEN created_at END) STORED,
+  UNIQUE (job_id, occurrence),
+  open_job_id bigint GENERATED ALWAYS AS (CASE WHEN settled_at IS NULL THEN job_id END) STORED,
+  queued_in varchar(190) GENERATED ALWAYS AS (CASE WHEN state = 'queued' THEN queue END) STORED,
+  urgency int GENERATED ALWAYS AS (-priority) STORED,
+  KEY runs_number (job_id, number),
+  KEY runs_open (open_job_id, id),
+  KEY runs_wake (wake_at, id),
+  KEY runs_queued (queued_in, urgency, id),
+  KEY runs_expire (expires_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Each try of a step.
+CREATE TABLE IF NOT EXISTS dbjobs_attempts (
+  run_id        char(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  number        int NOT NULL,                              -- 1, 2, ... within the run
+  step          int NOT NULL,
+  step_name     varchar(190) NOT NULL,
+  attempt       int NOT NULL,                              -- 1, 2, ... of that step
+  fence         int NOT NULL,                              -- the hand-out that it belongs to
+  holder        varchar(190) NOT NULL,
+  state         varchar(190) NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
+  started_at    datetime(6) NOT NULL,
+  finished_at   datetime(6),
+  rows_affected bigint,
+  error         text,
+  error_code    varchar(190),                                          -- SQLSTATE, error number, HTTP status, exit code
+  error_line    int,                                       -- where the engine gives it
+  error_severity varchar(190),
+  PRIMARY KEY (run_id, number)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- A stretch decided not to run: those nominal times of its rule in (from_at, through_at] that have no run.
+CREATE TABLE IF NOT EXISTS dbjobs_gaps (
+  job_id      bigint NOT NULL,
+  schedule_id bigint NOT NULL,
+  from_at     datetime(6) NOT NULL,
+  through_at  datetime(6) NOT NULL,
+  reason      varchar(190) NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
+  rule        text NOT NULL,                                   -- RFC 5545 text, as it was
+  recorded_at datetime(6) NOT NULL,                            -- of the decision, or of the last one that extended it
+  PRIMARY KEY (job_id, schedule_id, through_at, reason)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Changes of definitions, with who, when and why.
+CREATE TABLE IF NOT EXISTS dbjobs_changes (
+  id         bigint AUTO_INCREMENT PRIMARY KEY,
+  changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  changed_by varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
+  kind       varchar(190) NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
+  subject_id bigint,
+  subject    varchar(190) NOT NULL,                                    -- its name at the time; a job's is owner/name
+  action     varchar(190) NOT NULL,                                    -- create, change, remove, pause, resume, ...
+  reason     varchar(190) NOT NULL DEFAULT '',
+  `before`   json,
+  after      json,
+  KEY changes_subject (kind, subject_id, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
+CREATE TABLE IF NOT EXISTS dbjobs_ticks (
+  name        varchar(190) NOT NULL,
+  since       datetime(6) NOT NULL,                            -- the first tick of the stretch
+  last_at     datetime(6) NOT NULL,                            -- the newest
+  passes      bigint NOT NULL DEFAULT 1,
+  holder      varchar(190) NOT NULL,                                   -- host and process of the newest
+  version     varchar(190) NOT NULL,                                   -- of its program
+  decided     bigint NOT NULL DEFAULT 0,                       -- jobs decided in the stretch
+  started     bigint NOT NULL DEFAULT 0,                       -- runs started
+  failed      bigint NOT NULL DEFAULT 0,                       -- runs that failed
+  error       text,                                            -- of the newest pass that failed
+  PRIMARY KEY (name, since)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,290 @@
+-- The tables of dbjobs on SQLite.
+--
+-- Three kinds, and each has one writer:
+--   definitions  written by people: commands, apply, plain SQL. The program writes only their column "planned".
+--   plans        written by the program, under the lock of the job's plan row.
+--   ledger       written by the program; workers in any language may update the run that they hold.
+-- No foreign key leads from plans or ledger to definitions: a definition may go while its history stays.
+-- Every instant is UTC text of fixed width, 2026-01-05T08:00:00.000000Z; every duration is in whole milliseconds and named so.
+--
+-- Each statement ends with a semicolon at the end of a line, and can be run twice.
+
+-- ------------------------------------------------------------------------------------------------- definitions
+
+-- A schedule is a named recurrence set; many jobs may use one. A job's own rule (rule: in jobs.yaml) is a
+-- schedule without a name that belongs to that job.
+CREATE TABLE IF NOT EXISTS dbjobs_schedules (
+  id           integer PRIMARY KEY AUTOINCREMENT,
+  name         text UNIQUE,                                    -- NULL: the own rule of the job in job_id
+  job_id       integer,                                         -- the job that this unnamed schedule belongs to
+  rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
+  zone         text NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
+  nonexistent  text NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
+  ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
+  description  text NOT NULL DEFAULT '',
+  manifest     text,                                           -- the manifest that owns the row, and may prune it
+  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),   -- what rules counted "from creation" count from
+  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),   -- set by commands that change the rule: from when the new rule counts
+  plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous) STORED,
+  planned      text,                                           -- the plan_input that every job of it was planned from
+  CHECK ((name IS NULL) <> (job_id IS NULL))
+);
+CREATE INDEX IF NOT EXISTS dbjobs_schedules_job ON dbjobs_schedules (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_schedules_stale ON dbjobs_schedules (id) WHERE planned IS NOT plan_input;
+
+-- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
+CREATE TABLE IF NOT EXISTS dbjobs_jobs (
+  id               integer PRIMARY KEY AUTOINCREMENT,
+  owner            text NOT NULL DEFAULT '',         -- the login that its SQL steps run as
+  name             text NOT NULL,
+  description      text NOT NULL DEFAULT '',
+  enabled          integer NOT NULL DEFAULT 1,              -- false: nothing is decided for it
+  tags             text NOT NULL DEFAULT '[]',                -- array of strings; a pause can name a tag
+  queue            text NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
+  priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
+  group_name       text,                                       -- shares the cap of dbjobs_groups
+  overlap          text NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
+  max_running      integer NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
+  missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
+  missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
+  missed_within_ms integer CHECK (missed_within_ms > 0),        -- older than this is a gap; NULL: no limit
+  grace_ms         integer NOT NULL DEFAULT 120000 CHECK (grace_ms >= 0),    -- with missed skip: how late the newest may be
+  retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
+  retry_backoff_ms integer NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms >= 0),         -- doubles with every try ...
+  retry_max_backoff_ms integer NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms >= 0),   -- ... up to this
+  retry_jitter     integer NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
+  handouts         integer NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
+  on_error         text NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
+  pause_after      integer CHECK (pause_after > 0),            -- failed runs in a row that pause the job
+  timeout_ms       integer CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
+  jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
+  max_cycles       integer CHECK (max_cycles > 0),              -- finished after so many runs
+  not_before       text,                                -- nominal times before this are not the job's
+  not_after        text,                                -- nor those after this
+  start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
+  repeat_after_ms  integer CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
+  on_startup       integer NOT NULL DEFAULT 0,             -- runs once for each start-up identity that a tick reports
+  after_job_id     integer,                                     -- runs when a run of that job has succeeded
+  keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
+  keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
+  remove_when_done integer NOT NULL DEFAULT 0,             -- removed when nothing is left to run
+  manifest         text,                                       -- the manifest that owns the row, and may prune it
+  created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),      -- nominal times count from here
+  changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+  removed_at       text,                                -- removed: the name is free, the ledger stays until pruned
+  plan_input       text GENERATED ALWAYS AS (
+    enabled || char(31) || coalesce(removed_at, '')
+    || char(31) || coalesce(not_before, '')
+    || char(31) || coalesce(not_after, '')
+    || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_cycles, '')
+    || char(31) || overlap || char(31) || max_running || char(31) || coalesce(group_name, '')) STORED,
+  planned          text                                        -- the plan_input that its plan was made from
+);
+CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (owner, name) WHERE removed_at IS NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_jobs_after ON dbjobs_jobs (after_job_id) WHERE after_job_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_jobs_stale ON dbjobs_jobs (id) WHERE planned IS NOT plan_input;
+
+-- The steps of a job, in order.
+CREATE TABLE IF NOT EXISTS dbjobs_steps (
+  job_id               integer NOT NULL,
+  position             integer NOT NULL CHECK (position > 0),  -- 1, 2, ...
+  name                 text NOT NULL,
+  executor             text NOT NULL,                          -- sql, ...: what is done
+  spec                 text NOT NULL,                         -- the executor's own arguments, as an object
+  timeout_ms           integer CHECK (timeout_ms > 0),          -- of one attempt; NULL: none
+  retry_attempts       integer CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
+  retry_backoff_ms     integer CHECK (retry_backoff_ms >= 0),
+  retry_max_backoff_ms integer CHECK (retry_max_backoff_ms >= 0),
+  retry_jitter         integer CHECK (retry_jitter BETWEEN 0 AND 100),
+  on_success           text NOT NULL DEFAULT 'next',           -- next, succeed, fail, or step:NAME
+  on_failure           text NOT NULL DEFAULT 'fail',           -- the same
+  PRIMARY KEY (job_id, position),
+  UNIQUE (job_id, name)
+);
+
+-- Which jobs use which schedules.
+CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
+  job_id      integer NOT NULL,
+  schedule_id integer NOT NULL,
+  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),    -- the schedule's nominal times are the job's from here
+  planned     integer,                                          -- the schedule_id that the plan knows
+  PRIMARY KEY (job_id, schedule_id)
+);
+CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_schedule ON dbjobs_job_schedules (schedule_id, job_id);
+CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_stale ON dbjobs_job_schedules (job_id) WHERE planned IS NOT schedule_id;
+
+-- A cap that several jobs share.
+CREATE TABLE IF NOT EXISTS dbjobs_groups (
+  name        text NOT NULL PRIMARY KEY,
+  max_running integer NOT NULL CHECK (max_running > 0)
+);
+
+-- Pauses, as intervals that stay on record.
+CREATE TABLE IF NOT EXISTS dbjobs_pauses (
+  id         integer PRIMARY KEY AUTOINCREMENT,
+  scope      text NOT NULL CHECK (scope IN ('job', 'schedule', 'tag', 'owner', 'all')),
+  subject_id integer,                                           -- of a job or schedule
+  subject    text,                                             -- the tag or owner
+  reason     text NOT NULL DEFAULT '',
+  paused_by  text NOT NULL DEFAULT '',
+  since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+  until_at   text,                                      -- ends by itself; NULL: until resumed
+  resumed_at text,
+  resumed_by text,
+  missed     integer NOT NULL DEFAULT 0,                   -- resumed with what was missed: the interval holds nothing back
+  plan_input text GENERATED ALWAYS AS (
+    coalesce(until_at, '') || char(31)
+    || coalesce(resumed_at, '')) STORED,
+  planned    text                                              -- the plan_input that its jobs have seen
+);
+CREATE INDEX IF NOT EXISTS dbjobs_pauses_resumed ON dbjobs_pauses (resumed_at);
+CREATE INDEX IF NOT EXISTS dbjobs_pauses_stale ON dbjobs_pauses (id) WHERE planned IS NOT plan_input;
+
+-- ------------------------------------------------------------------------------------------------------- plans
+
+-- One narrow row a job. Its lock is the right to decide for the job; version makes a decision conditional on
+-- what was read, where a lock is not to be had.
+CREATE TABLE IF NOT EXISTS dbjobs_plans (
+  job_id             integer PRIMARY KEY,
+  version            integer NOT NULL DEFAULT 0,                -- one more with every decision
+  next_run           text,                              -- when the job needs a decision; NULL: nothing is to come
+  decided_through    text,                              -- every nominal time up to here has a run or lies in a gap
+  error              text,                                     -- why the job is parked, NULL: it is not
+  last_scheduled_for text,                              -- the newest nominal time that became a run: where the next interval starts
+  last_run_id        text,                                     -- the run that ended last; its facts follow
+  last_state         text,
+  last_finished_at   text,
+  last_success_at    text,
+  last_error         text,
+  streak             integer NOT NULL DEFAULT 0,               -- failed runs in a row
+  cycles             integer NOT NULL DEFAULT 0,                -- runs ended
+  runs_made          integer NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
+  startup_id         text                                      -- the start-up identity that it ran for last
+);
+CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (next_run, job_id);
+
+-- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
+CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
+  job_id      integer NOT NULL,
+  schedule_id integer NOT NULL,
+  input       text NOT NULL,                                   -- the schedule's plan_input at that time
+  rule        text NOT NULL,                                   -- RFC 5545 text
+  ends        text NOT NULL DEFAULT '',                        -- where its COUNTs end, found once
+  PRIMARY KEY (job_id, schedule_id)
+);
+
+-- The lock under which a group's cap is decided. Lock order: plans, groups, runs.
+CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
+  name text NOT NULL PRIMARY KEY
+);
+
+-- ------------------------------------------------------------------------------------------------------ ledger
+
+-- One row for each occurrence that is to be executed.
+--
+--                     ┌───────── retry, lease expired ───────────┐
+--                     v                                          │
+--   (decided) ──> waiting ──> queued ──> running ──> succeeded | failed | cancelled | lost ──> settled
+CREATE TABLE IF NOT EXISTS dbjobs_runs (
+  id             text NOT NULL PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision
+  job_id         integer NOT NULL,
+  number         integer,                                       -- 1, 2, ... within the job; NULL until decided
+  occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
+  state          text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
+  held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
+  queue          text NOT NULL DEFAULT 'tick',
+  priority       integer NOT NULL DEFAULT 0,
+  scheduled_for  text,                                  -- the nominal time; NULL: a request
+  interval_start text,                                  -- the data interval, from the last nominal time that became a run ...
+  interval_end   text,                                  -- ... to this one
+  args           text,                                        -- of a request: an object
+  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),    -- not before: jitter, back-off
+  step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
+  attempt        integer NOT NULL DEFAULT 0,                   -- tries of that step
+  attempts       integer NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs_attempts
+  fence          integer NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
+  losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
+  lease_until    text,                                  -- the holder has to report by then
+  holder         text,                                         -- who holds it: host and process
+  cancel_at      text,                                  -- somebody wants it cancelled
+  cancel_by      text,
+  created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+  started_at     text,                                  -- first handed out
+  finished_at    text,                                  -- reached its final state
+  settled_at     text,                                  -- the job's facts include it
+  expires_at     text,                                  -- may be pruned from then on
+  error          text,                                         -- of the attempt that decided its end
+  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+         WHEN state = 'running' THEN lease_until
+         WHEN state = 'queued' THEN NULL
+         WHEN settled_at IS NULL THEN created_at END) STORED,
+  UNIQUE (job_id, occurrence)
+);
+CREATE INDEX IF NOT EXISTS dbjobs_runs_number ON dbjobs_runs (job_id, number);
+CREATE INDEX IF NOT EXISTS dbjobs_runs_open ON dbjobs_runs (job_id, id) WHERE settled_at IS NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_runs_wake ON dbjobs_runs (wake_at, id) WHERE wake_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_runs_queued ON dbjobs_runs (queue, priority DESC, id) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS dbjobs_runs_expire ON dbjobs_runs (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Each try of a step.
+CREATE TABLE IF NOT EXISTS dbjobs_attempts (
+  run_id        text NOT NULL,
+  number        integer NOT NULL,                              -- 1, 2, ... within the run
+  step          integer NOT NULL,
+  step_name     text NOT NULL,
+  attempt       integer NOT NULL,                              -- 1, 2, ... of that step
+  fence         integer NOT NULL,                              -- the hand-out that it belongs to
+  holder        text NOT NULL,
+  state         text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
+  started_at    text NOT NULL,
+  finished_at   text,
+  rows_affected integer,
+  error         text,
+  error_code    text,                                          -- SQLSTATE, error number, HTTP status, exit code
+  error_line    integer,                                       -- where the engine gives it
+  error_severity text,
+  PRIMARY KEY (run_id, number)
+);
+
+-- A stretch decided not to run: those nominal times of its rule in (from_at, through_at] that have no run.
+CREATE TABLE IF NOT EXISTS dbjobs_gaps (
+  job_id      integer NOT NULL,
+  schedule_id integer NOT NULL,
+  from_at     text NOT NULL,
+  through_at  text NOT NULL,
+  reason      text NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
+  rule        text NOT NULL,                                   -- RFC 5545 text, as it was
+  recorded_at text NOT NULL,                            -- of the decision, or of the last one that extended it
+  PRIMARY KEY (job_id, schedule_id, through_at, reason)
+);
+
+-- Changes of definitions, with who, when and why.
+CREATE TABLE IF NOT EXISTS dbjobs_changes (
+  id         integer PRIMARY KEY AUTOINCREMENT,
+  changed_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+  changed_by text NOT NULL DEFAULT '',
+  kind       text NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
+  subject_id integer,
+  subject    text NOT NULL,                                    -- its name at the time; a job's is owner/name
+  action     text NOT NULL,                                    -- create, change, remove, pause, resume, ...
+  reason     text NOT NULL DEFAULT '',
+  before     text,
+  after      text
+);
+CREATE INDEX IF NOT EXISTS dbjobs_changes_subject ON dbjobs_changes (kind, subject_id, id);
+
+-- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
+CREATE TABLE IF NOT EXISTS dbjobs_ticks (
+  name        text NOT NULL,
+  since       text NOT NULL,                            -- the first tick of the stretch
+  last_at     text NOT NULL,                            -- the newest
+  passes      integer NOT NULL DEFAULT 1,
+  holder      text NOT NULL,                                   -- host and process of the newest
+  version     text NOT NULL,                                   -- of its program
+  decided     integer NOT NULL DEFAULT 0,                       -- jobs decided in the stretch
+  started     integer NOT NULL DEFAULT 0,                       -- runs started
+  failed      integer NOT NULL DEFAULT 0,                       -- runs that failed
+  error       text,                                            -- of the newest pass that failed
+  PRIMARY KEY (name, since)
+);
