@@ -153,7 +153,17 @@ type Job struct {
 	Steps        []Step    `json:"steps" yaml:"steps,omitempty"`
 	Manifest     string    `json:"manifest,omitempty" yaml:"-"`
 	CreatedAt    time.Time `json:"created_at,omitzero" yaml:"-"`
+
+	afterID   int64 // what After names
+	changedAt time.Time
+	removedAt time.Time
 }
+
+// Removed tells since when the definition is only history; zero: it is not.
+func (j *Job) Removed() time.Time { return j.removedAt }
+
+// ChangedAt is when a command changed the definition last.
+func (j *Job) ChangedAt() time.Time { return j.changedAt }
 
 // Step is one step of a job. Spec is the executor's own argument object.
 type Step struct {

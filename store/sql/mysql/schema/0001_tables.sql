@@ -273,8 +273,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   subject    varchar(190) NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     varchar(190) NOT NULL,                                    -- create, change, remove, pause, resume, ...
   reason     varchar(190) NOT NULL DEFAULT '',
-  `before`   json,
-  after      json,
+  was        json,
+  became     json,
   KEY changes_subject (kind, subject_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -271,8 +271,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.changes (
   subject    text NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     text NOT NULL,                                    -- create, change, remove, pause, resume, ...
   reason     text NOT NULL DEFAULT '',
-  before     jsonb,
-  after      jsonb
+  was        jsonb,
+  became     jsonb
 );
 CREATE INDEX IF NOT EXISTS changes_subject ON dbjobs.changes (kind, subject_id, id);
 

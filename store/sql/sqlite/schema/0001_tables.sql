@@ -269,8 +269,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   subject    text NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     text NOT NULL,                                    -- create, change, remove, pause, resume, ...
   reason     text NOT NULL DEFAULT '',
-  before     text,
-  after      text
+  was        text,
+  became     text
 );
 CREATE INDEX IF NOT EXISTS dbjobs_changes_subject ON dbjobs_changes (kind, subject_id, id);
 

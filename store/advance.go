@@ -1,0 +1,285 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// writer gathers the decisions of a batch and writes them in bulk.
+type writer struct {
+	s       *Store
+	tx      *sql.Tx
+	now     time.Time
+	seq     uint16
+	made    []Run
+	runs    []runRow
+	moves   []moveRow
+	gaps    []gapRow
+	plans   []planRow
+	rules   []ruleRow
+	replan  []int64
+	planned map[int64]string // the jobs' plan_input as it was read
+}
+
+func newWriter(s *Store, tx *sql.Tx, now time.Time) *writer {
+	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}}
+}
+
+// The rows of the documents; their names are those of the columns.
+type (
+	runRow struct {
+		ID            string `json:"id"`
+		JobID         int64  `json:"job_id"`
+		Number        int64  `json:"number,omitempty"`
+		Occurrence    string `json:"occurrence"`
+		State         string `json:"state"`
+		HeldBy        string `json:"held_by,omitempty"`
+		Queue         string `json:"queue"`
+		Priority      int    `json:"priority"`
+		ScheduledFor  string `json:"scheduled_for,omitempty"`
+		IntervalStart string `json:"interval_start,omitempty"`
+		IntervalEnd   string `json:"interval_end,omitempty"`
+		ReadyAt       string `json:"ready_at"`
+	}
+	moveRow struct {
+		ID         string `json:"id"`
+		Fence      int    `json:"fence"`
+		Was        string `json:"was"`
+		Lease      string `json:"lease,omitempty"`
+		State      string `json:"state"`
+		HeldBy     string `json:"held_by,omitempty"`
+		ReadyAt    string `json:"ready_at"`
+		Number     int64  `json:"number,omitempty"`
+		Losses     int    `json:"losses"`
+		FinishedAt string `json:"finished_at,omitempty"`
+		SettledAt  string `json:"settled_at,omitempty"`
+		ExpiresAt  string `json:"expires_at,omitempty"`
+		Error      string `json:"error,omitempty"`
+	}
+	gapRow struct {
+		JobID      int64  `json:"job_id"`
+		ScheduleID int64  `json:"schedule_id"`
+		FromAt     string `json:"from_at"`
+		ThroughAt  string `json:"through_at"`
+		Reason     string `json:"reason"`
+		Rule       string `json:"rule"`
+	}
+	planRow struct {
+		JobID            int64  `json:"job_id"`
+		Version          int64  `json:"version"`
+		NextRun          string `json:"next_run,omitempty"`
+		DecidedThrough   string `json:"decided_through,omitempty"`
+		Error            string `json:"error,omitempty"`
+		LastScheduledFor string `json:"last_scheduled_for,omitempty"`
+		LastRunID        string `json:"last_run_id,omitempty"`
+		LastState        string `json:"last_state,omitempty"`
+		LastFinishedAt   string `json:"last_finished_at,omitempty"`
+		LastSuccessAt    string `json:"last_success_at,omitempty"`
+		LastError        string `json:"last_error,omitempty"`
+		Streak           int    `json:"streak"`
+		Cycles           int64  `json:"cycles"`
+		RunsMade         int64  `json:"runs_made"`
+		StartupID        string `json:"startup_id,omitempty"`
+	}
+	ruleRow struct {
+		JobID      int64  `json:"job_id"`
+		ScheduleID int64  `json:"schedule_id"`
+		Input      string `json:"input"`
+		Rule       string `json:"rule"`
+		Ends       string `json:"ends"`
+	}
+)
+
+func (w *writer) add(c *Case, d *Decision) {
+	at := w.s.d.instantText
+	for _, r := range d.Made {
+		r.ID = NewRunID(w.now, w.seq)
+		w.seq++
+		r.Owner, r.Job = c.Job.Owner, c.Job.Name
+		w.made = append(w.made, r)
+		w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
+			at(r.ScheduledFor), at(r.IntervalStart), at(r.IntervalEnd), at(r.ReadyAt)})
+	}
+	for _, m := range d.Moved {
+		r := m.Run
+		w.moves = append(w.moves, moveRow{r.ID, r.Fence, m.Was, at(m.LeaseRead), r.State, r.HeldBy, at(r.ReadyAt), r.Number, r.Losses,
+			at(r.FinishedAt), at(r.SettledAt), at(m.ExpiresAt), r.Error})
+	}
+	for _, g := range d.Gaps {
+		w.gaps = append(w.gaps, gapRow{g.JobID, g.ScheduleID, at(g.From), at(g.Through), g.Reason, g.Rule})
+	}
+	p := d.Plan
+	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Error, at(p.LastScheduledFor), p.LastRunID, p.LastState,
+		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupID})
+	if d.Replan {
+		w.replan = append(w.replan, p.JobID)
+		w.planned[p.JobID] = c.input
+		for _, r := range d.Rules {
+			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends})
+		}
+	}
+}
+
+// write is one statement for each kind of row that there is.
+func (w *writer) write(ctx context.Context) error {
+	if err := bulk(ctx, w, "insert_runs", w.runs, nil); err != nil {
+		return err
+	}
+	guard := func(what string, want int) func(int64) error {
+		return func(n int64) error {
+			if n != int64(want) {
+				return fmt.Errorf("%s: %w", what, errConflict)
+			}
+			return nil
+		}
+	}
+	if err := bulk(ctx, w, "update_runs", w.moves, guard("runs", len(w.moves))); err != nil {
+		return err
+	}
+	if err := bulk(ctx, w, "extend_gaps", w.gaps, nil); err != nil {
+		return err
+	}
+	if err := bulk(ctx, w, "insert_gaps", w.gaps, nil); err != nil {
+		return err
+	}
+	if err := w.writeRules(ctx); err != nil {
+		return err
+	}
+	// The guard that makes the decision right where a lock is not to be had: every plan still has the version that
+	// was read.
+	return bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans)))
+}
+
+// bulk writes rows by one statement, in documents of a bounded size.
+func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, check func(int64) error) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	text, err := doc(rows)
+	if err != nil {
+		return err
+	}
+	n, err := w.s.exec(ctx, w.tx, statement, args{"rows": text, "now": w.s.d.encode(w.now)})
+	if err != nil || check == nil {
+		return err
+	}
+	return check(n)
+}
+
+// writeRules records what the plans were made from, and marks the definitions that it was read from. A definition
+// that somebody is editing stays unmarked, and is looked at again.
+func (w *writer) writeRules(ctx context.Context) error {
+	if len(w.replan) == 0 {
+		return nil
+	}
+	ids, err := doc(w.replan)
+	if err != nil {
+		return err
+	}
+	if _, err := w.s.exec(ctx, w.tx, "forget_plan_rules", args{"ids": ids}); err != nil {
+		return err
+	}
+	if err := bulk(ctx, w, "insert_plan_rules", w.rules, nil); err != nil {
+		return err
+	}
+	var same []int64
+	err = w.s.query(ctx, w.tx, "lock_stale_jobs", args{"ids": ids}, func(r *sql.Rows) error {
+		var id int64
+		var input string
+		if err := r.Scan(&id, &input); err != nil {
+			return err
+		}
+		if w.planned[id] == input { // else an edit was committed since the read, and is still to be planned
+			same = append(same, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	marks := []struct {
+		statement string
+		ids       []int64
+	}{{"mark_jobs", same}, {"mark_links", nil}}
+	if marks[1].ids, err = w.links(ctx, ids); err != nil {
+		return err
+	}
+	for _, m := range marks {
+		if len(m.ids) == 0 {
+			continue
+		}
+		ids, err := doc(m.ids)
+		if err != nil {
+			return err
+		}
+		if _, err := w.s.exec(ctx, w.tx, m.statement, args{"ids": ids}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// links locks the jobs' links that nobody edits, and returns those jobs.
+func (w *writer) links(ctx context.Context, ids string) ([]int64, error) {
+	var jobs []int64
+	err := w.s.query(ctx, w.tx, "lock_stale_links", args{"ids": ids}, func(r *sql.Rows) error {
+		var id int64
+		if err := r.Scan(&id); err != nil {
+			return err
+		}
+		if len(jobs) == 0 || jobs[len(jobs)-1] != id {
+			jobs = append(jobs, id)
+		}
+		return nil
+	})
+	return jobs, err
+}
+
+// Mark marks schedules and pauses whose jobs have all been decided for. Whatever still waits keeps them unmarked.
+func (s *Store) Mark(ctx context.Context) error {
+	for _, kind := range []string{"schedule", "pause"} {
+		type row struct {
+			id    int64
+			input string
+		}
+		var stale []row
+		err := s.query(ctx, s.db, "stale_"+kind+"s", args{}, func(r *sql.Rows) error {
+			var v row
+			stale = append(stale, v)
+			return r.Scan(&stale[len(stale)-1].id, &stale[len(stale)-1].input)
+		})
+		if err != nil {
+			return err
+		}
+		for _, v := range stale {
+			err := s.tx(ctx, func(tx *sql.Tx) error {
+				var id int64
+				if err := s.row(ctx, tx, "lock_"+kind, args{"id": v.id}, &id); err != nil {
+					return err
+				}
+				_, err := s.exec(ctx, tx, "mark_"+kind, args{"id": v.id, "input": v.input})
+				return err
+			})
+			if err != nil && !errors.Is(err, ErrNotFound) { // not found: somebody edits it, or it is gone
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// NewRunID is a UUIDv7 (RFC 9562 section 5.7) of the database's instant, so that ids sort by the time of their
+// decision; seq keeps the order within one.
+func NewRunID(now time.Time, seq uint16) string {
+	var b [16]byte
+	_, _ = rand.Read(b[8:]) // never fails
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
+	binary.BigEndian.PutUint16(b[6:8], 0x7000|seq&0xfff)
+	b[8] = 0x80 | b[8]&0x3f
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// A dialect is what differs between engines beyond the text of the statements.
+type dialect struct {
+	name     string            // its folder below sql
+	prefix   string            // what stands for "dbjobs." in the statements
+	numbered bool              // an argument that is used twice has one placeholder
+	layout   string            // of an instant in a document
+	macros   map[string]string // @name in the statements
+
+	placeholder func(n int) string
+	instant     func(time.Time) any
+	id          func(string) any
+	document    func(string) any
+
+	connector  func(rawURL string, o Options) (driver.Connector, error)
+	classify   func(error) class // of a driver's error
+	lock       string            // taken at the start of a migration, in its transaction
+	ddlCommits bool              // DDL ends a transaction: each statement stands alone
+	isolation  sql.IsolationLevel
+}
+
+// class is what the store does about an error of the engine.
+type class int
+
+const (
+	other       class = iota
+	transient         // serialization failure, deadlock, lock timeout, busy: the transaction can be tried again
+	noTable           // our schema is not there
+	readOnly          // the database takes no writes
+	unreachable       // no connection, or it broke
+	refused           // the server does not let us in
+	duplicate         // a unique key
+)
+
+func dialectOf(rawURL string) (*dialect, error) {
+	scheme, _, ok := strings.Cut(rawURL, ":")
+	if ok {
+		switch scheme {
+		case "postgres", "postgresql":
+			return postgres, nil
+		case "mysql", "mariadb":
+			return mysqlDialect, nil
+		case "sqlite", "file":
+			return sqlite, nil
+		}
+	}
+	return nil, &URLError{"want postgres://USER@HOST:PORT/DATABASE, mysql://USER@HOST:PORT/DATABASE, or sqlite:PATH"}
+}
+
+// URLError says what is wrong with a database URL. It never holds the URL, which may hold a password.
+type URLError struct{ Problem string }
+
+func (e *URLError) Error() string { return "database URL: " + e.Problem }
+
+// parseURL is url.Parse without the URL in its error.
+func parseURL(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		var ue *url.Error
+		if errors.As(err, &ue) {
+			err = ue.Err
+		}
+		if strings.Contains(err.Error(), "invalid port") || strings.Contains(err.Error(), "invalid userinfo") || strings.Contains(err.Error(), "escape") {
+			return nil, &URLError{"malformed: a special character in the user or password must be written as %XX (@ is %40, / is %2F)"}
+		}
+		return nil, &URLError{"malformed"}
+	}
+	return u, nil
+}
+
+// The sentinels of this package; every error that a caller may want to tell apart wraps one of them.
+var (
+	ErrNotFound    = errors.New("not found")
+	ErrExists      = errors.New("already there")
+	ErrSchema      = errors.New("schema outside the range that this program can use")
+	ErrUnreachable = errors.New("database out of reach")
+	ErrReadOnly    = errors.New("database not writable")
+	ErrOutdated    = errors.New("run handed out again meanwhile") // a write with an old fence
+)
+
+// wrap translates an error of the engine at the one door through which all of them leave.
+func (s *Store) wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	switch s.d.classify(err) {
+	case noTable:
+		return fmt.Errorf("%s: %w: the tables of dbjobs are not there; run `dbjobs migrate`", doing, ErrSchema)
+	case readOnly:
+		return fmt.Errorf("%s: %w: %w", doing, ErrReadOnly, err)
+	case unreachable, refused:
+		return fmt.Errorf("%s: %w: %w", doing, ErrUnreachable, redact(err))
+	case duplicate:
+		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// RunFilter selects runs; empty fields select all.
+type RunFilter struct {
+	Job   string // name or owner/name
+	State string
+	Limit int // 0: 100
+}
+
+// RunDetail is a run with its attempts.
+type RunDetail struct {
+	Run
+	Tries []Attempt `json:"tries"`
+}
+
+// Runs lists runs, newest first.
+func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
+	var job int64
+	if f.Job != "" {
+		j, err := s.findJob(ctx, s.db, f.Job)
+		if err != nil {
+			return nil, err
+		}
+		job = j.ID
+	}
+	if f.Limit == 0 {
+		f.Limit = 100
+	}
+	var out []Run
+	err := s.query(ctx, s.db, "runs", args{"job": job, "state": f.State, "limit": f.Limit}, s.listRun(&out))
+	return out, err
+}
+
+func (s *Store) listRun(out *[]Run) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
+		var v Run
+		err := r.Scan(append(scanRun(&v), nullable(&v.Owner), nullable(&v.Job))...)
+		*out = append(*out, v)
+		return err
+	}
+}
+
+var runPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
+
+// Run finds a run by its id or an unambiguous beginning of it, of four characters or more.
+func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
+	id = strings.ToLower(id)
+	low, high, ok := prefixRange(id)
+	if !ok {
+		return RunDetail{}, fmt.Errorf("run %q: %w: want an id, or four or more of its first characters", id, ErrNotFound)
+	}
+	var found []Run
+	if err := s.query(ctx, s.db, "run_by_prefix", args{"low": runID(low), "high": runID(high)}, s.listRun(&found)); err != nil {
+		return RunDetail{}, err
+	}
+	switch len(found) {
+	case 0:
+		return RunDetail{}, fmt.Errorf("run %s: %w; `dbjobs run list` shows them", id, ErrNotFound)
+	case 2:
+		return RunDetail{}, fmt.Errorf("run %s: more than one begins so (%s, %s): give more characters", id, found[0].ID, found[1].ID)
+	}
+	d := RunDetail{Run: found[0]}
+	err := s.query(ctx, s.db, "attempts", args{"id": runID(d.ID)}, func(r *sql.Rows) error {
+		var a Attempt
+		var n sql.NullInt64
+		err := r.Scan(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, at{&a.StartedAt}, at{&a.FinishedAt}, &n,
+			nullable(&a.Error), nullable(&a.Code), nullable(&a.Line), nullable(&a.Severity))
+		if n.Valid {
+			a.Rows = &n.Int64
+		}
+		d.Tries = append(d.Tries, a)
+		return err
+	})
+	return d, err
+}
+
+// prefixRange fills a beginning of a UUID up to the lowest and the highest.
+func prefixRange(id string) (low, high string, ok bool) {
+	if !runPrefix.MatchString(id) {
+		return "", "", false
+	}
+	const shape = "00000000-0000-0000-0000-000000000000"
+	for i := range len(id) {
+		if (shape[i] == '-') != (id[i] == '-') {
+			return "", "", false
+		}
+	}
+	rest := shape[len(id):]
+	return id + rest, id + strings.ReplaceAll(rest, "0", "f"), true
+}
+
+// Gaps lists the newest gaps of a job.
+func (s *Store) Gaps(ctx context.Context, job string, limit int) ([]Gap, error) {
+	j, err := s.findJob(ctx, s.db, job)
+	if err != nil {
+		return nil, err
+	}
+	var out []Gap
+	err = s.query(ctx, s.db, "gaps", args{"job": j.ID, "limit": limit}, func(r *sql.Rows) error {
+		var g Gap
+		err := r.Scan(&g.JobID, &g.ScheduleID, at{&g.From}, at{&g.Through}, &g.Reason, &g.Rule, at{&g.RecordedAt})
+		out = append(out, g)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,408 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Plan is what deciding keeps of a job: one narrow row, whose lock is the right to decide for the job.
+type Plan struct {
+	JobID            int64
+	Version          int64
+	NextRun          time.Time // when the job needs a decision; zero: nothing is to come
+	DecidedThrough   time.Time // every nominal time up to here has a run or lies in a gap; zero: never decided
+	Error            string    // why the job is parked
+	LastScheduledFor time.Time // the newest nominal time that became a run
+	LastRunID        string
+	LastState        string
+	LastFinishedAt   time.Time
+	LastSuccessAt    time.Time
+	LastError        string
+	Streak           int
+	Cycles           int64
+	RunsMade         int64
+	StartupID        string
+}
+
+// Rule is a schedule as a job's plan knows it and as its definition stands now.
+type Rule struct {
+	ScheduleID int64
+	// As planned: empty for a link that the plan has not seen.
+	Input, Text, Ends string
+	// As it stands: Linked is false where the link is gone. The definition is read only where it differs from
+	// what was planned.
+	Linked      bool
+	LinkedAt    time.Time
+	LinkPlanned bool // the link's own mark
+	NewInput    string
+	Schedule    Schedule
+	ChangedAt   time.Time // of the schedule, by a command
+}
+
+// Changed tells whether the plan was made from another text, or from none.
+func (r *Rule) Changed() bool { return r.Linked && r.Input != r.NewInput }
+
+// Case is all that a decision for one job is made from.
+type Case struct {
+	Plan   Plan
+	Job    Job // with Removed set where the definition is history; ID zero where the row is gone
+	Stale  bool
+	Rules  []Rule
+	Runs   []Run // not settled yet, oldest first
+	Pauses []Pause
+	input  string
+}
+
+// Decision is what follows: all of it is written in the transaction that advances the plan, or nothing.
+type Decision struct {
+	Plan   Plan
+	Made   []Run  // new runs; ids are given when they are written
+	Moved  []Move // runs let go, recovered or settled
+	Gaps   []Gap
+	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
+	Replan bool   // the rules are written anew and the definitions are marked as planned
+}
+
+// Move is a change of a run that a decision has read. It fails where somebody changed the run meanwhile.
+type Move struct {
+	Run       Run // as it shall be
+	Was       string
+	LeaseRead time.Time // guards against a heartbeat that came in between; zero: no matter
+	ExpiresAt time.Time
+}
+
+// A Need is one of the ways in which a job comes to need a decision.
+type Need int
+
+// The needs, in the order in which a pass looks after them: changes first, so that nothing is decided by an old rule.
+const (
+	JobChanged Need = iota
+	LinkChanged
+	ScheduleChanged
+	PauseChanged
+	RunWakes // a wait is over, a lease ends, a run has ended
+	Due
+	needs
+)
+
+// Needs are all of them.
+func Needs() []Need {
+	all := make([]Need, needs)
+	for i := range all {
+		all[i] = Need(i)
+	}
+	return all
+}
+
+func (n Need) statement() string {
+	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan"}[n]
+}
+
+// Page is a place in the list of a need. Paging by key leaves behind what other sessions hold locked, and does not
+// walk again and again over index entries of rows that were advanced and cannot be vacuumed yet.
+type Page struct {
+	need Need
+	at   time.Time
+	id   any
+	jobs []int64
+	now  time.Time
+	last bool
+}
+
+// NewPage is the beginning.
+func NewPage(n Need) *Page {
+	p := &Page{need: n, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
+	if n == RunWakes {
+		p.id = runID("00000000-0000-0000-0000-000000000000")
+	}
+	return p
+}
+
+// Next reads the next so many jobs that need a decision, without a lock: false when there is none.
+func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
+	p.jobs = p.jobs[:0]
+	if p.last {
+		return false, nil
+	}
+	seen, rows := make(map[int64]bool, limit), 0
+	a := args{"now": s.now(), "at": p.at, "id": p.id, "limit": limit}
+	err := s.query(ctx, s.db, p.need.statement(), a, func(r *sql.Rows) error {
+		var job, id int64
+		var run string
+		key := any(&id)
+		if p.need == RunWakes {
+			key = &run
+		}
+		if err := r.Scan(at{&p.now}, &job, at{&p.at}, key); err != nil {
+			return err
+		}
+		if p.id = id; p.need == RunWakes {
+			p.id = runID(run)
+		}
+		rows++
+		if !seen[job] {
+			seen[job] = true
+			p.jobs = append(p.jobs, job)
+		}
+		return nil
+	})
+	p.last = rows < limit
+	return len(p.jobs) > 0, err
+}
+
+// Batch is what became of a page.
+type Batch struct {
+	Now     time.Time
+	Decided int
+	Made    []Run
+	Gaps    map[string]int // by reason
+	Parked  map[int64]string
+	Moved   int
+}
+
+// Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
+// decisions are made from, asks decide for each, and writes all that follows, in one transaction and with a number of
+// round trips that does not depend on the size of the page. The instant is the one that the page was read at.
+//
+// Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer is here, all has happened: the
+// next pass finds the plans advanced and the runs made, and makes none twice, since (job, occurrence) is unique and the
+// plan's version has moved on.
+func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, c *Case) Decision) (Batch, error) {
+	var b Batch
+	err := s.tx(ctx, func(tx *sql.Tx) error {
+		b = Batch{Now: p.now, Gaps: map[string]int{}, Parked: map[int64]string{}}
+		cases, err := s.readCases(ctx, tx, p)
+		if err != nil || len(cases) == 0 {
+			return err
+		}
+		w := newWriter(s, tx, p.now)
+		for i := range cases {
+			c := &cases[i]
+			d := decide(p.now, c)
+			w.add(c, &d)
+			b.Decided++
+			for _, g := range d.Gaps {
+				b.Gaps[g.Reason]++
+			}
+			if d.Plan.Error != "" {
+				b.Parked[c.Plan.JobID] = d.Plan.Error
+			}
+			b.Moved += len(d.Moved)
+		}
+		b.Made = w.made
+		return w.write(ctx)
+	})
+	return b, err
+}
+
+// readCases locks the plans and reads the rest.
+func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, error) {
+	ids, err := doc(p.jobs)
+	if err != nil {
+		return nil, err
+	}
+	if p.need < Due { // a due plan is there; for the others there may be none yet
+		if _, err := s.exec(ctx, tx, "enlist", args{"ids": ids}); err != nil {
+			return nil, err
+		}
+	}
+	cases := make([]Case, 0, len(p.jobs))
+	err = s.query(ctx, tx, "batch_plans", args{"ids": ids}, func(r *sql.Rows) error {
+		var c Case
+		l := &c.Plan
+		if err := r.Scan(&l.JobID, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
+			nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), &l.Streak, &l.Cycles, &l.RunsMade, nullable(&l.StartupID)); err != nil {
+			return err
+		}
+		cases = append(cases, c)
+		return nil
+	})
+	if err != nil || len(cases) == 0 {
+		return nil, err
+	}
+	locked := make([]int64, len(cases))
+	byJob := make(map[int64]*Case, len(cases))
+	for i := range cases {
+		locked[i] = cases[i].Plan.JobID
+		byJob[locked[i]] = &cases[i]
+	}
+	if ids, err = doc(locked); err != nil {
+		return nil, err
+	}
+	return cases, s.readDefinitions(ctx, tx, ids, byJob)
+}
+
+func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+	since := time.Time{}
+	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
+		var j Job
+		var input string
+		var planned sql.NullString
+		if err := r.Scan(append(scanJob(&j), &input, &planned)...); err != nil {
+			return err
+		}
+		c := byJob[j.ID]
+		c.Job, c.input = j, input
+		c.Stale = !planned.Valid || planned.String != input
+		if t := c.Plan.DecidedThrough; !t.IsZero() && (since.IsZero() || t.Before(since)) {
+			since = t
+		}
+		if t := j.CreatedAt; c.Plan.DecidedThrough.IsZero() && (since.IsZero() || t.Before(since)) {
+			since = t
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.readRules(ctx, tx, ids, byJob); err != nil {
+		return err
+	}
+	err = s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
+		var run Run
+		if err := r.Scan(scanRun(&run)...); err != nil {
+			return err
+		}
+		c := byJob[run.JobID]
+		c.Runs = append(c.Runs, run)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.query(ctx, tx, "batch_pauses", args{"since": since.Add(time.Microsecond)}, func(r *sql.Rows) error {
+		var p Pause
+		if err := r.Scan(scanPause(&p)...); err != nil {
+			return err
+		}
+		for _, c := range byJob {
+			if p.covers(c) {
+				c.Pauses = append(c.Pauses, p)
+			}
+		}
+		return nil
+	})
+}
+
+// covers tells whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
+// applies it to that schedule's times.
+func (p *Pause) covers(c *Case) bool {
+	switch p.Scope {
+	case "all":
+		return true
+	case "job":
+		return p.SubjectID == c.Plan.JobID
+	case "owner":
+		return p.Subject == c.Job.Owner
+	case "tag":
+		for _, t := range c.Job.Tags {
+			if t == p.Subject {
+				return true
+			}
+		}
+	case "schedule":
+		for i := range c.Rules {
+			if c.Rules[i].ScheduleID == p.SubjectID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+	return s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
+		var u Rule
+		var job, linked, planned int64
+		d := &u.Schedule
+		if err := r.Scan(&job, &u.ScheduleID, nullable(&u.Input), nullable(&u.Text), nullable(&u.Ends), nullable(&linked), at{&u.LinkedAt}, nullable(&planned),
+			nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous), nullable(&u.NewInput), at{&d.CreatedAt}, at{&u.ChangedAt}); err != nil {
+			return err
+		}
+		u.Linked, u.LinkPlanned = linked != 0, planned == u.ScheduleID
+		c := byJob[job]
+		c.Rules = append(c.Rules, u)
+		return nil
+	})
+}
+
+// Probe is what one statement tells of the database before a pass begins.
+type Probe struct {
+	Now      time.Time
+	Schema   Schema
+	Frozen   bool
+	Queued   bool      // a run of the queue may be taken now
+	NextWake time.Time // when something needs a decision next; not after Now: something does
+	Need     [needs]bool
+	since    time.Time
+	lastTick time.Time
+}
+
+// Anything tells whether a pass has something to decide or to take.
+func (p *Probe) Anything() bool {
+	for _, n := range p.Need {
+		if n {
+			return true
+		}
+	}
+	return p.Queued
+}
+
+// Probe asks the clock, the schema, and whether anything needs a decision or may be taken. The error wraps ErrSchema
+// where the tables are not there.
+func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
+	p := &Probe{Schema: Schema{Latest: Latest}}
+	var freeze, job, link, schedule, pause sql.NullInt64
+	var run sql.NullString
+	var next, wake time.Time
+	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
+		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
+		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick})
+	if errors.Is(err, ErrNotFound) {
+		return nil, Schema{}.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	due := func(t time.Time) bool { return !t.IsZero() && !t.After(p.Now) }
+	p.Frozen, p.Queued = freeze.Valid, run.Valid
+	p.Need = [needs]bool{job.Valid, link.Valid, schedule.Valid, pause.Valid, due(wake), due(next)}
+	for _, t := range []time.Time{next, wake} {
+		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
+			p.NextWake = t
+		}
+	}
+	return p, p.Schema.Check()
+}
+
+// silence is the longest pause between ticks that counts as an unbroken stretch.
+const silence = 5 * time.Minute
+
+// TickFacts are what a pass leaves of itself.
+type TickFacts struct {
+	Name, Holder, Version    string
+	Decided, Started, Failed int
+	Error                    string
+}
+
+// RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
+func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
+	a := args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
+		"failed": f.Failed, "error": null(f.Error), "since": p.since}
+	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
+		_, err := s.exec(ctx, s.db, "record_tick", a)
+		return err
+	}
+	_, err := s.exec(ctx, s.db, "record_first_tick", a)
+	if errors.Is(err, ErrExists) { // another tick of this name began the stretch in the same instant
+		a["since"] = p.Now
+		_, err = s.exec(ctx, s.db, "record_tick", a)
+	}
+	if err != nil {
+		return fmt.Errorf("record the pass: %w", err)
+	}
+	return nil
+}

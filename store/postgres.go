@@ -1,0 +1,115 @@
+package store
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+var postgres = &dialect{
+	name:     "postgres",
+	prefix:   "dbjobs.",
+	numbered: true,
+	layout:   "2006-01-02T15:04:05.000000Z",
+	macros: map[string]string{
+		"@now":        "coalesce(:now::timestamptz, statement_timestamp())",
+		"@lease":      "(@now + :lease_ms::bigint * interval '1 millisecond')",
+		"@later":      "(@now + :later_ms::bigint * interval '1 millisecond')",
+		"@stale_link": "planned IS DISTINCT FROM schedule_id",
+		"@stale":      "planned IS DISTINCT FROM plan_input",
+		"@queued":     "state = 'queued' AND queue",
+		"@urgency":    "priority DESC",
+		"@open":       "settled_at IS NULL AND job_id",
+		"@live":       "removed_at IS NULL AND name",
+		"@skip":       "FOR UPDATE SKIP LOCKED",
+		"@lock":       "FOR UPDATE",
+		"@distinct":   "IS DISTINCT FROM",
+		"@version":    "'PostgreSQL ' || current_setting('server_version')",
+		"@login":      "session_user::text",
+		"@ids":        "(SELECT value::bigint FROM json_array_elements_text(:ids::json))",
+		"@run_ids":    "(SELECT value::uuid FROM json_array_elements_text(:ids::json))",
+		"@text":       "::text",
+	},
+	placeholder: func(n int) string { return "$" + strconv.Itoa(n) },
+	instant:     func(t time.Time) any { return t },
+	id: func(s string) any {
+		var u pgtype.UUID
+		if err := u.Scan(s); err != nil {
+			return s // the engine will say that it is no UUID
+		}
+		return u
+	},
+	document:  func(s string) any { return json.RawMessage(s) },
+	connector: postgresConnector,
+	classify:  classifyPostgres,
+	lock:      "SELECT pg_advisory_xact_lock(7236832961)",
+	isolation: sql.LevelReadCommitted,
+}
+
+// postgresConnector uses pgx's exec mode: one round trip a statement and no prepared statement, so that a
+// transaction-pooling proxy may stand between.
+func postgresConnector(raw string, _ Options) (driver.Connector, error) {
+	if _, err := parseURL(raw); err != nil {
+		return nil, err
+	}
+	c, err := pgx.ParseConfig(raw)
+	if err != nil {
+		return nil, &URLError{"malformed: " + afterColon(redact(err).Error())}
+	}
+	if _, set := c.RuntimeParams["application_name"]; !set {
+		c.RuntimeParams["application_name"] = "dbjobs"
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 10 * time.Second
+	}
+	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
+	return stdlib.GetConnector(*c), nil
+}
+
+// afterColon drops "cannot parse `…`", which repeats the URL.
+func afterColon(s string) string {
+	if i := strings.LastIndex(s, "`: "); i >= 0 {
+		return s[i+3:]
+	}
+	return s
+}
+
+func classifyPostgres(err error) class {
+	var pe *pgconn.PgError
+	if errors.As(err, &pe) {
+		switch pe.Code {
+		case "40001", "40P01", "55P03":
+			return transient
+		case "42P01", "3F000":
+			if strings.Contains(pe.Message, "dbjobs") {
+				return noTable
+			}
+		case "25006":
+			return readOnly
+		case "23505":
+			return duplicate
+		case "57P01", "57P02", "57P03", "08006", "08001", "08003", "08000":
+			return unreachable
+		case "28P01", "28000", "3D000", "53300":
+			return refused
+		}
+		return other
+	}
+	var ne net.Error
+	var ce *pgconn.ConnectError
+	if errors.As(err, &ce) || errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || isBroken(err) {
+		return unreachable
+	}
+	return other
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+)
+
+// Columns that several statements read, in the order in which the functions below scan them. They stand for
+// @job_columns and @run_columns in the statements of every dialect.
+const (
+	jobColumns = `j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
+  j.missed, j.missed_limit, j.missed_within_ms, j.grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
+  j.handouts, j.on_error, j.pause_after, j.timeout_ms, j.jitter_ms, j.max_cycles, j.not_before, j.not_after, j.start_rule, j.repeat_after_ms,
+  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at`
+
+	runColumns = `r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error`
+)
+
+// scanJob gives the destinations of @job_columns.
+func scanJob(j *Job) []any {
+	r := &j.Retry
+	return []any{&j.ID, &j.Owner, &j.Name, &j.Description, not{&j.Disabled}, jsonInto{&j.Tags}, &j.Queue, &j.Priority, nullable(&j.Group), &j.Overlap, &j.MaxRunning,
+		&j.Missed, &j.MissedLimit, ms{&j.MissedWithin}, ms{&j.Grace}, tries{&r.Attempts}, milliseconds{&r.Backoff}, milliseconds{&r.MaxBackoff}, count{&r.Jitter},
+		&j.Handouts, &j.OnError, nullable(&j.PauseAfter), ms{&j.Timeout}, ms{&j.Jitter}, nullable(&j.MaxCycles), at{&j.NotBefore}, at{&j.NotAfter}, nullable(&j.Start), ms{&j.RepeatAfter},
+		&j.OnStartup, nullable(&j.afterID), &j.Keep.Runs, ms{&j.Keep.Age}, &j.RemoveDone, nullable(&j.Manifest), at{&j.CreatedAt}, at{&j.changedAt}, at{&j.removedAt}}
+}
+
+// scanRun gives the destinations of @run_columns.
+func scanRun(r *Run) []any {
+	return []any{&r.ID, &r.JobID, nullable(&r.Number), &r.Occurrence, &r.State, nullable(&r.HeldBy), &r.Queue, &r.Priority, at{&r.ScheduledFor}, at{&r.IntervalStart}, at{&r.IntervalEnd},
+		jsonInto{&r.Args}, at{&r.ReadyAt}, &r.Step, &r.Attempt, &r.Attempts, &r.Fence, &r.Losses, at{&r.LeaseUntil}, nullable(&r.Holder), at{&r.CancelAt}, at{&r.CreatedAt}, at{&r.StartedAt},
+		at{&r.FinishedAt}, at{&r.SettledAt}, nullable(&r.Error)}
+}
+
+// scanStep gives the destinations of a row of steps.
+func scanStep(jobID *int64, s *Step) []any {
+	var position int
+	return []any{jobID, &position, &s.Name, &s.Executor, jsonInto{&s.Spec}, ms{&s.Timeout}, tries{&s.Retry.Attempts}, milliseconds{&s.Retry.Backoff},
+		milliseconds{&s.Retry.MaxBackoff}, count{&s.Retry.Jitter}, &s.OnSuccess, &s.OnFailure}
+}
+
+func scanPause(p *Pause) []any {
+	return []any{&p.ID, &p.Scope, nullable(&p.SubjectID), nullable(&p.Subject), &p.Reason, &p.By, at{&p.Since}, at{&p.Until}, at{&p.ResumedAt}, &p.Missed}
+}
+
+// not scans a boolean that the struct has the other way round.
+type not struct{ p *bool }
+
+func (n not) Scan(src any) error {
+	var v sql.NullBool
+	if err := v.Scan(src); err != nil {
+		return err
+	}
+	*n.p = !v.Bool
+	return nil
+}
+
+// tries, milliseconds and count scan fields that are nil where the column is NULL.
+type (
+	tries        struct{ p **Attempts }
+	milliseconds struct{ p **Duration }
+	count        struct{ p **int }
+)
+
+func (t tries) Scan(src any) error {
+	return scanPointer(t.p, src, func(n int64) Attempts { return Attempts(n) })
+}
+
+func (m milliseconds) Scan(src any) error {
+	return scanPointer(m.p, src, func(n int64) (d Duration) { _ = ms{&d}.Scan(n); return d })
+}
+
+func (c count) Scan(src any) error {
+	return scanPointer(c.p, src, func(n int64) int { return int(n) })
+}
+
+func scanPointer[T any](p **T, src any, convert func(int64) T) error {
+	var v sql.NullInt64
+	if err := v.Scan(src); err != nil {
+		return err
+	}
+	*p = nil
+	if v.Valid {
+		t := convert(v.Int64)
+		*p = &t
+	}
+	return nil
+}
+
+// jobArgs are the arguments of insert_job and update_job.
+func jobArgs(j *Job) args {
+	r := j.Retry
+	tags := j.Tags
+	if tags == nil {
+		tags = []string{}
+	}
+	text, _ := json.Marshal(tags) // strings always encode
+	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(text), "queue": j.Queue,
+		"priority": j.Priority, "group_name": null(j.Group), "overlap": j.Overlap, "max_running": j.MaxRunning, "missed": j.Missed,
+		"missed_limit": j.MissedLimit, "missed_within_ms": positive(j.MissedWithin.ms()), "grace_ms": j.Grace.ms(),
+		"retry_attempts": int(*r.Attempts), "retry_backoff_ms": r.Backoff.ms(), "retry_max_backoff_ms": r.MaxBackoff.ms(), "retry_jitter": *r.Jitter,
+		"handouts": j.Handouts, "on_error": j.OnError, "pause_after": positive(int64(j.PauseAfter)), "timeout_ms": positive(j.Timeout.ms()),
+		"jitter_ms": j.Jitter.ms(), "max_cycles": positive(j.MaxCycles), "not_before": j.NotBefore, "not_after": j.NotAfter, "start_rule": null(j.Start),
+		"repeat_after_ms": positive(j.RepeatAfter.ms()), "on_startup": j.OnStartup, "after_job_id": positive(j.afterID), "keep_runs": j.Keep.Runs,
+		"keep_age_ms": j.Keep.Age.ms(), "remove_when_done": j.RemoveDone, "manifest": null(j.Manifest), "id": j.ID}
+}
+
+// stepArgs are the arguments of insert_step.
+func stepArgs(job int64, position int, st *Step) args {
+	a := args{"job": job, "position": position, "name": st.Name, "executor": st.Executor, "spec": document(st.Spec), "timeout_ms": positive(st.Timeout.ms()),
+		"retry_attempts": nil, "retry_backoff_ms": nil, "retry_max_backoff_ms": nil, "retry_jitter": nil,
+		"on_success": st.OnSuccess, "on_failure": st.OnFailure}
+	if r := st.Retry.Attempts; r != nil {
+		a["retry_attempts"] = int(*r)
+	}
+	if r := st.Retry.Backoff; r != nil {
+		a["retry_backoff_ms"] = r.ms()
+	}
+	if r := st.Retry.MaxBackoff; r != nil {
+		a["retry_max_backoff_ms"] = r.ms()
+	}
+	if r := st.Retry.Jitter; r != nil {
+		a["retry_jitter"] = *r
+	}
+	return a
+}
+
+// positive is a number, or NULL where it is zero.
+func positive(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}

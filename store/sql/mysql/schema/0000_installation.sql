@@ -1,0 +1,9 @@
+-- What this database holds: one row. A program whose schema number is below oldest must not use it, and one whose
+-- number is above version has migrations to apply first. Migrators take turns by the lock on this row.
+CREATE TABLE IF NOT EXISTS dbjobs_installation (
+  id          integer NOT NULL PRIMARY KEY CHECK (id = 1),
+  version     integer NOT NULL,                                -- the newest migration that was applied
+  oldest      integer NOT NULL,                                -- the oldest schema number that a program may have been built for
+  instance    varchar(190),                                            -- which database this is; a tick told otherwise claims nothing
+  migrated_at datetime(6) NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

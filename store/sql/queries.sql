@@ -1,0 +1,351 @@
+-- The statements that every engine takes as they are. dbjobs.NAME is a table, :name an argument, @name a macro of the
+-- dialect. What an engine needs in words of its own stands in its folder's queries.sql.
+
+-- name: engine
+SELECT @version;
+
+-- name: login
+SELECT @login;
+
+-- ------------------------------------------------------------------------------------------------ installation
+
+-- name: installation
+SELECT version, oldest, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
+
+-- name: first_installation
+INSERT INTO dbjobs.installation (id, version, oldest, migrated_at)
+SELECT 1, 0, 0, @now FROM (SELECT 1 AS one) AS source
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.installation WHERE id = 1);
+
+-- name: lock_installation
+SELECT version FROM dbjobs.installation WHERE id = 1 @lock;
+
+-- name: record_migration
+UPDATE dbjobs.installation SET version = :version, oldest = :oldest, migrated_at = @now WHERE id = 1;
+
+-- name: set_instance
+UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
+
+-- ------------------------------------------------------------------------------------------------------- probe
+
+-- name: probe
+SELECT @now, i.version, i.oldest, i.instance,
+  (SELECT id FROM dbjobs.pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > @now) ORDER BY id LIMIT 1),
+  (SELECT MIN(next_run) FROM dbjobs.plans),
+  (SELECT MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
+  (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),
+  (SELECT job_id FROM dbjobs.job_schedules WHERE @stale_link ORDER BY job_id LIMIT 1),
+  (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
+  (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
+  (SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT 1),
+  t.since, t.last_at
+FROM dbjobs.installation i
+LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
+WHERE i.id = 1;
+
+-- name: record_tick
+UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
+  decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error
+WHERE name = :name AND since = :since;
+
+-- name: record_first_tick
+INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error)
+VALUES (:name, @now, @now, :holder, :version, :decided, :started, :failed, :error);
+
+-- ------------------------------------------------------------------- what needs a decision: one page of job ids
+
+-- name: need_job
+SELECT @now, id, NULL, id FROM dbjobs.jobs WHERE @stale AND id > :id ORDER BY id LIMIT :limit;
+
+-- name: need_link
+SELECT @now, job_id, NULL, job_id FROM dbjobs.job_schedules WHERE @stale_link AND job_id > :id ORDER BY job_id LIMIT :limit;
+
+-- name: need_schedule
+SELECT DISTINCT @now, l.job_id, NULL, l.job_id
+FROM (SELECT id, plan_input FROM dbjobs.schedules WHERE @stale) s
+JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
+LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id AND r.input = s.plan_input
+WHERE r.job_id IS NULL AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
+
+-- name: need_pause
+SELECT DISTINCT @now, j.id, NULL, j.id
+FROM (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE @stale) p
+JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject
+  OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
+WHERE j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
+
+-- --------------------------------------------------------------------------------------- what a decision reads
+
+-- name: batch_plans
+SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, last_run_id, last_state, last_finished_at,
+  last_success_at, last_error, streak, cycles, runs_made, startup_id
+FROM dbjobs.plans WHERE job_id IN @ids ORDER BY job_id @skip;
+
+-- name: batch_jobs
+SELECT @job_columns, j.plan_input, j.planned FROM dbjobs.jobs j WHERE j.id IN @ids ORDER BY j.id;
+
+-- name: batch_rules
+SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.created_at, l.planned,
+  CASE WHEN s.plan_input <> r.input THEN s.name END, CASE WHEN s.plan_input <> r.input THEN s.rule END,
+  CASE WHEN s.plan_input <> r.input THEN s.zone END, CASE WHEN s.plan_input <> r.input THEN s.nonexistent END,
+  CASE WHEN s.plan_input <> r.input THEN s.ambiguous END, s.plan_input, s.created_at, s.changed_at
+FROM dbjobs.plan_rules r
+LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
+LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE r.job_id IN @ids
+UNION ALL
+SELECT l.job_id, l.schedule_id, NULL, NULL, NULL, l.job_id AS linked, l.created_at, l.planned,
+  s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+FROM dbjobs.job_schedules l
+JOIN dbjobs.schedules s ON s.id = l.schedule_id
+LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id
+WHERE l.job_id IN @ids AND r.job_id IS NULL
+ORDER BY 1, 2;
+
+-- name: batch_runs
+SELECT @run_columns FROM dbjobs.runs r WHERE @open IN @ids ORDER BY id;
+
+-- name: batch_pauses
+SELECT id, scope, subject_id, subject, reason, paused_by, since, until_at, resumed_at, missed FROM dbjobs.pauses
+WHERE resumed_at IS NULL OR resumed_at > :since ORDER BY id;
+
+-- name: forget_plan_rules
+DELETE FROM dbjobs.plan_rules WHERE job_id IN @ids;
+
+-- ------------------------------------------------------- planned: written with the value that the decision read
+
+-- name: lock_stale_jobs
+SELECT id, plan_input FROM dbjobs.jobs WHERE id IN @ids @skip;
+
+-- name: mark_jobs
+UPDATE dbjobs.jobs SET planned = plan_input WHERE id IN @ids;
+
+-- name: lock_stale_links
+SELECT job_id FROM dbjobs.job_schedules WHERE job_id IN @ids ORDER BY job_id, schedule_id @skip;
+
+-- name: mark_links
+UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id IN @ids
+AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
+
+-- name: stale_schedules
+SELECT id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1000;
+
+-- name: lock_schedule
+SELECT id FROM dbjobs.schedules WHERE id = :id @skip;
+
+-- name: mark_schedule
+UPDATE dbjobs.schedules SET planned = :input WHERE id = :id AND plan_input = :input AND NOT EXISTS (
+  SELECT 1 FROM dbjobs.job_schedules l
+  LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id AND r.input = :input
+  WHERE l.schedule_id = :id AND r.job_id IS NULL);
+
+-- name: stale_pauses
+SELECT id, plan_input FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1000;
+
+-- name: lock_pause
+SELECT id FROM dbjobs.pauses WHERE id = :id @skip;
+
+-- name: mark_pause
+UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input;
+
+-- -------------------------------------------------------------------------------------------------------- work
+
+-- name: queued_ids
+SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT :limit;
+
+-- name: lock_queued
+SELECT @run_columns FROM dbjobs.runs r WHERE r.id IN @run_ids AND r.state = 'queued' ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
+
+-- name: take
+UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,
+  started_at = COALESCE(started_at, @now), attempt = attempt + 1, attempts = attempts + 1, error = NULL
+WHERE id IN @run_ids AND state = 'queued';
+
+-- name: batch_steps
+SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure
+FROM dbjobs.steps WHERE job_id IN @ids ORDER BY job_id, position;
+
+-- name: read_now
+SELECT @now FROM (SELECT 1 AS one) AS source;
+
+-- name: heartbeat
+UPDATE dbjobs.runs SET lease_until = @lease WHERE id IN @run_ids AND holder = :holder AND state = 'running';
+
+-- name: held
+SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id IN @run_ids AND holder = :holder AND state = 'running';
+
+-- name: end_attempt
+UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,
+  error_line = :line, error_severity = :severity
+WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running';
+
+-- name: next_step
+UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
+WHERE id = :id AND fence = :fence AND state = 'running';
+
+-- name: begin_attempt
+INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
+VALUES (:id, :number, :step, :step_name, :attempt, :fence, :holder, @now);
+
+-- name: finish
+UPDATE dbjobs.runs SET state = :state, finished_at = @now, lease_until = NULL, error = :error
+WHERE id = :id AND fence = :fence AND state = 'running';
+
+-- name: back_off
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :error
+WHERE id = :id AND fence = :fence AND state = 'running';
+
+-- name: give_back
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, lease_until = NULL, losses = losses + 1,
+  attempt = attempt - 1, error = :error
+WHERE id = :id AND fence = :fence AND state = 'running';
+
+-- ------------------------------------------------------------------------------------------------- definitions
+
+-- name: schedules
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
+FROM dbjobs.schedules s ORDER BY s.name, s.id;
+
+-- name: insert_schedule
+INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
+VALUES (:name, :job, :rule, :zone, :nonexistent, :ambiguous, :description, :manifest, @now, @now);
+
+-- name: update_schedule
+UPDATE dbjobs.schedules SET changed_at = CASE WHEN rule = :rule AND zone = :zone AND nonexistent = :nonexistent AND ambiguous = :ambiguous
+    THEN changed_at ELSE @now END,
+  rule = :rule, zone = :zone, nonexistent = :nonexistent, ambiguous = :ambiguous, description = :description, manifest = :manifest
+WHERE id = :id;
+
+-- name: delete_schedule
+DELETE FROM dbjobs.schedules WHERE id = :id;
+
+-- name: schedule_id
+SELECT id FROM dbjobs.schedules WHERE name = :name;
+
+-- name: own_schedule_id
+SELECT id FROM dbjobs.schedules WHERE job_id = :job;
+
+-- name: jobs
+SELECT @job_columns, p.next_run, p.decided_through, p.error, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  p.last_error, p.streak, p.cycles,
+  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
+  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running')
+FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+
+-- name: job_id
+SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
+
+-- name: job_links
+SELECT l.job_id, s.id, s.name FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id ORDER BY l.job_id, s.name;
+
+-- name: all_steps
+SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure
+FROM dbjobs.steps ORDER BY job_id, position;
+
+-- name: insert_job
+INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
+  missed, missed_limit, missed_within_ms, grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
+  handouts, on_error, pause_after, timeout_ms, jitter_ms, max_cycles, not_before, not_after, start_rule, repeat_after_ms,
+  on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
+VALUES (:owner, :name, @now, @now, :description, :enabled, :tags, :queue, :priority, :group_name, :overlap, :max_running,
+  :missed, :missed_limit, :missed_within_ms, :grace_ms, :retry_attempts, :retry_backoff_ms, :retry_max_backoff_ms, :retry_jitter,
+  :handouts, :on_error, :pause_after, :timeout_ms, :jitter_ms, :max_cycles, :not_before, :not_after, :start_rule, :repeat_after_ms,
+  :on_startup, :after_job_id, :keep_runs, :keep_age_ms, :remove_when_done, :manifest);
+
+-- name: update_job
+UPDATE dbjobs.jobs SET changed_at = @now, description = :description, enabled = :enabled, tags = :tags, queue = :queue, priority = :priority,
+  group_name = :group_name, overlap = :overlap, max_running = :max_running, missed = :missed, missed_limit = :missed_limit,
+  missed_within_ms = :missed_within_ms, grace_ms = :grace_ms, retry_attempts = :retry_attempts,
+  retry_backoff_ms = :retry_backoff_ms, retry_max_backoff_ms = :retry_max_backoff_ms, retry_jitter = :retry_jitter,
+  handouts = :handouts, on_error = :on_error, pause_after = :pause_after, timeout_ms = :timeout_ms, jitter_ms = :jitter_ms,
+  max_cycles = :max_cycles, not_before = :not_before, not_after = :not_after, start_rule = :start_rule,
+  repeat_after_ms = :repeat_after_ms, on_startup = :on_startup, after_job_id = :after_job_id, keep_runs = :keep_runs,
+  keep_age_ms = :keep_age_ms, remove_when_done = :remove_when_done, manifest = :manifest
+WHERE id = :id;
+
+-- name: remove_job
+UPDATE dbjobs.jobs SET removed_at = @now WHERE id = :id AND removed_at IS NULL;
+
+-- name: insert_step
+INSERT INTO dbjobs.steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure)
+VALUES (:job, :position, :name, :executor, :spec, :timeout_ms, :retry_attempts, :retry_backoff_ms, :retry_max_backoff_ms,
+  :retry_jitter, :on_success, :on_failure);
+
+-- name: delete_steps
+DELETE FROM dbjobs.steps WHERE job_id = :job;
+
+-- name: insert_link
+INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at) VALUES (:job, :schedule, @now);
+
+-- name: delete_link
+DELETE FROM dbjobs.job_schedules WHERE job_id = :job AND schedule_id = :schedule;
+
+-- name: delete_links
+DELETE FROM dbjobs.job_schedules WHERE job_id = :job;
+
+-- name: delete_own_schedule
+DELETE FROM dbjobs.schedules WHERE job_id = :job;
+
+-- name: touch_job
+UPDATE dbjobs.jobs SET planned = NULL WHERE id = :id;
+
+-- name: groups
+SELECT name, max_running FROM dbjobs.groups ORDER BY name;
+
+-- name: insert_group
+INSERT INTO dbjobs.groups (name, max_running) VALUES (:name, :max_running);
+
+-- name: update_group
+UPDATE dbjobs.groups SET max_running = :max_running WHERE name = :name;
+
+-- name: pause
+INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
+VALUES (:scope, :subject_id, :subject, :reason, :paused_by, @now, :until_at);
+
+-- name: open_pause
+SELECT id FROM dbjobs.pauses WHERE scope = :scope AND subject_id = :subject_id AND resumed_at IS NULL
+AND (until_at IS NULL OR until_at > @now);
+
+-- name: resume
+UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by, missed = :missed
+WHERE scope = :scope AND subject_id = :subject_id AND resumed_at IS NULL;
+
+-- name: active_pauses
+SELECT id, scope, subject_id, subject, reason, paused_by, since, until_at, resumed_at, missed FROM dbjobs.pauses
+WHERE resumed_at IS NULL AND (until_at IS NULL OR until_at > @now) ORDER BY id;
+
+-- name: insert_change
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
+VALUES (@now, :by, :kind, :subject_id, :subject, :action, :reason, :was, :became);
+
+-- name: changes
+SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs.changes
+WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject) ORDER BY id DESC LIMIT :limit;
+
+-- ------------------------------------------------------------------------------------------------------ ledger
+
+-- name: request_run
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, args, ready_at, created_at)
+VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now);
+
+-- name: runs
+SELECT @run_columns, j.owner, j.name FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.id DESC LIMIT :limit;
+
+-- name: run_by_prefix
+SELECT @run_columns, j.owner, j.name FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;
+
+-- name: attempts
+SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
+  error_code, error_line, error_severity
+FROM dbjobs.attempts WHERE run_id = :id ORDER BY number;
+
+-- name: gaps
+SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
+WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	sqlitedriver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+const sqliteLayout = "2006-01-02T15:04:05.000000Z"
+
+var sqlite = &dialect{
+	name:     "sqlite",
+	prefix:   "dbjobs_",
+	numbered: true,
+	layout:   sqliteLayout,
+	macros: map[string]string{
+		// SQLite's clock has milliseconds: padded to the fixed width of all instants, or text would not compare.
+		"@now":        "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
+		"@lease":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
+		"@later":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
+		"@stale_link": "planned IS NOT schedule_id",
+		"@stale":      "planned IS NOT plan_input",
+		"@queued":     "state = 'queued' AND queue",
+		"@urgency":    "priority DESC",
+		"@open":       "settled_at IS NULL AND job_id",
+		"@live":       "removed_at IS NULL AND name",
+		"@skip":       "", // BEGIN IMMEDIATE lets one writer in at a time
+		"@lock":       "",
+		"@version":    "'SQLite ' || sqlite_version()",
+		"@login":      "''",
+		"@ids":        "(SELECT value FROM json_each(:ids))",
+		"@run_ids":    "(SELECT value FROM json_each(:ids))",
+		"@text":       "",
+	},
+	placeholder: func(n int) string { return "?" + strconv.Itoa(n) },
+	instant:     func(t time.Time) any { return t.Format(sqliteLayout) },
+	id:          func(s string) any { return s },
+	document:    func(s string) any { return s },
+	connector:   sqliteConnector,
+	classify:    classifySQLite,
+}
+
+// sqlitePath is the file that a sqlite: or file: URL names.
+func sqlitePath(raw string) (path string, options url.Values, err error) {
+	_, rest, _ := strings.Cut(raw, ":")
+	rest, query, _ := strings.Cut(rest, "?")
+	if strings.HasPrefix(rest, "//") { // sqlite:///abs/path, sqlite://relative
+		rest = strings.TrimPrefix(rest, "//")
+	}
+	if path, err = url.PathUnescape(rest); err != nil || path == "" {
+		return "", nil, &URLError{"want sqlite:PATH, such as sqlite:jobs.db or sqlite:///var/lib/dbjobs/jobs.db"}
+	}
+	if options, err = url.ParseQuery(query); err != nil {
+		return "", nil, &URLError{"malformed options after ?"}
+	}
+	return path, options, nil
+}
+
+// sqliteConnector opens the file in WAL mode with full durability. Every transaction begins IMMEDIATE: a deferred
+// one that turns to writing fails at once instead of waiting for the busy timeout.
+func sqliteConnector(raw string, o Options) (driver.Connector, error) {
+	path, options, err := sqlitePath(raw)
+	if err != nil {
+		return nil, err
+	}
+	if path == ":memory:" {
+		return nil, &URLError{"sqlite::memory: would forget every job at exit; name a file"}
+	}
+	if o.Create {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, fmt.Errorf("%w: creating the folder of the database: %w", ErrReadOnly, err)
+		}
+	} else if _, err := os.Stat(path); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w: no database at %s; `dbjobs migrate` makes it", ErrSchema, path)
+		}
+		return nil, fmt.Errorf("%w: opening the database: %w", ErrUnreachable, err)
+	}
+	q := url.Values{}
+	q.Set("_txlock", "immediate")
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"} {
+		q.Add("_pragma", p)
+	}
+	mode := "rw"
+	if o.Create {
+		mode = "rwc"
+	}
+	if options.Get("mode") == "ro" {
+		mode = "ro"
+	}
+	q.Set("mode", mode)
+	return sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
+}
+
+func classifySQLite(err error) class {
+	var se *sqlitedriver.Error
+	if !errors.As(err, &se) {
+		return other
+	}
+	switch se.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return transient
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return readOnly
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_AUTH:
+		return unreachable
+	case sqlite3.SQLITE_CONSTRAINT:
+		if se.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || se.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY {
+			return duplicate
+		}
+	case sqlite3.SQLITE_ERROR:
+		if strings.Contains(se.Error(), "no such table: dbjobs_") {
+			return noTable
+		}
+	}
+	return other
+}

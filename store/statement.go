@@ -1,0 +1,153 @@
+package store
+
+import (
+	"embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+//go:embed sql
+var files embed.FS
+
+// A statement is SQL text in the words of one dialect, with the names of its arguments in the order of its
+// placeholders.
+type statement struct {
+	name string
+	text string
+	args []string
+}
+
+// args are the named arguments of a statement.
+type args map[string]any
+
+var (
+	nameLine  = regexp.MustCompile(`(?m)^-- name: (\w+)\n`)
+	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
+	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
+	macro     = regexp.MustCompile(`@[a-z_]+`)
+	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns}
+)
+
+// loadStatements reads sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql.
+// Tables are written dbjobs.NAME; :name is an argument, @name a macro of the dialect.
+func loadStatements(d *dialect) (map[string]statement, error) {
+	all := map[string]statement{}
+	for _, file := range []string{"sql/queries.sql", "sql/" + d.name + "/queries.sql"} {
+		b, err := files.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		text := string(b)
+		marks := nameLine.FindAllStringSubmatchIndex(text, -1)
+		for i, m := range marks {
+			end := len(text)
+			if i+1 < len(marks) {
+				end = marks[i+1][0]
+			}
+			name := text[m[2]:m[3]]
+			if _, twice := all[name]; twice {
+				return nil, fmt.Errorf("%s: statement %s is there twice", file, name)
+			}
+			s, err := d.statement(name, text[m[1]:end])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			all[name] = s
+		}
+	}
+	return all, nil
+}
+
+// statement puts one text into the dialect's words.
+func (d *dialect) statement(name, text string) (statement, error) {
+	s := statement{name: name}
+	var unknown string
+	text = commented.ReplaceAllString(text, "")
+	expand := func(m string) string {
+		t, ok := d.macros[m]
+		if !ok {
+			t, ok = shared[m]
+		}
+		if !ok {
+			unknown = m
+		}
+		return t
+	}
+	text = macro.ReplaceAllStringFunc(macro.ReplaceAllStringFunc(text, expand), expand) // twice: @lease holds @now
+	if unknown != "" {
+		return s, fmt.Errorf("statement %s: the dialect has no macro %s", name, unknown)
+	}
+	text = strings.ReplaceAll(text, "dbjobs.", d.prefix)
+	seen := map[string]int{}
+	text = parameter.ReplaceAllStringFunc(text, func(m string) string {
+		p := parameter.FindStringSubmatch(m)
+		n, ok := seen[p[2]]
+		if !ok || !d.numbered {
+			s.args = append(s.args, p[2])
+			n = len(s.args)
+			seen[p[2]] = n
+		}
+		return p[1] + d.placeholder(n)
+	})
+	s.text = strings.TrimSuffix(strings.TrimSpace(text), ";")
+	return s, nil
+}
+
+// bind puts the arguments in the order of the placeholders, encoded for the driver.
+func (s statement) bind(d *dialect, a args) ([]any, error) {
+	out := make([]any, len(s.args))
+	for i, name := range s.args {
+		v, ok := a[name]
+		if !ok {
+			return nil, fmt.Errorf("statement %s: no argument %s", s.name, name)
+		}
+		out[i] = d.encode(v)
+	}
+	return out, nil
+}
+
+// encode gives a value in the form in which the engine compares and stores it. A zero instant, an empty id and an
+// empty document are NULL.
+func (d *dialect) encode(v any) any {
+	switch v := v.(type) {
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return d.instant(v.UTC().Truncate(time.Microsecond))
+	case runID:
+		if v == "" {
+			return nil
+		}
+		return d.id(string(v))
+	case document:
+		if v == "" {
+			return nil
+		}
+		return d.document(string(v))
+	case null:
+		if v == "" {
+			return nil
+		}
+		return string(v)
+	}
+	return v
+}
+
+// Values that the engines want in different forms.
+type (
+	runID    string // a UUID
+	document string // JSON text
+	null     string // text that is NULL when empty
+)
+
+// instantText is how a document carries an instant: PostgreSQL and SQLite read it as it is, MySQL's statements
+// take it as a literal without zone.
+func (d *dialect) instantText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(d.layout)
+}

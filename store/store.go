@@ -1,0 +1,254 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Options are what the tests and the embedded default need beyond a URL.
+type Options struct {
+	// Create makes an SQLite file, its folder and its tables where they are missing. Servers are never created.
+	Create bool
+	// Clock stands for the database's clock in tests. Nil means the database's own, which is the only one that
+	// decides what is due.
+	Clock func() time.Time
+	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
+	Wrap func(driver.Connector) driver.Connector
+}
+
+// Store is an open database. It holds no session state: a transaction-pooling proxy may stand between.
+type Store struct {
+	db    *sql.DB
+	d     *dialect
+	q     map[string]statement
+	clock func() time.Time
+	url   string
+}
+
+// Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
+// Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a *URLError.
+func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
+	d, err := dialectOf(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	q, err := loadStatements(d)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL}
+	c, err := d.connector(rawURL, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Wrap != nil {
+		c = o.Wrap(c)
+	}
+	s.db = sql.OpenDB(c)
+	s.db.SetMaxIdleConns(4)
+	conn, err := s.db.Conn(ctx) // connects; a ping would be one round trip more
+	if err != nil {
+		s.db.Close()
+		return nil, s.wrap("connecting", err)
+	}
+	if err := conn.Close(); err != nil {
+		return nil, s.wrap("connecting", err)
+	}
+	if o.Create && d == sqlite {
+		if _, err := s.Migrate(ctx); err != nil {
+			s.db.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Close ends the connections.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Database names the engine and dialect as the program's messages call it, without any secret.
+func (s *Store) Dialect() string { return s.d.name }
+
+// Engine is the engine's name and version, such as "PostgreSQL 15.18".
+func (s *Store) Engine(ctx context.Context) (string, error) {
+	var v string
+	if err := s.row(ctx, s.db, "engine", args{}, &v); err != nil {
+		return "", err
+	}
+	if s.d == mysqlDialect {
+		if name, rest, ok := strings.Cut(v, "-MariaDB"); ok {
+			return strings.TrimSpace("MariaDB " + name + strings.SplitN(rest, "-", 2)[0]), nil
+		}
+		return "MySQL " + v, nil
+	}
+	return v, nil
+}
+
+// Login is the name under which the database knows us, without host; empty on SQLite, which knows no logins.
+func (s *Store) Login(ctx context.Context) (string, error) {
+	var v string
+	err := s.row(ctx, s.db, "login", args{}, &v)
+	return v, err
+}
+
+// now is the argument :now of the statements: nil leaves the time to the database.
+func (s *Store) now() any {
+	if s.clock == nil {
+		return nil
+	}
+	return s.d.encode(s.clock())
+}
+
+// querier is what a connection pool, a connection and a transaction have in common.
+type querier interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}
+
+func (s *Store) prepare(name string, a args) (string, []any, error) {
+	st, ok := s.q[name]
+	if !ok {
+		return "", nil, fmt.Errorf("no statement %s", name)
+	}
+	bound, err := st.bind(s.d, a)
+	return st.text, bound, err
+}
+
+// exec runs a named statement and counts the rows that it found.
+func (s *Store) exec(ctx context.Context, q querier, name string, a args) (int64, error) {
+	text, bound, err := s.prepare(name, a)
+	if err != nil {
+		return 0, err
+	}
+	res, err := q.ExecContext(ctx, text, bound...)
+	if err != nil {
+		return 0, s.wrap(words(name), err)
+	}
+	n, err := res.RowsAffected()
+	return n, s.wrap(words(name), err)
+}
+
+// query runs a named statement and hands each row to scan.
+func (s *Store) query(ctx context.Context, q querier, name string, a args, scan func(*sql.Rows) error) error {
+	text, bound, err := s.prepare(name, a)
+	if err != nil {
+		return err
+	}
+	rows, err := q.QueryContext(ctx, text, bound...)
+	if err != nil {
+		return s.wrap(words(name), err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return s.wrap(words(name), err)
+		}
+	}
+	return s.wrap(words(name), errors.Join(rows.Err(), rows.Close()))
+}
+
+// row scans the one row of a named statement; ErrNotFound where there is none.
+func (s *Store) row(ctx context.Context, q querier, name string, a args, dest ...any) error {
+	found := false
+	err := s.query(ctx, q, name, a, func(r *sql.Rows) error {
+		found = true
+		return r.Scan(dest...)
+	})
+	if err == nil && !found {
+		return fmt.Errorf("%s: %w", words(name), ErrNotFound)
+	}
+	return err
+}
+
+func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// errConflict says that somebody changed what a decision was made from: the transaction is tried again.
+var errConflict = errors.New("changed by somebody else meanwhile")
+
+// The attempts of a transaction: conflicts are rare and short, so that eight tries with growing, random pauses
+// (a second or so in all) pass for "the database does not let this through".
+const txAttempts = 8
+
+// tx runs fn in a transaction, and again where the engine or a guard says that it lost against another. Nothing
+// that fn did counts before tx has returned nil. A COMMIT whose answer is lost is an error here: what it did is
+// found out by the keys and the fence when the work is tried again, and never assumed.
+func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
+	for try := 1; ; try++ {
+		err := s.once(ctx, fn)
+		if err == nil || ctx.Err() != nil || try == txAttempts {
+			return err
+		}
+		if !errors.Is(err, errConflict) && s.d.classify(err) != transient {
+			return err
+		}
+		pause := time.Duration(1<<try) * time.Millisecond
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause + rand.N(pause)):
+		}
+	}
+}
+
+func (s *Store) once(ctx context.Context, fn func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.d.isolation})
+	if err != nil {
+		return s.wrap("begin", err)
+	}
+	if err := fn(tx); err != nil {
+		_ = tx.Rollback() // the error that counts is err; a lost connection rolls back by itself
+		return err
+	}
+	return s.wrap("commit", tx.Commit())
+}
+
+// secret matches the password of a URL or of a key=value string.
+var secret = regexp.MustCompile(`(://[^:/@\s]*:)[^@\s]*@|(?i)((?:password|passwd|pwd)\s*=\s*)\S+`)
+
+type redacted struct {
+	error
+	text string
+}
+
+func (r redacted) Error() string { return r.text }
+func (r redacted) Unwrap() error { return r.error }
+
+// redact takes passwords out of an error's text.
+func redact(err error) error {
+	text := secret.ReplaceAllString(err.Error(), "$1$2…@")
+	text = strings.ReplaceAll(text, "…@", "…")
+	if text == err.Error() {
+		return err
+	}
+	return redacted{err, text}
+}
+
+// Where names the database for messages: scheme, host and path, never user, password or options.
+func (s *Store) Where() string {
+	if s.d == sqlite {
+		path, _, _ := sqlitePath(s.url)
+		return "sqlite:" + path
+	}
+	u, err := url.Parse(s.url)
+	if err != nil {
+		return s.d.name
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
+
+// isBroken tells whether the connection went away under a statement.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, sql.ErrConnDone)
+}

@@ -1,0 +1,331 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Task is a run that was handed out, with what is needed to execute it.
+type Task struct {
+	Run Run // as it is after the hand-out
+	Job Job // with its steps
+	Now time.Time
+}
+
+// StepAt is the step at a position counted from 1; nil beyond the last.
+func (t *Task) StepAt(position int) *Step {
+	if position < 1 || position > len(t.Job.Steps) {
+		return nil
+	}
+	return &t.Job.Steps[position-1]
+}
+
+// Holder is who takes runs: unique for each start of a process, or a heartbeat might keep alive what a predecessor
+// of the same name has lost.
+type Holder struct {
+	Name  string
+	Lease time.Duration
+}
+
+type attemptRow struct {
+	RunID    string `json:"run_id"`
+	Number   int    `json:"number"`
+	Step     int    `json:"step"`
+	StepName string `json:"step_name"`
+	Attempt  int    `json:"attempt"`
+	Fence    int    `json:"fence"`
+	Holder   string `json:"holder"`
+}
+
+// Take hands out up to limit queued runs of a queue: by priority, then age. Each has a new fence and a lease, and its
+// attempt is on record as running.
+//
+// Crash window: after COMMIT, and before the answer is here, the runs are handed out to nobody. Their leases end, and
+// the next pass hands them out again; nothing has been executed. Nothing executes before COMMIT has succeeded.
+func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
+	var candidates []string
+	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over.
+	err := s.query(ctx, s.db, "queued_ids", args{"queue": queue, "limit": limit*4 + 16}, func(r *sql.Rows) error {
+		var id string
+		candidates = append(candidates, "")
+		err := r.Scan(&id)
+		candidates[len(candidates)-1] = id
+		return err
+	})
+	if err != nil || len(candidates) == 0 {
+		return nil, err
+	}
+	ids, err := doc(candidates)
+	if err != nil {
+		return nil, err
+	}
+	var tasks []Task
+	err = s.tx(ctx, func(tx *sql.Tx) error {
+		tasks = tasks[:0]
+		err := s.query(ctx, tx, "lock_queued", args{"ids": ids, "limit": limit}, func(r *sql.Rows) error {
+			var t Task
+			err := r.Scan(scanRun(&t.Run)...)
+			tasks = append(tasks, t)
+			return err
+		})
+		if err != nil || len(tasks) == 0 {
+			return err
+		}
+		return s.handOut(ctx, tx, tasks, h)
+	})
+	return tasks, err
+}
+
+// handOut marks the locked runs as running and reads what they are to do.
+func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder) error {
+	taken, jobs := make([]string, len(tasks)), make([]int64, len(tasks))
+	for i := range tasks {
+		taken[i], jobs[i] = tasks[i].Run.ID, tasks[i].Run.JobID
+	}
+	ids, err := doc(taken)
+	if err != nil {
+		return err
+	}
+	jobIDs, err := doc(jobs)
+	if err != nil {
+		return err
+	}
+	n, err := s.exec(ctx, tx, "take", args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "holder": h.Name, "ids": ids})
+	if err != nil {
+		return err
+	}
+	if n != int64(len(tasks)) { // the guard where locks are not to be had
+		return fmt.Errorf("take runs: %w", errConflict)
+	}
+	byID := map[int64]Job{}
+	if err := s.query(ctx, tx, "batch_jobs", args{"ids": jobIDs}, func(r *sql.Rows) error {
+		var j Job
+		var input string
+		var planned sql.NullString
+		err := r.Scan(append(scanJob(&j), &input, &planned)...)
+		byID[j.ID] = j
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": jobIDs}, byID); err != nil {
+		return err
+	}
+	rows := make([]attemptRow, 0, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		r := &t.Run
+		t.Job = byID[r.JobID]
+		r.Owner, r.Job = t.Job.Owner, t.Job.Name
+		r.State, r.Holder = Running, h.Name
+		r.Fence, r.Attempt, r.Attempts = r.Fence+1, r.Attempt+1, r.Attempts+1
+		name := ""
+		if st := t.StepAt(r.Step); st != nil {
+			name = st.Name
+		}
+		rows = append(rows, attemptRow{r.ID, r.Attempts, r.Step, name, r.Attempt, r.Fence, h.Name})
+	}
+	text, err := doc(rows)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, tx, "begin_attempts", args{"rows": text, "now": s.now()})
+	return err
+}
+
+func (s *Store) readSteps(ctx context.Context, q querier, statement string, a args, byID map[int64]Job) error {
+	return s.query(ctx, q, statement, a, func(r *sql.Rows) error {
+		var id int64
+		var st Step
+		if err := r.Scan(scanStep(&id, &st)...); err != nil {
+			return err
+		}
+		if j, ok := byID[id]; ok {
+			j.Steps = append(j.Steps, st)
+			byID[id] = j
+		}
+		return nil
+	})
+}
+
+// Sign is what a heartbeat finds out about a run that it holds.
+type Sign struct {
+	Fence  int
+	Cancel bool // somebody wants it cancelled
+}
+
+// Heartbeat extends the leases of runs and returns those that are still held; one that is missing was handed out again.
+func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
+	ids, err := doc(runs)
+	if err != nil {
+		return nil, err
+	}
+	a := args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": ids, "holder": h.Name}
+	if _, err := s.exec(ctx, s.db, "heartbeat", a); err != nil {
+		return nil, err
+	}
+	signs := map[string]Sign{}
+	err = s.query(ctx, s.db, "held", a, func(r *sql.Rows) error {
+		var id string
+		var g Sign
+		var cancel time.Time
+		err := r.Scan(&id, &g.Fence, at{&cancel})
+		g.Cancel = !cancel.IsZero()
+		signs[id] = g
+		return err
+	})
+	return signs, err
+}
+
+// StepEnd is how an attempt ended and what the run does next.
+type StepEnd struct {
+	State    string // of the attempt: succeeded, failed, cancelled, cut
+	Rows     *int64
+	Error    string
+	Code     string
+	Line     int
+	Severity string
+
+	// One of these. With none, the run ends as Final says.
+	NextStep int           // goes on with this step
+	Retry    bool          // tries the step again after Backoff
+	Backoff  time.Duration //
+	GiveBack bool          // cut short: handed out again; uses up a hand-out, not an attempt
+	Final    string        // succeeded, failed, cancelled
+}
+
+// EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
+// hand-out: ErrOutdated says that the run was handed out again meanwhile, and nothing was written. The task's run is
+// brought up to date.
+//
+// Crash window: before COMMIT the attempt counts as running; the lease ends, and the step is tried again by the next
+// hand-out, with the same run id. After COMMIT it never runs again.
+func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error {
+	run := t.Run
+	err := s.tx(ctx, func(tx *sql.Tx) error {
+		run = t.Run
+		return s.endStep(ctx, tx, &run, t, e, h)
+	})
+	if err == nil {
+		t.Run = run
+	}
+	return err
+}
+
+// EndStepIn is EndStep within the transaction of an atomic step: its effects and its end commit together.
+func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Holder) (commit func(), err error) {
+	run := t.Run
+	if err := s.endStep(ctx, tx, &run, t, e, h); err != nil {
+		return nil, err
+	}
+	return func() { t.Run = run }, nil
+}
+
+func (s *Store) endStep(ctx context.Context, tx *sql.Tx, run *Run, t *Task, e StepEnd, h Holder) error {
+	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "code": null(e.Code),
+		"line": positive(int64(e.Line)), "severity": null(e.Severity), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "state": e.State}
+	if e.Rows != nil {
+		a["rows"] = *e.Rows
+	}
+	move := "finish"
+	switch {
+	case e.NextStep > 0:
+		move = "next_step"
+		a["step"] = e.NextStep
+		run.Step, run.Attempt, run.Attempts = e.NextStep, 1, run.Attempts+1
+	case e.Retry:
+		move, run.State = "back_off", Waiting
+		a["later_ms"] = e.Backoff.Milliseconds()
+	case e.GiveBack:
+		move, run.State = "give_back", Waiting
+	default:
+		run.State = e.Final
+	}
+	// The run first: its row is the lock, and its fence decides.
+	moved := a
+	if move == "finish" {
+		moved = with(a, "state", e.Final)
+	}
+	n, err := s.exec(ctx, tx, move, moved)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
+	}
+	run.Error = e.Error
+	if _, err := s.exec(ctx, tx, "end_attempt", a); err != nil || move != "next_step" {
+		return err
+	}
+	name := ""
+	if st := t.StepAt(e.NextStep); st != nil {
+		name = st.Name
+	}
+	_, err = s.exec(ctx, tx, "begin_attempt", args{"now": s.now(), "id": runID(run.ID), "number": run.Attempts, "step": run.Step,
+		"step_name": name, "attempt": run.Attempt, "fence": run.Fence, "holder": h.Name})
+	return err
+}
+
+func with(a args, name string, v any) args {
+	out := make(args, len(a))
+	for k, v := range a {
+		out[k] = v
+	}
+	out[name] = v
+	return out
+}
+
+// clip bounds a message: an engine may quote a whole statement of megabytes.
+func clip(s string) string {
+	const most = 4000
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + " …"
+}
+
+// RunNow inserts a request: the run is let go by the next decision for the job, behind what is active.
+func (s *Store) RunNow(ctx context.Context, name string, with map[string]string) (Run, error) {
+	var r Run
+	err := s.tx(ctx, func(tx *sql.Tx) error {
+		j, err := s.findJob(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		var now time.Time
+		if err := s.row(ctx, tx, "read_now", args{"now": s.now()}, at{&now}); err != nil {
+			return err
+		}
+		id := NewRunID(now, 0)
+		r = Run{ID: id, Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: "now:" + id, State: Waiting, Queue: j.Queue, Priority: j.Priority,
+			ReadyAt: now, CreatedAt: now, Step: 1}
+		if len(with) > 0 {
+			b, err := json.Marshal(with)
+			if err != nil {
+				return fmt.Errorf("encode the arguments: %w", err)
+			}
+			r.Args = string(b)
+		}
+		_, err = s.exec(ctx, tx, "request_run", args{"now": s.now(), "id": runID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
+			"priority": r.Priority, "args": document(r.Args)})
+		return err
+	})
+	return r, err
+}
+
+// JobDB is a pool of connections for the SQL of jobs, apart from the store's own.
+func (s *Store) JobDB(o Options) (*sql.DB, error) {
+	c, err := s.d.connector(s.url, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Wrap != nil {
+		c = o.Wrap(c)
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxIdleConns(0) // thrown away after the run: whatever a statement did to its session goes with it
+	return db, nil
+}
