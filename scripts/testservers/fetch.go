@@ -223,7 +223,7 @@ func lock(ctx context.Context, name string) (unlock func(), err error) {
 		if err == nil {
 			return func() { _ = file.Close() }, nil // which unlocks
 		}
-		if err == syscall.EWOULDBLOCK {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
 			select {
 			case <-time.After(200 * time.Millisecond):
 				continue

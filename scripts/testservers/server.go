@@ -111,6 +111,7 @@ func (s *server) run(ctx context.Context, input string, argv ...string) error {
 	cmd.Env, cmd.Dir = s.environ(), s.dir
 	cmd.Stdin = strings.NewReader(input)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: s.owner.user.credential()}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // some are scripts
 	return s.owner.combined(cmd)
 }
 
