@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && (os.Args[1] == keepCommand || os.Args[1] == sweepCommand) {
 		main()
 	}
+	// A program with the race detector sleeps for a second before it exits.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
