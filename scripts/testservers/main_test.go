@@ -3,10 +3,11 @@
 package main
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -68,29 +69,33 @@ func TestKeeperStopsWhatItsChildStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	started := filepath.Join(t.TempDir(), "started")
-	k, err := r.keep(&exec.Cmd{Env: os.Environ()}, orders{
-		Args: []string{"sh", "-c", `sleep 60 & echo $! > "$0.half"; mv "$0.half" "$0"; wait`, started},
-		Stop: syscall.SIGTERM,
-	})
+	out, printed, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the child starts", func() bool { _, err := os.Stat(started); return err == nil })
+	defer out.Close()
+	k, err := r.keep(&exec.Cmd{Env: os.Environ(), Stdout: printed}, orders{
+		Args: []string{"sh", "-c", "sleep 60 & echo started; wait"},
+		Stop: syscall.SIGTERM,
+	})
+	if err := errors.Join(err, printed.Close()); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
 	k.stop()
 	if want := 128 + int(syscall.SIGTERM); k.code != want {
 		t.Errorf("the keeper ended with %d, want %d", k.code, want)
 	}
-	text, err := os.ReadFile(started)
-	if err != nil {
+	// The output ends when the last process that could write it has ended.
+	if err := out.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	pid := strings.TrimSpace(string(text))
-	eventually(t, "the grandchild ends", func() bool {
-		// One that has ended may wait for its new parent to notice.
-		state, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
-		return err != nil || strings.HasPrefix(string(state), "Z")
-	})
+	if _, err := lines.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the keeper's end the output gave %v, want its end: the child's child lives", err)
+	}
 	r.close()
 	if _, err := os.Stat(r.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of the run is still there: %v", err)
@@ -167,15 +172,4 @@ func TestParseVersion(t *testing.T) {
 	if !(version{9, 6}).less(version{12, 0}) || (version{12, 0}).less(version{12, 0}) || !(version{10, 5}).less(version{10, 6}) {
 		t.Error("versions are not ordered by number")
 	}
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for range 500 {
-		if holds() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("in vain: ", what)
 }
