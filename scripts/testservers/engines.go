@@ -20,9 +20,11 @@ type engine struct {
 	title string // for people
 	env   string // the variable that holds its URL
 
-	schemes []string // of URLs for it
-	minimum version  // the oldest version that dbjobs supports
-	advice  string   // how to come by a server by hand
+	schemes   []string // of URLs for it, ours first
+	query     string   // of the URL that the tests are given
+	usualPort string   // of a URL that names none
+	minimum   version  // the oldest version that dbjobs supports
+	advice    string   // how to come by a server by hand
 
 	// find lists the installations below a root folder, the likeliest first;
 	// root "" is this machine itself, where PATH counts too.

@@ -16,11 +16,12 @@ import (
 )
 
 var mariadb = &engine{
-	name:    "mariadb",
-	title:   "MariaDB",
-	env:     "DBJOBS_TEST_MARIADB",
-	schemes: []string{"mysql", "mariadb"},
-	minimum: version{10, 6},
+	name:      "mariadb",
+	title:     "MariaDB",
+	env:       "DBJOBS_TEST_MARIADB",
+	schemes:   []string{"mysql", "mariadb"},
+	usualPort: "3306",
+	minimum:   version{10, 6},
 	advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*:\n" +
 		"    DBJOBS_TEST_MARIADB=mysql://user:password@host:port/database",
 	find:        findMariaDB,

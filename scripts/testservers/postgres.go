@@ -15,11 +15,13 @@ import (
 )
 
 var postgres = &engine{
-	name:    "postgres",
-	title:   "PostgreSQL",
-	env:     "DBJOBS_TEST_POSTGRES",
-	schemes: []string{"postgres", "postgresql"},
-	minimum: version{12, 0},
+	name:      "postgres",
+	title:     "PostgreSQL",
+	env:       "DBJOBS_TEST_POSTGRES",
+	schemes:   []string{"postgres", "postgresql"},
+	query:     "sslmode=disable",
+	usualPort: "5432",
+	minimum:   version{12, 0},
 	advice: "install the server (Debian, Ubuntu: apt-get install postgresql), or name one with an account that may create databases:\n" +
 		"    DBJOBS_TEST_POSTGRES=postgres://user:password@host:port/database",
 	find:        findPostgres,

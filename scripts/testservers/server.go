@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -133,9 +134,9 @@ func (s *server) address() string { return net.JoinHostPort("127.0.0.1", strconv
 
 // url is what the tests are given.
 func (s *server) url() string {
-	u := url.URL{Scheme: s.schemes[0], User: url.UserPassword(account, s.password), Host: s.address(), Path: database}
-	if s.engine == postgres {
-		u.RawQuery = "sslmode=disable"
+	u := url.URL{
+		Scheme: s.schemes[0], User: url.UserPassword(account, s.password), Host: s.address(),
+		Path: database, RawQuery: s.query,
 	}
 	return u.String()
 }
@@ -156,16 +157,12 @@ func (e *engine) named(text string) (where string, err error) {
 	if err != nil || u.Hostname() == "" { // err would show the password
 		return "", fmt.Errorf("%s is not a URL of the form %s://user:password@host:port/database", e.env, e.schemes[0])
 	}
-	known := false
-	for _, scheme := range e.schemes {
-		known = known || u.Scheme == scheme
-	}
-	if !known {
+	if !slices.Contains(e.schemes, u.Scheme) {
 		return "", fmt.Errorf("%s begins with %s://, but %s is reached by %s://", e.env, u.Scheme, e.title, e.schemes[0])
 	}
 	address := u.Host
 	if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), map[string]string{"postgres": "5432", "mariadb": "3306"}[e.name])
+		address = net.JoinHostPort(u.Hostname(), e.usualPort)
 	}
 	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
