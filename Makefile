@@ -1,0 +1,73 @@
+# Run `make` alone to see what there is. Only Go, git and make are needed, and a
+# C compiler for the race detector.
+
+GO       ?= go
+FUZZTIME ?= 20s
+BENCH    ?= .
+
+# Go has cgo, and with it the race detector, where it finds a C compiler.
+ifeq ($(shell $(GO) env CGO_ENABLED),1)
+RACE := -race
+else
+NOTE := -note "the race detector was OFF: there is no C compiler here"
+endif
+
+DBJOBS_TEST_DATABASES ?= sqlite,postgres,mariadb
+export DBJOBS_TEST_DATABASES
+
+SERVERS = .build/testservers
+
+.PHONY: help
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
+		printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+.PHONY: build
+build: ## the program, static, as .build/dbjobs
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o .build/dbjobs ./cmd/dbjobs
+
+.PHONY: demo
+demo: build ## the main job on an embedded database: no server, nothing left behind
+	@scripts/demo .build/dbjobs
+
+.PHONY: test
+test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself
+	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
+		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
+	$(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 10m ./...
+
+.PHONY: test-sqlite
+test-sqlite: ## the suite on SQLite alone: no server, quick
+	DBJOBS_TEST_DATABASES=sqlite $(GO) test -timeout 5m ./...
+
+.PHONY: prove
+prove: $(SERVERS) ## the suite with its long forms, as long as they take
+	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 4h ./...
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (20s)
+	@GO="$(GO)" scripts/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: $(SERVERS) ## the benchmarks that match BENCH, on all databases
+	$(SERVERS) -- $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 1h ./...
+
+.PHONY: lint
+lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
+	@unformatted="$$(gofmt -l .)" && if [ -n "$$unformatted" ]; then \
+		echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
+
+.PHONY: servers
+servers: $(SERVERS) ## start the databases, print their URLs, keep them until Ctrl-C
+	@exec $(SERVERS) -print
+
+.PHONY: clean
+clean: ## remove what was built (fetched servers stay in the user's cache)
+	rm -rf .build
+
+# Go knows better than make whether it is up to date.
+.PHONY: $(SERVERS)
+$(SERVERS):
+	@$(GO) build -o $@ ./scripts/testservers

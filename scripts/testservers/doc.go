@@ -1,0 +1,54 @@
+// Testservers runs a command with a database server of every kind at hand, and
+// leaves nothing behind:
+//
+//	go run ./scripts/testservers -- go test ./...
+//
+// The command finds each server's URL in that engine's environment variable
+// (DBJOBS_TEST_POSTGRES, DBJOBS_TEST_MARIADB). Its exit code is the launcher's.
+// With -print there is no command: export lines go to stdout, and the servers
+// stay until Ctrl-C.
+//
+// # Where a server comes from
+//
+// For each engine, the first of these that is there:
+//
+//  1. the server that the engine's variable already names;
+//  2. binaries installed on this machine (not with DBJOBS_TEST_FETCH=1);
+//  3. this distribution's packages, fetched by apt with a private state and
+//     unpacked, not installed, into dbjobs-test/ in the user's cache folder:
+//     no root, and nothing of the host changes. To fetch anew, delete that.
+//
+// An engine that is nowhere to be had is a failure that says what to do. It is
+// never skipped: a suite that passed has run on every engine it was asked for
+// (DBJOBS_TEST_DATABASES, a comma-separated list; all when it is not set).
+//
+// # What the tests may rely on
+//
+// Servers listen on free ports of 127.0.0.1, as an ordinary user even when root
+// starts them, with their files in a folder of mode 0700, and without waiting
+// for disks. The account is named dbjobs, has a new password for each run, and
+// as few rights as a job scheduler's account should need:
+//
+//   - PostgreSQL: no superuser; CREATEDB, and owner of the database dbjobs_test.
+//     A test makes a database of its own. Passwords are checked, by SCRAM.
+//   - MariaDB: all rights on the schemas whose names begin with dbjobs_test, and
+//     no global one. A test makes a schema of its own. The binary log is on, in
+//     ROW format, so CREATE TRIGGER fails here as on managed servers (1419), and
+//     the character set is the compiled-in latin1, so that a table which forgets
+//     to name its own is found out.
+//
+// Administrators exist only on the sockets inside the folder.
+//
+// # How everything is stopped
+//
+// Each server, and the command, is the child of a keeper: this program again,
+// in a session of its own, which holds one end of a pipe. When the other end
+// closes, the keeper stops its child. The launcher closes it at the end; the
+// kernel closes it when the launcher dies of whatever cause. So there is one
+// way to stop, and it is the one that every run exercises. A sweeper removes the
+// folder in the same manner, once the launcher and all its keepers are gone.
+//
+// # Adding an engine
+//
+// One entry in the list in engines.go, and for the suite one in store/storetest.
+package main

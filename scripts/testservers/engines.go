@@ -1,0 +1,106 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// engines is the one list of what the suite's servers are.
+var engines = []*engine{postgres, mariadb}
+
+// An engine is a kind of database server.
+type engine struct {
+	name  string // in DBJOBS_TEST_DATABASES and in folder names
+	title string // for people
+	env   string // the variable that holds its URL
+
+	schemes   []string // of URLs for it, ours first
+	query     string   // of the URL that the tests are given
+	usualPort string   // of a URL that names none
+	minimum   version  // the oldest version that dbjobs supports
+	advice    string   // how to come by a server by hand
+
+	// find lists the installations below a root folder, the likeliest first;
+	// root "" is this machine itself, where PATH counts too.
+	find func(root string) []installation
+	// mark is what `server --version` must contain.
+	mark string
+
+	// metapackage depends on all that the engine needs, in any release of
+	// Debian and Ubuntu; packages says which of those to unpack.
+	metapackage string
+	packages    *regexp.Regexp
+
+	// init makes the data folder and the account, or what start makes it from.
+	init func(context.Context, *server) error
+	// args are those of the server's process.
+	args func(*server) []string
+	// ready reports whether the server lets clients in.
+	ready func(*server) bool
+	// stop ends the server at once: its files are thrown away.
+	stop syscall.Signal
+}
+
+// An installation is a server's programs, not yet known to run.
+type installation struct {
+	server string   // the server's program
+	init   string   // the program that makes a data folder
+	prefix string   // the folder that usr is, wherever it was unpacked
+	libs   []string // folders with libraries of its own
+}
+
+// chosen returns the engines named in list, which is DBJOBS_TEST_DATABASES: all
+// of them if it is empty. SQLite needs no server and may be named.
+func chosen(list string) ([]*engine, error) {
+	if strings.TrimSpace(list) == "" {
+		return engines, nil
+	}
+	var picked []*engine
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		i := slices.IndexFunc(engines, func(e *engine) bool { return e.name == name })
+		switch {
+		case name == "sqlite" || name == "":
+		case i < 0:
+			return nil, fmt.Errorf("DBJOBS_TEST_DATABASES names %q: it may name %s", name, known())
+		case !slices.Contains(picked, engines[i]):
+			picked = append(picked, engines[i])
+		}
+	}
+	return picked, nil
+}
+
+func known() string {
+	names := []string{"sqlite"}
+	for _, e := range engines {
+		names = append(names, e.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// A version is a server's, compared by its first two numbers.
+type version struct{ major, minor int }
+
+var versionText = regexp.MustCompile(`(\d+)\.(\d+)[\d.]*`)
+
+// parseVersion finds the first version in text and returns it also as written.
+func parseVersion(text string) (v version, written string, ok bool) {
+	written = strings.TrimRight(versionText.FindString(text), ".")
+	if written == "" {
+		return version{}, "", false
+	}
+	_, err := fmt.Sscanf(written, "%d.%d", &v.major, &v.minor)
+	return v, written, err == nil
+}
+
+func (v version) less(w version) bool {
+	return v.major < w.major || v.major == w.major && v.minor < w.minor
+}
+
+func (v version) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor) }

@@ -1,0 +1,122 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+var mariadb = &engine{
+	name:      "mariadb",
+	title:     "MariaDB",
+	env:       "DBJOBS_TEST_MARIADB",
+	schemes:   []string{"mysql", "mariadb"},
+	usualPort: "3306",
+	minimum:   version{10, 6},
+	advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*:\n" +
+		"    DBJOBS_TEST_MARIADB=mysql://user:password@host:port/database",
+	find:        findMariaDB,
+	mark:        "MariaDB", // mysqld may be another product
+	metapackage: "mariadb-server",
+	packages:    regexp.MustCompile(`^(mariadb-(server|client)-core.*|lib.*)$`),
+	init:        initMariaDB,
+	args:        mariadbArgs,
+	ready:       mariadbReady,
+	stop:        syscall.SIGKILL, // one process and nothing outside its folder
+}
+
+// findMariaDB looks where packages put the server and at what PATH calls it.
+func findMariaDB(root string) []installation {
+	var servers []string
+	for _, name := range []string{"mariadbd", "mysqld"} {
+		for _, dir := range []string{"/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb/bin", "/usr/local/opt/mariadb/bin", "/usr/local/mysql/bin"} {
+			servers = append(servers, filepath.Join(root+dir, name))
+		}
+		if file := onPath(name); root == "" && file != "" {
+			servers = append(servers, file)
+		}
+	}
+	var found []installation
+	for _, file := range servers {
+		prefix := filepath.Dir(filepath.Dir(file))
+		for _, init := range []string{"bin/mariadb-install-db", "bin/mysql_install_db", "scripts/mariadb-install-db"} {
+			found = append(found, installation{
+				server: file,
+				init:   filepath.Join(prefix, init),
+				prefix: prefix,
+				libs:   libraryFolders(root),
+			})
+		}
+	}
+	return found
+}
+
+// initMariaDB makes the data folder, and the statements that the server runs as
+// its administrator before it lets anyone in: no client is needed.
+func initMariaDB(ctx context.Context, s *server) error {
+	err := s.run(ctx, "", s.inst.init, "--no-defaults", "--basedir="+s.inst.prefix, "--datadir="+s.data(),
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
+	if err != nil {
+		return err
+	}
+	statements := fmt.Sprintf("CREATE DATABASE %s;\n"+
+		"CREATE USER '%s'@'%%' IDENTIFIED BY '%s';\n"+
+		"GRANT ALL ON `dbjobs\\_test%%`.* TO '%[2]s'@'%%';\n"+
+		"DELETE FROM mysql.global_priv WHERE User = '' OR User = 'root' AND Host <> 'localhost';\n"+
+		"FLUSH PRIVILEGES;\n", database, account, s.password)
+	return s.write(accountsFile, statements)
+}
+
+const accountsFile = "accounts.sql"
+
+func mariadbArgs(s *server) []string {
+	args := []string{
+		"--no-defaults",
+		"--basedir=" + s.inst.prefix,
+		"--datadir=" + s.data(),
+		"--tmpdir=" + s.dir,
+		"--init-file=" + filepath.Join(s.dir, accountsFile),
+		"--bind-address=127.0.0.1",
+		"--port=" + strconv.Itoa(s.port),
+		"--socket=" + filepath.Join(s.dir, "s.sock"),
+		"--pid-file=" + filepath.Join(s.dir, "pid"),
+		"--skip-name-resolve", // 127.0.0.1 is not localhost, where the administrator is
+		"--max-connections=300",
+		"--server-id=1",
+		"--log-bin=binlog",
+		"--binlog-format=ROW",
+		"--sync-binlog=0",
+		"--innodb-flush-log-at-trx-commit=0",
+		"--loose-skip-innodb-doublewrite",
+	}
+	for _, share := range []string{"mysql", "mariadb"} {
+		dir := filepath.Join(s.inst.prefix, "share", share)
+		if _, err := os.Stat(filepath.Join(dir, "english")); err == nil {
+			args = append(args, "--lc-messages-dir="+dir)
+		}
+	}
+	return args
+}
+
+// mariadbReady reports whether the server greets: it listens earlier, while it
+// still makes the accounts.
+func mariadbReady(s *server) bool {
+	conn, err := net.DialTimeout("tcp", s.address(), time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // without one the read below still ends, with the server
+	var packet [5]byte                                // length, number, protocol version
+	_, err = io.ReadFull(conn, packet[:])
+	return err == nil && packet[4] == 10
+}

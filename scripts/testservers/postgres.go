@@ -1,0 +1,113 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+var postgres = &engine{
+	name:      "postgres",
+	title:     "PostgreSQL",
+	env:       "DBJOBS_TEST_POSTGRES",
+	schemes:   []string{"postgres", "postgresql"},
+	query:     "sslmode=disable",
+	usualPort: "5432",
+	minimum:   version{12, 0},
+	advice: "install the server (Debian, Ubuntu: apt-get install postgresql), or name one with an account that may create databases:\n" +
+		"    DBJOBS_TEST_POSTGRES=postgres://user:password@host:port/database",
+	find:        findPostgres,
+	mark:        "postgres (PostgreSQL)",
+	metapackage: "postgresql",
+	packages:    regexp.MustCompile(`^(postgresql-\d+|lib.*)$`),
+	init:        initPostgres,
+	args:        postgresArgs,
+	ready:       postgresReady,
+	stop:        syscall.SIGQUIT, // immediate shutdown, which still frees its shared memory
+}
+
+// findPostgres looks in the folders of Debian, Red Hat, Homebrew and of a build
+// from source, newest version first, and beside what PATH calls initdb.
+func findPostgres(root string) []installation {
+	var dirs []string
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
+		"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin", "/usr/local/pgsql/bin",
+	} {
+		found, _ := filepath.Glob(root + pattern) // the patterns are well-formed
+		slices.SortFunc(found, func(a, b string) int { return folderVersion(b) - folderVersion(a) })
+		dirs = append(dirs, found...)
+	}
+	if initdb := onPath("initdb"); root == "" && initdb != "" {
+		dirs = append(dirs, filepath.Dir(initdb))
+	}
+	var found []installation
+	for _, dir := range dirs {
+		found = append(found, installation{
+			server: filepath.Join(dir, "postgres"),
+			init:   filepath.Join(dir, "initdb"),
+			prefix: root + "/usr",
+			libs:   libraryFolders(root),
+		})
+	}
+	return found
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// folderVersion is the major version in a folder's name, 0 if there is none.
+func folderVersion(dir string) int {
+	n, _ := strconv.Atoi(digits.FindString(filepath.Base(filepath.Dir(dir))))
+	return n
+}
+
+// initPostgres leaves the superuser without a password, which keeps it off the
+// network: it gets in through the socket, in a folder that others cannot enter.
+func initPostgres(ctx context.Context, s *server) error {
+	err := s.run(ctx, "", s.inst.init, "-D", s.data(), "-U", "postgres",
+		"--auth-local=trust", "--auth-host=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync")
+	if err != nil {
+		return err
+	}
+	account := fmt.Sprintf("CREATE ROLE %s LOGIN CREATEDB PASSWORD '%s'\nCREATE DATABASE %s OWNER %[1]s\n",
+		account, s.password, database)
+	return s.run(ctx, account, s.inst.server, "--single", "-D", s.data(), "-F",
+		"-c", "password_encryption=scram-sha-256", "-c", "exit_on_error=true", "postgres")
+}
+
+func postgresArgs(s *server) []string {
+	args := []string{"-D", s.data()}
+	for _, setting := range []string{
+		"listen_addresses=127.0.0.1",
+		"port=" + strconv.Itoa(s.port),
+		"unix_socket_directories=" + s.dir,
+		"max_connections=300",
+		"fsync=off",
+		"synchronous_commit=off",
+		"full_page_writes=off",
+		"jit=off", // its library, the largest of all dependencies, is not fetched
+	} {
+		args = append(args, "-c", setting)
+	}
+	return args
+}
+
+// postgresReady reads the status that the server keeps in its pid file, as
+// pg_ctl does.
+func postgresReady(s *server) bool {
+	const statusLine = 7
+	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		return false
+	}
+	lines := strings.Split(string(text), "\n")
+	return len(lines) > statusLine && strings.TrimSpace(lines[statusLine]) == "ready"
+}
