@@ -64,7 +64,7 @@ func (d Duration) ms() int64 { return time.Duration(d).Milliseconds() }
 
 // Schedule is a named recurrence set. The same struct is the row, the JSON and the entry of a manifest.
 type Schedule struct {
-	ID          int64     `json:"id,omitempty" yaml:"-"`
+	ID          int64     `json:"-" yaml:"-"`
 	Name        string    `json:"name" yaml:"-"`
 	Rule        string    `json:"rule" yaml:"rule"`                         // any form that package rules reads
 	Zone        string    `json:"zone" yaml:"zone,omitempty"`               // IANA name; default UTC

@@ -1,0 +1,347 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Group is a cap that several jobs share.
+type Group struct {
+	Name       string `json:"name" yaml:"-"`
+	MaxRunning int    `json:"max_running" yaml:"max_running"`
+}
+
+// Definitions are what people write.
+type Definitions struct {
+	Schedules []Schedule `json:"schedules,omitempty"`
+	Jobs      []Job      `json:"jobs,omitempty"`
+	Groups    []Group    `json:"groups,omitempty"`
+}
+
+// ApplyOptions say how definitions are brought in.
+type ApplyOptions struct {
+	Manifest   string // who owns the rows; empty: nobody does
+	Prune      bool   // remove what the manifest owns and does not name
+	DryRun     bool   // only tell the changes
+	CreateOnly bool   // ErrExists where something of that name is there
+	By, Reason string // for the change log; By empty: the login
+}
+
+// FieldChange is one field of a change, as text.
+type FieldChange struct {
+	Field  string `json:"field"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// Change is one change of a definition: a line of apply, and of the change log.
+type Change struct {
+	At      time.Time     `json:"at,omitzero"`
+	By      string        `json:"by,omitempty"`
+	Kind    string        `json:"kind"` // job, schedule, group
+	Subject string        `json:"subject"`
+	Action  string        `json:"action"` // create, change, remove, pause, resume
+	Reason  string        `json:"reason,omitempty"`
+	Fields  []FieldChange `json:"fields,omitempty"`
+}
+
+// Apply brings the database to the definitions, in one transaction, and tells what it changed: nothing where they
+// are there already. Groups and schedules come first, so that jobs may use them.
+func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Change, error) {
+	errDry := errors.New("dry run")
+	var changes []Change
+	login, err := s.Login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.By == "" {
+		o.By = login
+	}
+	err = s.tx(ctx, func(tx *sql.Tx) error {
+		a := &applier{s: s, tx: tx, o: o, login: login}
+		if err := a.all(ctx, d); err != nil {
+			return err
+		}
+		changes = a.changes
+		if o.DryRun {
+			return errDry
+		}
+		return nil
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return changes, err
+}
+
+type applier struct {
+	s       *Store
+	tx      *sql.Tx
+	o       ApplyOptions
+	login   string
+	now     time.Time
+	changes []Change
+}
+
+func (a *applier) all(ctx context.Context, d Definitions) error {
+	// The row that migrators lock makes those who apply take turns, too.
+	var version int
+	if err := a.s.row(ctx, a.tx, "lock_installation", args{}, &version); err != nil {
+		return err
+	}
+	if err := a.s.row(ctx, a.tx, "read_now", args{"now": a.s.now()}, at{&a.now}); err != nil {
+		return err
+	}
+	groups, err := a.s.groups(ctx, a.tx)
+	if err != nil {
+		return err
+	}
+	for _, g := range d.Groups {
+		if err := a.group(ctx, g, groups); err != nil {
+			return err
+		}
+	}
+	schedules, err := a.s.schedules(ctx, a.tx)
+	if err != nil {
+		return err
+	}
+	for i := range d.Schedules {
+		if err := a.schedule(ctx, d.Schedules[i], schedules.named); err != nil {
+			return err
+		}
+	}
+	jobs, err := a.s.jobs(ctx, a.tx)
+	if err != nil {
+		return err
+	}
+	if err := a.jobs(ctx, d.Jobs, jobs); err != nil {
+		return err
+	}
+	if !a.o.Prune || a.o.Manifest == "" {
+		return nil
+	}
+	return a.prune(ctx, d, schedules.named, jobs)
+}
+
+// record notes a change; before and after are the JSON of the definition, nil where there is none.
+func (a *applier) record(ctx context.Context, kind, subject, action string, id int64, before, after any) error {
+	c := Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: action, Reason: a.o.Reason}
+	was, err := fields(before)
+	if err != nil {
+		return err
+	}
+	became, err := fields(after)
+	if err != nil {
+		return err
+	}
+	if action == "change" {
+		c.Fields = differences(was, became)
+	}
+	a.changes = append(a.changes, c)
+	text := func(m map[string]json.RawMessage) (document, error) {
+		if m == nil {
+			return "", nil
+		}
+		b, err := json.Marshal(m)
+		return document(b), err
+	}
+	wasText, err := text(was)
+	if err != nil {
+		return err
+	}
+	becameText, err := text(became)
+	if err != nil {
+		return err
+	}
+	_, err = a.s.exec(ctx, a.tx, "insert_change", args{"now": a.s.now(), "by": a.o.By, "kind": kind, "subject_id": positive(id), "subject": subject,
+		"action": action, "reason": a.o.Reason, "was": wasText, "became": becameText})
+	return err
+}
+
+// fields is the JSON of a definition by field, without what is no part of it.
+func fields(v any) (map[string]json.RawMessage, error) {
+	if v == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode a definition: %w", err)
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, err
+	}
+	for _, k := range []string{"id", "created_at", "jobs"} {
+		delete(m, k)
+	}
+	return m, nil
+}
+
+func differences(was, became map[string]json.RawMessage) []FieldChange {
+	names := map[string]bool{}
+	for k := range was {
+		names[k] = true
+	}
+	for k := range became {
+		names[k] = true
+	}
+	var out []FieldChange
+	for _, k := range slices.Sorted(maps.Keys(names)) {
+		var x, y any
+		_ = json.Unmarshal(was[k], &x) // nil where the field is not there
+		_ = json.Unmarshal(became[k], &y)
+		if !reflect.DeepEqual(x, y) {
+			out = append(out, FieldChange{Field: k, Before: plain(was[k]), After: plain(became[k])})
+		}
+	}
+	return out
+}
+
+// plain is a JSON value without the quotes of a string.
+func plain(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+func same(x, y any) bool {
+	was, err := fields(x)
+	if err != nil {
+		return false
+	}
+	became, err := fields(y)
+	return err == nil && len(differences(was, became)) == 0
+}
+
+func (a *applier) group(ctx context.Context, g Group, known map[string]Group) error {
+	if err := g.Validate(); err != nil {
+		return err
+	}
+	old, ok := known[g.Name]
+	switch {
+	case ok && a.o.CreateOnly:
+		return fmt.Errorf("group %s: %w", g.Name, ErrExists)
+	case ok && same(old, g):
+		return nil
+	case ok:
+		if _, err := a.s.exec(ctx, a.tx, "update_group", args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+			return err
+		}
+		return a.record(ctx, "group", g.Name, "change", 0, old, g)
+	}
+	if _, err := a.s.exec(ctx, a.tx, "insert_group", args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+		return err
+	}
+	return a.record(ctx, "group", g.Name, "create", 0, nil, g)
+}
+
+func scheduleArgs(c Schedule, job any, a *applier) args {
+	return args{"now": a.s.now(), "id": c.ID, "name": null(c.Name), "job": job, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
+		"ambiguous": c.Ambiguous, "description": c.Description, "manifest": null(c.Manifest)}
+}
+
+func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Schedule) error {
+	c.Normalize()
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	c.Manifest = a.o.Manifest
+	old, ok := known[c.Name]
+	switch {
+	case ok && a.o.CreateOnly:
+		return fmt.Errorf("schedule %s: %w", c.Name, ErrExists)
+	case ok && same(old, c):
+		return nil
+	case ok:
+		c.ID = old.ID
+		if _, err := a.s.exec(ctx, a.tx, "update_schedule", scheduleArgs(c, nil, a)); err != nil {
+			return err
+		}
+		known[c.Name] = c
+		return a.record(ctx, "schedule", c.Name, "change", c.ID, old, c)
+	}
+	if _, err := a.s.exec(ctx, a.tx, "insert_schedule", scheduleArgs(c, nil, a)); err != nil {
+		return err
+	}
+	if err := a.s.row(ctx, a.tx, "schedule_id", args{"name": c.Name}, &c.ID); err != nil {
+		return err
+	}
+	known[c.Name] = c
+	return a.record(ctx, "schedule", c.Name, "create", c.ID, nil, c)
+}
+
+// prune removes what the manifest owns and does not name: jobs first, then schedules that nobody uses any more.
+func (a *applier) prune(ctx context.Context, d Definitions, schedules map[string]Schedule, jobs map[string]Job) error {
+	named := map[string]bool{}
+	for _, j := range d.Jobs {
+		named[a.key(j)] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(jobs)) {
+		if j := jobs[key]; j.Manifest == a.o.Manifest && !named[key] {
+			if err := a.removeJob(ctx, j); err != nil {
+				return err
+			}
+		}
+	}
+	clear(named)
+	for _, c := range d.Schedules {
+		named[c.Name] = true
+	}
+	left, err := a.s.schedules(ctx, a.tx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(left.named)) {
+		c := left.named[name]
+		if c.Manifest != a.o.Manifest || named[name] {
+			continue
+		}
+		if err := a.removeSchedule(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
+	if c.Jobs > 0 {
+		return fmt.Errorf("schedule %s: %d job(s) use it; take it from them first", c.Name, c.Jobs)
+	}
+	if _, err := a.s.exec(ctx, a.tx, "delete_schedule", args{"id": c.ID}); err != nil {
+		return err
+	}
+	return a.record(ctx, "schedule", c.Name, "remove", c.ID, c, nil)
+}
+
+// removeJob keeps the row as history and frees its name. Its links go; its plan notices by the changed row.
+func (a *applier) removeJob(ctx context.Context, j Job) error {
+	for _, st := range []string{"remove_job", "delete_links", "delete_own_schedule"} {
+		if _, err := a.s.exec(ctx, a.tx, st, args{"now": a.s.now(), "id": j.ID, "job": j.ID}); err != nil {
+			return err
+		}
+	}
+	return a.record(ctx, "job", j.FullName(), "remove", j.ID, j, nil)
+}
+
+// key is the owner and name of a job that may not have its owner yet.
+func (a *applier) key(j Job) string {
+	if j.Owner == "" {
+		j.Owner = a.login
+	}
+	return j.FullName()
+}
+
+// FullName is owner/name, or the name alone where there is no owner.
+func (j *Job) FullName() string {
+	return strings.TrimPrefix(j.Owner+"/"+j.Name, "/")
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// jobs applies jobs in two rounds, so that one may run after another that stands below it.
+func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) error {
+	type todo struct{ job, old Job }
+	var list []todo
+	for _, j := range jobs {
+		if j.Owner == "" {
+			j.Owner = a.login
+		}
+		if a.s.d == sqlite && j.Owner != "" {
+			return &FieldError{"job " + j.Name, "owner", "SQLite knows no logins: leave it out"}
+		}
+		j.Manifest = a.o.Manifest
+		j.Normalize()
+		if err := j.Validate(); err != nil {
+			return err
+		}
+		old, ok := known[j.FullName()]
+		if ok && a.o.CreateOnly {
+			return fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
+		}
+		j.ID, j.afterID, j.NotBefore = old.ID, old.afterID, firstSet(j, old)
+		if !ok {
+			if _, err := a.s.exec(ctx, a.tx, "insert_job", with(jobArgs(&j), "now", a.s.now())); err != nil {
+				return err
+			}
+			if err := a.s.row(ctx, a.tx, "job_id", args{"owner": j.Owner, "name": j.Name}, &j.ID); err != nil {
+				return err
+			}
+			known[j.FullName()] = j
+		}
+		list = append(list, todo{j, old})
+	}
+	for _, t := range list {
+		if err := a.job(ctx, t.job, t.old, known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstSet keeps the instant that a start schedule was resolved to at creation, for as long as it is the same.
+func firstSet(j, old Job) time.Time {
+	if j.NotBefore.IsZero() && j.Start != "" && j.Start == old.Start {
+		return old.NotBefore
+	}
+	return j.NotBefore
+}
+
+func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) error {
+	if j.After != "" {
+		other, err := find(known, j.After, j.Owner)
+		if err != nil {
+			return &FieldError{"job " + j.FullName(), "after", err.Error()}
+		}
+		j.After = other.FullName()
+		if other.ID == j.ID {
+			return &FieldError{"job " + j.FullName(), "after", "a job cannot run after itself"}
+		}
+		j.afterID = other.ID
+	} else {
+		j.afterID = 0
+	}
+	isNew := old.ID == 0
+	if !isNew && same(old, j) {
+		return nil
+	}
+	if !isNew || j.afterID != 0 {
+		if _, err := a.s.exec(ctx, a.tx, "update_job", with(jobArgs(&j), "now", a.s.now())); err != nil {
+			return err
+		}
+	}
+	if isNew || !same(struct{ Steps []Step }{old.Steps}, struct{ Steps []Step }{j.Steps}) {
+		if err := a.steps(ctx, j); err != nil {
+			return err
+		}
+	}
+	if err := a.links(ctx, j, old); err != nil {
+		return err
+	}
+	known[j.FullName()] = j
+	if isNew {
+		return a.record(ctx, "job", j.FullName(), "create", j.ID, nil, j)
+	}
+	return a.record(ctx, "job", j.FullName(), "change", j.ID, old, j)
+}
+
+func (a *applier) steps(ctx context.Context, j Job) error {
+	if _, err := a.s.exec(ctx, a.tx, "delete_steps", args{"job": j.ID}); err != nil {
+		return err
+	}
+	for i := range j.Steps {
+		if _, err := a.s.exec(ctx, a.tx, "insert_step", stepArgs(j.ID, i+1, &j.Steps[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// links brings the job's schedules about: those it shares by name, and its own.
+func (a *applier) links(ctx context.Context, j, old Job) error {
+	for _, name := range j.Schedules {
+		if slices.Contains(old.Schedules, name) {
+			continue
+		}
+		var id int64
+		if err := a.s.row(ctx, a.tx, "schedule_id", args{"name": name}, &id); err != nil {
+			return &FieldError{"job " + j.FullName(), "schedule", fmt.Sprintf("there is no schedule %q; `dbjobs schedule list` shows them", name)}
+		}
+		if _, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.s.now(), "job": j.ID, "schedule": id}); err != nil {
+			return err
+		}
+	}
+	for _, name := range old.Schedules {
+		if slices.Contains(j.Schedules, name) {
+			continue
+		}
+		var id int64
+		if err := a.s.row(ctx, a.tx, "schedule_id", args{"name": name}, &id); err != nil {
+			return err
+		}
+		if err := a.unlink(ctx, j.ID, id); err != nil {
+			return err
+		}
+	}
+	return a.own(ctx, j, old)
+}
+
+// unlink takes a link away, and says so in the job's row: a link that is gone has no row that could differ.
+func (a *applier) unlink(ctx context.Context, job, schedule int64) error {
+	if _, err := a.s.exec(ctx, a.tx, "delete_link", args{"job": job, "schedule": schedule}); err != nil {
+		return err
+	}
+	_, err := a.s.exec(ctx, a.tx, "touch_job", args{"id": job})
+	return err
+}
+
+func (a *applier) own(ctx context.Context, j, old Job) error {
+	switch {
+	case j.Own == nil && old.Own == nil:
+		return nil
+	case j.Own == nil:
+		if err := a.unlink(ctx, j.ID, old.Own.ID); err != nil {
+			return err
+		}
+		_, err := a.s.exec(ctx, a.tx, "delete_schedule", args{"id": old.Own.ID})
+		return err
+	case old.Own != nil:
+		c := *j.Own
+		c.ID = old.Own.ID
+		_, err := a.s.exec(ctx, a.tx, "update_schedule", scheduleArgs(c, j.ID, a))
+		return err
+	}
+	c := *j.Own
+	c.Name = ""
+	if _, err := a.s.exec(ctx, a.tx, "insert_schedule", scheduleArgs(c, j.ID, a)); err != nil {
+		return err
+	}
+	if err := a.s.row(ctx, a.tx, "own_schedule_id", args{"job": j.ID}, &c.ID); err != nil {
+		return err
+	}
+	_, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.s.now(), "job": j.ID, "schedule": c.ID})
+	return err
+}
+
+// find looks a job up by owner/name, or by a name that only one owner has (the given one first).
+func find(known map[string]Job, name, owner string) (Job, error) {
+	if j, ok := known[name]; ok {
+		return j, nil
+	}
+	if j, ok := known[strings.TrimPrefix(owner+"/"+name, "/")]; ok {
+		return j, nil
+	}
+	var found []string
+	for key, j := range known {
+		if j.Name == name {
+			found = append(found, key)
+		}
+	}
+	slices.Sort(found)
+	switch len(found) {
+	case 1:
+		return known[found[0]], nil
+	case 0:
+		return Job{}, fmt.Errorf("job %q: %w; `dbjobs job list` shows them", name, ErrNotFound)
+	}
+	return Job{}, fmt.Errorf("job %q: several owners have one of that name: %s", name, strings.Join(found, ", "))
+}

@@ -1,0 +1,278 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// knownSchedules are all schedules: the shared by name, the own rules by job.
+type knownSchedules struct {
+	named map[string]Schedule
+	own   map[int64]Schedule
+}
+
+func (s *Store) schedules(ctx context.Context, q querier) (knownSchedules, error) {
+	k := knownSchedules{map[string]Schedule{}, map[int64]Schedule{}}
+	err := s.query(ctx, q, "schedules", args{}, func(r *sql.Rows) error {
+		var c Schedule
+		var job int64
+		if err := r.Scan(&c.ID, nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, nullable(&c.Manifest), at{&c.CreatedAt},
+			nullable(&job), &c.Jobs); err != nil {
+			return err
+		}
+		if job != 0 {
+			k.own[job] = c
+		} else {
+			k.named[c.Name] = c
+		}
+		return nil
+	})
+	return k, err
+}
+
+func (s *Store) groups(ctx context.Context, q querier) (map[string]Group, error) {
+	m := map[string]Group{}
+	err := s.query(ctx, q, "groups", args{}, func(r *sql.Rows) error {
+		var g Group
+		err := r.Scan(&g.Name, &g.MaxRunning)
+		m[g.Name] = g
+		return err
+	})
+	return m, err
+}
+
+// jobs reads all jobs by full name, with steps and schedules.
+func (s *Store) jobs(ctx context.Context, q querier) (map[string]Job, error) {
+	list, err := s.statuses(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string]Job, len(list))
+	for _, v := range list {
+		m[v.FullName()] = v.Job
+	}
+	return m, nil
+}
+
+// statuses reads all jobs with the facts of their plans, by name.
+func (s *Store) statuses(ctx context.Context, q querier) ([]JobStatus, error) {
+	var list []JobStatus
+	index := map[int64]int{}
+	err := s.query(ctx, q, "jobs", args{}, func(r *sql.Rows) error {
+		var v JobStatus
+		if err := r.Scan(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.PlanError), nullable(&v.LastState), at{&v.LastScheduled},
+			at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), &v.RunsOpen, &v.RunsRunning)...); err != nil {
+			return err
+		}
+		index[v.ID] = len(list)
+		list = append(list, v)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, s.complete(ctx, q, list, index)
+}
+
+// complete adds steps, schedules and the names behind ids.
+func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index map[int64]int) error {
+	all, err := s.schedules(ctx, q)
+	if err != nil {
+		return err
+	}
+	err = s.query(ctx, q, "job_links", args{}, func(r *sql.Rows) error {
+		var job, id int64
+		var name sql.NullString
+		if err := r.Scan(&job, &id, &name); err != nil {
+			return err
+		}
+		i, ok := index[job]
+		if !ok {
+			return nil
+		}
+		if name.Valid {
+			list[i].Schedules = append(list[i].Schedules, name.String)
+		} else if own, ok := all.own[job]; ok {
+			own.Jobs = 0
+			list[i].Own = &own
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = s.query(ctx, q, "all_steps", args{}, func(r *sql.Rows) error {
+		var job int64
+		var st Step
+		if err := r.Scan(scanStep(&job, &st)...); err != nil {
+			return err
+		}
+		if i, ok := index[job]; ok {
+			list[i].Steps = append(list[i].Steps, st)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		v := &list[i]
+		slices.Sort(v.Schedules)
+		if k, ok := index[v.afterID]; ok {
+			v.After = list[k].FullName()
+		}
+		v.Normalize()
+	}
+	return nil
+}
+
+func (s *Store) findJob(ctx context.Context, q querier, name string) (Job, error) {
+	known, err := s.jobs(ctx, q)
+	if err != nil {
+		return Job{}, err
+	}
+	var login string
+	if err := s.row(ctx, q, "login", args{}, &login); err != nil {
+		return Job{}, err
+	}
+	return find(known, name, login)
+}
+
+// JobFilter selects jobs; empty fields select all.
+type JobFilter struct{ Owner, Manifest string }
+
+// Jobs lists jobs with the facts of their plans, by name.
+func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
+	list, err := s.statuses(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	pauses, err := s.activePauses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(v JobStatus) bool {
+		return f.Owner != "" && v.Owner != f.Owner || f.Manifest != "" && v.Manifest != f.Manifest
+	})
+	for i := range list {
+		list[i].derive(pauses)
+	}
+	return list, nil
+}
+
+// Job finds a job by name or owner/name.
+func (s *Store) Job(ctx context.Context, name string) (JobStatus, error) {
+	j, err := s.findJob(ctx, s.db, name)
+	if err != nil {
+		return JobStatus{}, err
+	}
+	list, err := s.Jobs(ctx, JobFilter{})
+	if err != nil {
+		return JobStatus{}, err
+	}
+	for _, v := range list {
+		if v.ID == j.ID {
+			return v, nil
+		}
+	}
+	return JobStatus{}, fmt.Errorf("job %q: %w", name, ErrNotFound)
+}
+
+func (s *Store) activePauses(ctx context.Context) ([]Pause, error) {
+	var out []Pause
+	err := s.query(ctx, s.db, "active_pauses", args{"now": s.now()}, func(r *sql.Rows) error {
+		var p Pause
+		err := r.Scan(scanPause(&p)...)
+		out = append(out, p)
+		return err
+	})
+	return out, err
+}
+
+// derive finds the job's state from its facts: the one place where the words are given.
+func (v *JobStatus) derive(pauses []Pause) {
+	c := Case{Plan: Plan{JobID: v.ID}, Job: v.Job}
+	for i := range pauses {
+		if p := &pauses[i]; p.Scope != "schedule" && p.covers(&c) {
+			v.Paused = p
+		}
+	}
+	switch {
+	case v.Disabled:
+		v.State = "disabled"
+	case v.RunsRunning > 0:
+		v.State = "running"
+	case v.Paused != nil:
+		v.State = "paused"
+	case v.PlanError != "":
+		v.State = "error"
+	case v.RunsOpen > 0:
+		v.State = "queued"
+	case v.NextRun.IsZero() && !v.DecidedThrough.IsZero() && v.scheduled():
+		v.State = "finished"
+	default:
+		v.State = "enabled"
+	}
+}
+
+func (v *JobStatus) scheduled() bool { return v.Own != nil || len(v.Schedules) > 0 }
+
+// Schedules lists the shared schedules by name.
+func (s *Store) Schedules(ctx context.Context) ([]Schedule, error) {
+	k, err := s.schedules(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Schedule, 0, len(k.named))
+	for _, c := range k.named {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(x, y Schedule) int {
+		if x.Name < y.Name {
+			return -1
+		}
+		return 1
+	})
+	return out, nil
+}
+
+// Groups lists the groups by name.
+func (s *Store) Groups(ctx context.Context) ([]Group, error) {
+	m, err := s.groups(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Group, 0, len(m))
+	for _, g := range m {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(x, y Group) int {
+		if x.Name < y.Name {
+			return -1
+		}
+		return 1
+	})
+	return out, nil
+}
+
+// Schedule finds a shared schedule by name.
+func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
+	k, err := s.schedules(ctx, s.db)
+	if err != nil {
+		return Schedule{}, err
+	}
+	c, ok := k.named[name]
+	if !ok {
+		return c, fmt.Errorf("schedule %q: %w; `dbjobs schedule list` shows them", name, ErrNotFound)
+	}
+	return c, nil
+}
+
+// Now is the database's clock.
+func (s *Store) Now(ctx context.Context) (t time.Time, err error) {
+	err = s.row(ctx, s.db, "read_now", args{"now": s.now()}, at{&t})
+	return t, err
+}

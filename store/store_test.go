@@ -1,0 +1,60 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+func sqlStep(name string, statements ...string) store.Step {
+	b, err := json.Marshal(store.SQLSpec{SQL: statements})
+	if err != nil {
+		panic(err)
+	}
+	return store.Step{Name: name, Executor: "sql", Spec: b}
+}
+
+func TestApplyIsIdempotent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		v, err := d.Store.Engine(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(v)
+		defs := store.Definitions{
+			Groups:    []store.Group{{Name: "etl", MaxRunning: 2}},
+			Schedules: []store.Schedule{{Name: "nightly", Rule: "30 2 * * *", Zone: "Europe/Berlin"}},
+			Jobs: []store.Job{
+				{Name: "late", After: "rollup", Steps: []store.Step{sqlStep("", "SELECT 1")}},
+				{Name: "rollup", Schedules: []string{"nightly"}, Group: "etl", Tags: []string{"b", "a"},
+					Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{sqlStep("load", "SELECT 1"), sqlStep("tell", "SELECT 2")}},
+			},
+		}
+		changes, err := d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: "jobs"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(changes) != 4 {
+			t.Fatalf("changes: %+v", changes)
+		}
+		for range 2 {
+			if changes, err = d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: "jobs"}); err != nil || len(changes) != 0 {
+				t.Fatalf("again: %v, %+v", err, changes)
+			}
+		}
+		defs.Jobs[1].Steps = defs.Jobs[1].Steps[:1]
+		defs.Jobs[1].Schedules = nil
+		changes, err = d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: "jobs"})
+		if err != nil || len(changes) != 1 || len(changes[0].Fields) != 2 {
+			t.Fatalf("change: %v, %+v", err, changes)
+		}
+		defs.Jobs = defs.Jobs[1:]
+		defs.Schedules = nil
+		changes, err = d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: "jobs", Prune: true})
+		if err != nil || len(changes) != 2 {
+			t.Fatalf("prune: %v, %+v", err, changes)
+		}
+	})
+}

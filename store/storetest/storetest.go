@@ -1,0 +1,203 @@
+// Package storetest runs one test on every database. There is no mock: each test has an empty database of its own on a
+// real engine, dropped at the end.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the drivers with which databases are made and dropped
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// engines is the list: to add one is to add an entry. fresh gives the URL of a new, empty database.
+var engines = []struct {
+	name  string
+	fresh func(t testing.TB) string
+}{
+	{"sqlite", func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "jobs.db") }},
+	{"postgres", func(t testing.TB) string { return onServer(t, "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN) }},
+	{"mariadb", func(t testing.TB) string { return onServer(t, "DBJOBS_TEST_MARIADB", "mysql", mysqlDSN) }},
+}
+
+// Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.
+func Engines(t testing.TB) []string {
+	t.Helper()
+	list := os.Getenv("DBJOBS_TEST_DATABASES")
+	if list == "" {
+		list = "sqlite"
+	}
+	names := strings.Split(list, ",")
+	for _, n := range names {
+		known := false
+		for _, e := range engines {
+			known = known || e.name == n
+		}
+		if !known {
+			t.Fatalf("DBJOBS_TEST_DATABASES: no engine %q", n)
+		}
+	}
+	return names
+}
+
+// URL is that of a new, empty database on the engine, which is dropped when the test ends.
+func URL(t testing.TB, engine string) string {
+	t.Helper()
+	for _, e := range engines {
+		if e.name == engine {
+			return e.fresh(t)
+		}
+	}
+	t.Fatalf("no engine %q", engine)
+	return ""
+}
+
+// DB is a database for one test.
+type DB struct {
+	*store.Store
+	Engine string
+	URL    string
+	SQL    *sql.DB // a second way in: what people do with plain SQL
+	Clock  *Clock
+}
+
+// Table is a table's name on the engine.
+func (d *DB) Table(name string) string {
+	if d.Engine == "postgres" {
+		return "dbjobs." + name
+	}
+	return "dbjobs_" + name
+}
+
+// Open gives a migrated database on the engine, whose clock is the test's.
+func Open(t testing.TB, engine string, o store.Options) *DB {
+	t.Helper()
+	d := &DB{Engine: engine, URL: URL(t, engine), Clock: NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))}
+	if o.Clock == nil {
+		o.Clock = d.Clock.Now
+	}
+	o.Create = true
+	ctx := context.Background()
+	s, err := store.Open(ctx, d.URL, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if _, err := s.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	d.Store = s
+	if d.SQL, err = s.JobDB(store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.SQL.Close() })
+	return d
+}
+
+// Each runs fn on every engine, each in a sub-test with a database of its own.
+func Each(t *testing.T, fn func(t *testing.T, d *DB)) {
+	t.Helper()
+	for _, e := range Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			fn(t, Open(t, e, store.Options{}))
+		})
+	}
+}
+
+// Exec runs plain SQL, as people would.
+func (d *DB) Exec(t testing.TB, query string, args ...any) {
+	t.Helper()
+	if _, err := d.SQL.Exec(query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// Int reads one number.
+func (d *DB) Int(t testing.TB, query string, args ...any) int {
+	t.Helper()
+	var n int
+	if err := d.SQL.QueryRow(query, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// Clock is a clock that only the test moves.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock stands still at t.
+func NewClock(t time.Time) *Clock { return &Clock{now: t} }
+
+// Now is the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Set moves the clock to t.
+func (c *Clock) Set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t
+}
+
+// Add moves the clock on.
+func (c *Clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
+
+// onServer makes a database of a random name, with the account that the variable's URL names.
+func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) string {
+	t.Helper()
+	raw := os.Getenv(variable)
+	if raw == "" {
+		t.Fatalf("%s is not set: `make test` starts the servers and sets it", variable)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatalf("%s: not a URL", variable)
+	}
+	db, err := sql.Open(driver, dsn(u))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	name := "dbjobs_test_" + hex.EncodeToString(b[:])
+	if _, err := db.Exec("CREATE DATABASE " + name); err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	t.Cleanup(func() {
+		defer db.Close()
+		force := ""
+		if driver == "pgx" {
+			force = " WITH (FORCE)"
+		}
+		if _, err := db.Exec("DROP DATABASE " + name + force); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	u.Path = "/" + name
+	return u.String()
+}
+
+func pgxDSN(u *url.URL) string { return u.String() }
+
+func mysqlDSN(u *url.URL) string {
+	password, _ := u.User.Password()
+	return u.User.Username() + ":" + password + "@tcp(" + u.Host + ")" + u.Path
+}

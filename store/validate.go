@@ -1,0 +1,252 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FieldError says which field of which definition is wrong, and how.
+type FieldError struct{ Subject, Field, Problem string }
+
+func (e *FieldError) Error() string { return e.Subject + ": " + e.Field + ": " + e.Problem }
+
+func orDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// Normalize fills in the defaults.
+func (c *Schedule) Normalize() {
+	orDefault(&c.Zone, "UTC")
+	orDefault(&c.Nonexistent, "forward")
+	orDefault(&c.Ambiguous, "first")
+}
+
+// Normalize fills in the defaults of the policies, so that equal jobs are equal structs.
+func (j *Job) Normalize() {
+	orDefault(&j.Queue, "tick")
+	orDefault(&j.Overlap, "wait")
+	orDefault(&j.MaxRunning, 1)
+	orDefault(&j.Missed, "latest")
+	orDefault(&j.MissedLimit, 100)
+	orDefault(&j.Grace, Duration(2*time.Minute))
+	j.Retry = j.Retry.Or(Retry{new(Attempts(1)), new(Duration(10 * time.Second)), new(Duration(time.Hour)), new(10)})
+	orDefault(&j.Handouts, 3)
+	orDefault(&j.OnError, "continue")
+	orDefault(&j.Keep.Runs, 1000)
+	orDefault(&j.Keep.Age, Duration(90*24*time.Hour))
+	slices.Sort(j.Schedules)
+	slices.Sort(j.Tags)
+	if len(j.Tags) == 0 {
+		j.Tags = nil
+	}
+	j.NotBefore, j.NotAfter = j.NotBefore.UTC().Truncate(time.Microsecond), j.NotAfter.UTC().Truncate(time.Microsecond)
+	if j.Own != nil {
+		own := *j.Own
+		own.Normalize()
+		own.Name, own.Manifest, own.Jobs, own.CreatedAt = "", "", 0, time.Time{}
+		j.Own = &own
+	}
+	for i := range j.Steps {
+		st := &j.Steps[i]
+		orDefault(&st.Name, fmt.Sprintf("step %d", i+1))
+		orDefault(&st.OnSuccess, "next")
+		orDefault(&st.OnFailure, "fail")
+		var v any
+		if json.Unmarshal(st.Spec, &v) == nil {
+			st.Spec, _ = json.Marshal(v) // one form: an engine may have reordered it
+		}
+	}
+}
+
+// Or takes from other what r leaves open.
+func (r Retry) Or(other Retry) Retry {
+	if r.Attempts == nil {
+		r.Attempts = other.Attempts
+	}
+	if r.Backoff == nil {
+		r.Backoff = other.Backoff
+	}
+	if r.MaxBackoff == nil {
+		r.MaxBackoff = other.MaxBackoff
+	}
+	if r.Jitter == nil {
+		r.Jitter = other.Jitter
+	}
+	return r
+}
+
+// maxName is in bytes: what the narrowest key of the engines holds.
+const maxName = 190
+
+// checkName refuses names that one of the engines would store as another, or that would spoil a terminal.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("is empty")
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%q is not UTF-8", name)
+	case len(name) > maxName:
+		return fmt.Errorf("has %d bytes; at most %d are allowed", len(name), maxName)
+	case strings.TrimSpace(name) != name:
+		return fmt.Errorf("%q begins or ends with a space", name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%q holds a control character", name)
+	case strings.Contains(name, "/"):
+		return fmt.Errorf("%q holds a slash, which separates owner and name", name)
+	}
+	return nil
+}
+
+func oneOf(v string, allowed ...string) error {
+	if slices.Contains(allowed, v) {
+		return nil
+	}
+	return fmt.Errorf("%q is not one of %s", v, strings.Join(allowed, ", "))
+}
+
+// Validate refuses what no engine may be given. It does not read the rule: that is for package rules.
+func (c *Schedule) Validate() error {
+	return firstError("schedule "+c.Name,
+		check{"name", checkName(c.Name)},
+		check{"rule", notEmpty(c.Rule)},
+		check{"zone", notEmpty(c.Zone)},
+		check{"nonexistent", oneOf(c.Nonexistent, "forward", "skip")},
+		check{"ambiguous", oneOf(c.Ambiguous, "first", "last", "both")},
+	)
+}
+
+// Validate refuses a group that could never run anything.
+func (g *Group) Validate() error {
+	return firstError("group "+g.Name, check{"name", checkName(g.Name)}, check{"max_running", atLeast(g.MaxRunning, 1)})
+}
+
+type check struct {
+	field string
+	err   error
+}
+
+func firstError(subject string, checks ...check) error {
+	for _, c := range checks {
+		if c.err != nil {
+			return &FieldError{subject, c.field, c.err.Error()}
+		}
+	}
+	return nil
+}
+
+func notEmpty(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return fmt.Errorf("is missing")
+	}
+	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+		return fmt.Errorf("is not UTF-8 text")
+	}
+	return nil
+}
+
+func atLeast(n, least int) error {
+	if n < least {
+		return fmt.Errorf("%d is below %d", n, least)
+	}
+	return nil
+}
+
+func optionalName(s string) error {
+	if s == "" {
+		return nil
+	}
+	return checkName(s)
+}
+
+func duration(d Duration) error {
+	const most = 100 * 365 * 24 * time.Hour
+	if d < 0 || time.Duration(d) > most {
+		return fmt.Errorf("%s is not between 0 and 36500d", d)
+	}
+	return nil
+}
+
+// Validate refuses contradicting or absurd policies, with the field named. Call Normalize first.
+func (j *Job) Validate() error {
+	subject := "job " + j.FullName()
+	checks := []check{
+		{"name", checkName(j.Name)},
+		{"owner", optionalName(j.Owner)},
+		{"queue", checkName(j.Queue)},
+		{"group", optionalName(j.Group)},
+		{"overlap", oneOf(j.Overlap, "wait", "wait-all", "skip", "allow", "replace")},
+		{"max_running", atLeast(j.MaxRunning, 1)},
+		{"missed", oneOf(j.Missed, "latest", "all", "skip")},
+		{"missed_limit", atLeast(j.MissedLimit, 1)},
+		{"handouts", atLeast(j.Handouts, 1)},
+		{"on_error", oneOf(j.OnError, "continue", "pause")},
+		{"pause_after", atLeast(j.PauseAfter, 0)},
+		{"keep.runs", atLeast(j.Keep.Runs, 1)},
+		{"steps", atLeast(len(j.Steps), 1)},
+	}
+	for name, d := range map[string]Duration{"missed_within": j.MissedWithin, "grace": j.Grace, "timeout": j.Timeout, "jitter": j.Jitter,
+		"repeat_after": j.RepeatAfter, "keep.age": j.Keep.Age, "retry.backoff": *j.Retry.Backoff, "retry.max_backoff": *j.Retry.MaxBackoff} {
+		checks = append(checks, check{name, duration(d)})
+	}
+	if j.Overlap != "allow" && j.MaxRunning > 1 {
+		checks = append(checks, check{"max_running", fmt.Errorf("%d needs overlap: allow", j.MaxRunning)})
+	}
+	if n := j.MaxCycles; n < 0 {
+		checks = append(checks, check{"max_cycles", fmt.Errorf("%d is below 0", n)})
+	}
+	if p := *j.Retry.Jitter; p < 0 || p > 100 {
+		checks = append(checks, check{"retry.jitter", fmt.Errorf("%d is no percentage", p)})
+	}
+	if !j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore) {
+		checks = append(checks, check{"not_after", fmt.Errorf("lies before not_before")})
+	}
+	for _, t := range j.Tags {
+		checks = append(checks, check{"tags", checkName(t)})
+	}
+	if j.Own != nil {
+		checks = append(checks, check{"rule", notEmpty(j.Own.Rule)})
+	}
+	if err := firstError(subject, checks...); err != nil {
+		return err
+	}
+	return j.validateSteps(subject)
+}
+
+func (j *Job) validateSteps(subject string) error {
+	names := map[string]bool{}
+	for i := range j.Steps {
+		if names[j.Steps[i].Name] {
+			return &FieldError{subject, "steps", fmt.Sprintf("two steps are named %q", j.Steps[i].Name)}
+		}
+		names[j.Steps[i].Name] = true
+	}
+	for i := range j.Steps {
+		st := &j.Steps[i]
+		err := firstError(subject+", step "+st.Name,
+			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)},
+			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow checks what comes after a step.
+func follow(v string, names map[string]bool) error {
+	if name, ok := strings.CutPrefix(v, "step:"); ok {
+		if !names[name] {
+			return fmt.Errorf("there is no step %q", name)
+		}
+		return nil
+	}
+	return oneOf(v, "next", "succeed", "fail", "step:NAME")
+}
