@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -247,6 +248,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 		c := byJob[j.ID]
 		c.Job, c.input = j, input
 		c.Stale = !planned.Valid || planned.String != input
+		c.WasDisabled = strings.HasPrefix(planned.String, "false") || strings.HasPrefix(planned.String, "0") // plan_input begins with enabled
 		if t := c.Plan.DecidedThrough; !t.IsZero() && (since.IsZero() || t.Before(since)) {
 			since = t
 		}
