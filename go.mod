@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/teambition/rrule-go v1.8.2
 	modernc.org/sqlite v1.61.1
 )
 

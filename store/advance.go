@@ -262,9 +262,13 @@ func (w *writer) links(ctx context.Context, ids string) ([]int64, error) {
 	return jobs, err
 }
 
-// Mark marks schedules and pauses whose jobs have all been decided for. Whatever still waits keeps them unmarked.
-func (s *Store) Mark(ctx context.Context) error {
-	for _, kind := range []string{"schedule", "pause"} {
+// Mark marks the changed schedules or pauses as seen by all of their jobs. Call it when all of the need's pages were
+// decided and none passed over; a schedule that a job still waits for stays unmarked all the same.
+func (s *Store) Mark(ctx context.Context, n Need) error {
+	for kind, of := range map[string]Need{"schedule": ScheduleChanged, "pause": PauseChanged} {
+		if n != of {
+			continue
+		}
 		type row struct {
 			id    int64
 			input string

@@ -10,6 +10,7 @@ import (
 
 // parser reads rules and keeps them by text for one pass: thousands of jobs may share a schedule.
 type parser struct {
+	login string // whom this host's SQL connections log in as
 	known map[parserKey]parsed
 }
 
@@ -23,7 +24,7 @@ type parsed struct {
 	err  error
 }
 
-func newParser() *parser { return &parser{known: map[parserKey]parsed{}} }
+func newParser(login string) *parser { return &parser{login: login, known: map[parserKey]parsed{}} }
 
 // planned reads a rule as the plan knows it: canonical text, which needs no zone or start from elsewhere.
 func (p *parser) planned(r *store.Rule) (*rules.Rule, error) {

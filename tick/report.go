@@ -1,6 +1,10 @@
 package tick
 
-import "time"
+import (
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
 
 // Report is what one pass did: the JSON of `dbjobs tick --json`, and what its table is made from.
 type Report struct {
@@ -17,17 +21,11 @@ type Report struct {
 	Failed    int            `json:"failed"`             // finally
 	Waiting   int            `json:"waiting"`            // runs that wait for a retry
 	Outdated  int            `json:"outdated,omitempty"` // ends that were refused: the run was handed out again
-	Parked    []Parked       `json:"parked,omitempty"`   // jobs that cannot be planned
+	Parked    []store.Parked `json:"parked,omitempty"`   // jobs that cannot be planned
 	Runs      []Ended        `json:"runs,omitempty"`     // runs that ended or wait for a retry, in that order
 	Due       []Coming       `json:"due,omitempty"`      // with a dry run: what a pass would decide
 	NextRun   time.Time      `json:"next_run,omitzero"`  // when something needs a decision next
 	CutShort  string         `json:"cut_short,omitempty"`
-}
-
-// Parked is a job that is not planned until its definition is mended.
-type Parked struct {
-	JobID int64  `json:"job_id"`
-	Error string `json:"error"`
 }
 
 // Ended is a run that this pass executed.
@@ -43,6 +41,34 @@ type Ended struct {
 
 // Coming is a job that needs a decision.
 type Coming struct {
-	JobID int64     `json:"job_id"`
-	Due   time.Time `json:"due,omitzero"`
+	Job  string    `json:"job"`
+	Need string    `json:"need"` // why: due, job changed, ...
+	Due  time.Time `json:"due,omitzero"`
+}
+
+// add takes a batch into the report.
+func (r *Report) add(b store.Batch) {
+	r.Decided += b.Decided
+	r.Made += len(b.Made)
+	for reason, n := range b.Gaps {
+		if r.Gaps == nil {
+			r.Gaps = map[string]int{}
+		}
+		r.Gaps[reason] += n
+	}
+	r.Parked = append(r.Parked, b.Parked...)
+}
+
+// end takes the end of a run into the report.
+func (r *Report) end(t *store.Task) {
+	run := &t.Run
+	switch run.State {
+	case store.Succeeded:
+		r.Succeeded++
+	case store.Waiting:
+		r.Waiting++
+	default:
+		r.Failed++
+	}
+	r.Runs = append(r.Runs, Ended{ID: run.ID, Job: t.Job.FullName(), Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
 }
