@@ -22,7 +22,7 @@ import (
 const (
 	heartbeat  = 30 * time.Second // between two signs of life
 	lease      = 3 * heartbeat    // what a hand-out or a heartbeat gives
-	decideSize = 1000             // jobs a batch
+	decideSize = 1000             // jobs a batch, unless Batch says otherwise
 	workQueue  = "tick"           // the queue whose runs a tick takes itself
 )
 
@@ -39,6 +39,7 @@ type Tick struct {
 
 	Limit        int           // runs to start at most; 0: no limit
 	Concurrency  int           // runs side by side; 0: 4
+	Batch        int           // jobs decided in one transaction; 0: 1,000
 	Budget       time.Duration // for the whole pass; 0: none
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	DryRun       bool          // only tell what is due
@@ -50,7 +51,7 @@ type Tick struct {
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe.Frozen {
+	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() {
 		return p.end(ctx, err)
 	}
 	work, stop := p.budget(ctx)
@@ -75,6 +76,7 @@ type pass struct {
 	probe  *store.Probe
 	report Report
 	holder store.Holder
+	batch  int
 	began  time.Time
 	workers
 }
@@ -84,6 +86,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p := &pass{t: t, log: t.Log, parse: newParser(t.Login), began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.batch = t.Batch; p.batch <= 0 {
+		p.batch = decideSize
 	}
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.workers.init(t.Concurrency)
@@ -141,7 +146,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now)
 	for {
-		more, err := p.t.Store.Next(ctx, page, decideSize)
+		more, err := p.t.Store.Next(ctx, page, p.batch)
 		if err != nil || !more {
 			return passed, err
 		}
@@ -167,7 +172,7 @@ func (p *pass) dryRun(ctx context.Context) error {
 	for _, n := range p.needed() {
 		page := store.NewPage(n, p.probe.Now)
 		for {
-			more, err := p.t.Store.Next(ctx, page, decideSize)
+			more, err := p.t.Store.Next(ctx, page, p.batch)
 			if err != nil {
 				return err
 			}
