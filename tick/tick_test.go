@@ -48,8 +48,9 @@ func step(name string, statements ...string) store.Step {
 	return store.Step{Name: name, Executor: "sql", Spec: b}
 }
 
-func atomicStep(statement string, args ...any) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: []string{statement}, Args: args, Atomic: true})
+// stepWith is a step of one statement with arguments.
+func stepWith(atomic bool, statement string, args ...any) store.Step {
+	b, err := json.Marshal(store.SQLSpec{SQL: []string{statement}, Args: args, Atomic: atomic})
 	if err != nil {
 		panic(err)
 	}
