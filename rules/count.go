@@ -1,0 +1,317 @@
+package rules
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// Count gives the number of occurrences in (from, to]. For one recurrence with
+// single dates it is computed from the number of days, not by visiting
+// occurrences: a year of a secondly rule costs microseconds. Sets of several
+// recurrences that overlap, and BYSETPOS, are visited; the error wraps
+// ErrUndecided where these are too many.
+func (r *Rule) Count(from, to time.Time) (int64, error) {
+	b := budget{countSteps}
+	n := r.count(floor(from)+1, floor(to), &b)
+	if b.over() {
+		return 0, ErrUndecided
+	}
+	return n, nil
+}
+
+// count counts the occurrences in [lo, hi].
+func (r *Rule) count(lo, hi int64, b *budget) (n int64) {
+	if len(r.series) > 1 || len(r.barred) > 0 {
+		for {
+			at, ok := r.next(lo, b)
+			if !ok || at > hi {
+				return n
+			}
+			n, lo = n+1, at+1
+		}
+	}
+	if len(r.series) == 1 {
+		n = r.series[0].count(lo, hi, b)
+	}
+	within := func(list []int64) []int64 {
+		i, _ := slices.BinarySearch(list, lo)
+		j, _ := slices.BinarySearch(list, hi+1)
+		return list[i:max(i, j)]
+	}
+	recurs := func(t int64) bool { return len(r.series) == 1 && r.series[0].contains(t, b) }
+	for _, t := range within(r.rdates) {
+		if !recurs(t) {
+			n++
+		}
+	}
+	for _, t := range within(r.exdates) {
+		if _, given := slices.BinarySearch(r.rdates, t); given || recurs(t) {
+			n--
+		}
+	}
+	return n
+}
+
+// count counts the instants of the series in [lo, hi].
+func (s *series) count(lo, hi int64, b *budget) (n int64) {
+	lo, hi = max(lo, s.start, firstInstant), min(hi, s.end, endInstant-1)
+	if len(s.pos) > 0 {
+		for lo <= hi {
+			at, ok := s.next(lo, b)
+			if !ok || at > hi {
+				return n
+			}
+			n, lo = n+1, at+1
+		}
+		return n
+	}
+	for lo <= hi && b.spend() {
+		sp := s.z.at(lo)
+		n += s.countSpan(&sp, lo, min(hi+1, sp.to), b)
+		lo = sp.to
+	}
+	return n
+}
+
+// countSpan counts the instants in [lo, hi) of one span. A time moved forward
+// out of a gap may fall on one that is there anyway; it counts once.
+func (s *series) countSpan(sp *span, lo, hi int64, b *budget) int64 {
+	list, pieces := s.pieces(sp)
+	within := func(p piece) (from, to, off int64) {
+		from, to = max(lo+p.off, p.lo), min(hi+p.off, p.hi)
+		if !s.pinned {
+			off = p.off
+		}
+		return from, max(from, to), off
+	}
+	from, to, off := within(list[0])
+	n := s.grid.count(from, to, off, b)
+	if pieces < 2 {
+		return n
+	}
+	from, to, off = within(list[1])
+	moved := s.grid.count(from, to, off, b)
+	for c, left := from, moved; left > 0 && b.spend(); left-- {
+		at, ok := s.grid.next(c, to, off, b)
+		if !ok {
+			break
+		}
+		same := at - list[1].off + list[0].off
+		if twin, ok := s.grid.next(same, same+1, off, b); ok && twin == same && same >= list[0].lo && same < list[0].hi {
+			moved--
+		}
+		c = at + 1
+	}
+	return n + moved
+}
+
+// count counts the times of the grid in [lo, hi).
+func (g *grid) count(lo, hi, off int64, b *budget) (n int64) {
+	if lo >= hi {
+		return 0
+	}
+	k := counter{grid: g, off: off}
+	if g.windowed() {
+		if cycle := g.step / gcd(g.step, secondsPerDay); cycle <= maxMemo {
+			k.memo = make([]int64, cycle)
+		}
+	}
+	day, sec := splitCivil(lo)
+	last, until := splitCivil(hi)
+	if sec > 0 {
+		stop := secondsPerDay
+		if day == last {
+			stop = until
+		}
+		if g.dayFrom(day, day, b) == day {
+			n += k.part(day, sec, stop)
+		}
+		day++
+	}
+	n += k.days(day, last, b)
+	if day <= last && until > 0 && g.dayFrom(last, last, b) == last {
+		n += k.part(last, 0, until)
+	}
+	return n
+}
+
+// maxMemo is the longest cycle of days whose counts are remembered.
+const maxMemo = 8192
+
+// counter counts a grid by days. Where windows cut days, the count of a day
+// depends on its place in the cycle after which windows and days line up
+// again, and is remembered (plus one) for each place.
+type counter struct {
+	*grid
+	off  int64
+	memo []int64
+}
+
+// days counts the whole days first..after-1.
+func (k *counter) days(first, after int, b *budget) (n int64) {
+	if first >= after {
+		return 0
+	}
+	if k.allDays && !k.windowed() {
+		return int64(after-first) * k.clock.size()
+	}
+	for first < after && b.spend() {
+		year, month, mday := dateOf(first)
+		length := daysInMonth(year, month)
+		set := uint32(1)<<(length+1) - 2
+		if !k.allDays {
+			set = k.month(year*12 + month - 1)
+		}
+		begin := first - mday
+		set &= dayRange(mday, min(31, after-1-begin))
+		if !k.windowed() {
+			n += int64(bits.OnesCount32(set)) * k.clock.size()
+		} else {
+			for ; set != 0; set &= set - 1 {
+				n += k.day(begin+bits.TrailingZeros32(set), b)
+			}
+		}
+		first = begin + length + 1
+	}
+	return n
+}
+
+// day counts a whole day.
+func (k *counter) day(day int, b *budget) int64 {
+	if k.memo == nil {
+		b.left -= int(secondsPerDay / k.step)
+		return k.part(day, 0, secondsPerDay)
+	}
+	at := &k.memo[floorMod(int64(day), int64(len(k.memo)))]
+	if *at == 0 {
+		*at = k.part(day, 0, secondsPerDay) + 1
+	}
+	return *at - 1
+}
+
+// part counts the seconds [from, to) of an admitted day.
+func (k *counter) part(day, from, to int) (n int64) {
+	if !k.windowed() {
+		return k.clock.rank(to) - k.clock.rank(from)
+	}
+	midnight := joinCivil(day, 0)
+	lo, hi := midnight+int64(from), midnight+int64(to)
+	for w := lo - floorMod(lo-k.base-k.off, k.step); w < hi; w += k.step {
+		a, z := max(w, lo), min(w+k.unit, hi)
+		if a < z {
+			n += k.clock.rank(int(z-midnight)) - k.clock.rank(int(a-midnight))
+		}
+	}
+	return n
+}
+
+// countEnd finds the instant of the nth occurrence, which ends the series.
+// A short way is walked; a long one is counted and bisected.
+func (s *series) countEnd(n int64) (int64, error) {
+	b := budget{countSteps}
+	if n <= 64 || len(s.pos) > 0 {
+		for t := s.start; ; {
+			at, ok := s.next(t, &b)
+			if !ok {
+				return s.lastOf(&b)
+			}
+			if n--; n == 0 {
+				return at, nil
+			}
+			t = at + 1
+		}
+	}
+	lo, hi := s.start, s.start
+	for length := int64(secondsPerDay); ; length *= 2 {
+		if hi = min(s.start+length, endInstant); hi == endInstant || s.count(s.start, hi, &b) >= n {
+			break
+		}
+	}
+	if s.count(s.start, hi, &b) < n {
+		return s.lastOf(&b)
+	}
+	for lo < hi { // the first instant up to which there are n
+		if mid := lo + (hi-lo)/2; s.count(s.start, mid, &b) >= n {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	if b.over() {
+		return 0, ErrUndecided
+	}
+	return lo, nil
+}
+
+// lastOf is where a series ends that has fewer occurrences than its COUNT.
+func (s *series) lastOf(b *budget) (int64, error) {
+	if b.over() {
+		return 0, ErrUndecided
+	}
+	return endCivil - 1, nil
+}
+
+// neverFires gives the reason why a series has no occurrence at all, or "".
+func (s *series) neverFires() (reason string, err error) {
+	b := budget{searchSteps}
+	if _, ok := s.next(s.start, &b); ok {
+		return "", nil
+	}
+	if s.end < s.start {
+		return "UNTIL lies before DTSTART", nil
+	}
+	if g := &s.grid; g.windowed() && !s.meetsEver() {
+		return fmt.Sprintf("INTERVAL never meets the times of day it is combined with (an interval of %s)", time.Duration(g.step)*time.Second), nil
+	}
+	if !b.over() {
+		return "no day and time fits all its parts", nil
+	}
+	if g := &s.grid; g.windowed() && len(s.pos) == 0 && (s.pinned || s.z == utc) {
+		cycle := g.cycle() * secondsPerDay
+		turns, horizon := cycle/gcd(cycle, g.step), int64(endCivil)
+		if g.step < (endCivil-g.base)/turns {
+			horizon = g.base + turns*g.step // from here on, days and windows repeat
+		}
+		b = budget{countSteps}
+		if _, ok := g.next(g.base, horizon, 0, &b); !ok && !b.over() {
+			return "INTERVAL never meets the days it is combined with", nil
+		}
+	}
+	return "", ErrUndecided
+}
+
+// meetsEver reports whether windows and clock can meet at any offset the zone
+// has from the start on.
+func (s *series) meetsEver() bool {
+	if s.pinned {
+		return s.grid.meets(0)
+	}
+	for sp := s.z.at(s.start); ; sp = s.z.at(sp.to) {
+		if s.grid.meets(sp.off) {
+			return true
+		}
+		if sp.to >= s.z.spans[len(s.z.spans)-1].to {
+			return false // what the zone does from here on, it did in the table
+		}
+	}
+}
+
+// mustFire refuses a rule without occurrences.
+func (r *Rule) mustFire() error {
+	b := budget{searchSteps}
+	if _, ok := r.next(firstInstant, &b); ok {
+		return nil
+	}
+	if b.over() {
+		return ErrUndecided
+	}
+	if len(r.includes) > 0 && len(r.series) == 0 {
+		s := compile(&r.includes[0], r.zone, r.policy, r.start)
+		if reason, _ := s.neverFires(); reason != "" {
+			return neverFires("%s", reason)
+		}
+	}
+	return neverFires("its exceptions take out every occurrence")
+}

@@ -1,0 +1,2 @@
+// Package rules reads recurrence rules and answers when they fire.
+package rules

@@ -1,0 +1,49 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// A SyntaxError says where a rule's text leaves the grammar of its form.
+type SyntaxError struct {
+	Form    string // "rrule", "cron", "interval", "pgjobs", "agent" or "once"; "rule" if none was recognised
+	Pos     int    // byte offset into the text that was given, from 0
+	Found   string // what stands there, cut short if it is long
+	Allowed string // what could stand there, or what is wrong with it
+}
+
+func (e *SyntaxError) Error() string {
+	found := "the end of the text"
+	if e.Found != "" {
+		found = strconv.Quote(e.Found)
+	}
+	return fmt.Sprintf("%s: at position %d, found %s: %s", e.Form, e.Pos+1, found, e.Allowed)
+}
+
+const longestQuote = 40
+
+// refuse makes a SyntaxError about text, which starts at byte pos of the rule.
+func refuse(form string, pos int, text, format string, args ...any) error {
+	if len(text) > longestQuote {
+		text = text[:longestQuote] + "…"
+	}
+	return &SyntaxError{Form: form, Pos: pos, Found: text, Allowed: fmt.Sprintf(format, args...)}
+}
+
+var (
+	// ErrNeverFires is wrapped by Parse's error for a rule that is well formed
+	// and has no occurrence from its start to the end of the year 9999.
+	ErrNeverFires = errors.New("the rule never fires")
+
+	// ErrUndecided is wrapped where the step budget ran out before an answer
+	// was found. Parse refuses rules that need this many steps for their first
+	// occurrence, so a query meets it only on rules that combine an INTERVAL,
+	// exceptions and rare dates.
+	ErrUndecided = errors.New("the rule is too sparse to decide within the step budget")
+)
+
+func neverFires(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrNeverFires, fmt.Sprintf(format, args...))
+}

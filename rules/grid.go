@@ -1,0 +1,225 @@
+package rules
+
+import "math/bits"
+
+// budget bounds the work of one call. Every loop of the engine that is not
+// bounded by a small constant spends a step a turn and gives up without one;
+// whoever made the budget then reports ErrUndecided.
+type budget struct{ left int }
+
+const (
+	// A step costs 10-100 ns. A rule that fires spends a handful; one that
+	// would need more than this is refused when it is parsed.
+	searchSteps = 100_000
+	// Count and the search for the end of a COUNT may walk occurrences.
+	countSteps = 4_000_000
+)
+
+func (b *budget) spend() bool {
+	b.left--
+	return b.left >= 0
+}
+
+func (b *budget) over() bool { return b.left < 0 }
+
+// grid is one recurrence without zone, BYSETPOS, COUNT and UNTIL: the civil
+// times whose day one of the filters admits, whose second of the day is in the
+// clock, and that lie in a window. Windows are INTERVAL for the frequencies of
+// fixed length: unit seconds every step seconds, counted from base.
+type grid struct {
+	allDays    bool
+	days       []dayFilter
+	clock      clock
+	unit, step int64
+	base       int64
+
+	// Restricts the days to those owned by these months; see dayFilter.shift.
+	owned              bool
+	ownFirst, ownAfter int
+}
+
+func (g *grid) windowed() bool { return g.step > g.unit }
+
+// month gives the admitted days of a month, bit n for day n.
+func (g *grid) month(ym int) (set uint32) {
+	for i := range g.days {
+		f := &g.days[i]
+		if g.owned && (ym+f.shift < g.ownFirst || ym+f.shift >= g.ownAfter) {
+			continue
+		}
+		set |= f.days(ym)
+	}
+	return set
+}
+
+// seek gives the nearest month in the direction that a filter may admit.
+func (g *grid) seek(ym, dir int) int {
+	best := g.days[0].seek(ym, dir)
+	for i := 1; i < len(g.days); i++ {
+		if m := g.days[i].seek(ym, dir); (m < best) == (dir > 0) {
+			best = m
+		}
+	}
+	return best
+}
+
+const noDay = 1 << 40
+
+// dayFrom gives the first admitted day in [day, last], or noDay.
+func (g *grid) dayFrom(day, last int, b *budget) int {
+	if g.allDays {
+		if day > last {
+			return noDay
+		}
+		return day
+	}
+	year, month, mday := dateOf(day)
+	ym := year*12 + month - 1
+	set := g.month(ym) >> mday << mday
+	begin := day - mday // the day before the first of the month
+	for set == 0 {
+		ym = g.seek(ym+1, +1)
+		if ym >= noMonth || !b.spend() {
+			return noDay
+		}
+		if begin = dayOf(ym/12, ym%12+1, 1) - 1; begin >= last {
+			return noDay
+		}
+		set = g.month(ym)
+	}
+	if found := begin + bits.TrailingZeros32(set); found <= last {
+		return found
+	}
+	return noDay
+}
+
+// dayUntil gives the last admitted day in [first, day], or -noDay.
+func (g *grid) dayUntil(day, first int, b *budget) int {
+	if g.allDays {
+		if day < first {
+			return -noDay
+		}
+		return day
+	}
+	year, month, mday := dateOf(day)
+	ym := year*12 + month - 1
+	set := g.month(ym) & (2<<mday - 1)
+	begin := day - mday
+	for set == 0 {
+		ym = g.seek(ym-1, -1)
+		if ym < firstYear*12 || !b.spend() {
+			return -noDay
+		}
+		begin = dayOf(ym/12, ym%12+1, 1) - 1
+		if begin+31 < first {
+			return -noDay
+		}
+		set = g.month(ym)
+	}
+	if found := begin + bits.Len32(set) - 1; found >= first {
+		return found
+	}
+	return -noDay
+}
+
+// matchFrom gives the first time in [c, hi) that days and clock admit.
+func (g *grid) matchFrom(c, hi int64, b *budget) (int64, bool) {
+	day, sec := splitCivil(c)
+	last, _ := splitCivil(hi - 1)
+	for range 2 {
+		found := g.dayFrom(day, last, b)
+		if found == noDay {
+			return 0, false
+		}
+		if found > day {
+			sec = 0
+		}
+		if s := g.clock.next(sec); s >= 0 {
+			at := joinCivil(found, s)
+			return at, at < hi
+		}
+		day, sec = found+1, 0
+	}
+	return 0, false
+}
+
+// matchUntil gives the last time in [lo, c] that days and clock admit.
+func (g *grid) matchUntil(c, lo int64, b *budget) (int64, bool) {
+	day, sec := splitCivil(c)
+	first, _ := splitCivil(lo)
+	for range 2 {
+		found := g.dayUntil(day, first, b)
+		if found == -noDay {
+			return 0, false
+		}
+		if found < day {
+			sec = secondsPerDay - 1
+		}
+		if s := g.clock.prev(sec); s >= 0 {
+			at := joinCivil(found, s)
+			return at, at >= lo
+		}
+		day, sec = found-1, secondsPerDay-1
+	}
+	return 0, false
+}
+
+// futile is the number of hops between matches and windows after which it is
+// worth asking whether the two can meet at all.
+const futile = 64
+
+// next gives the first time of the grid in [c, hi). off is added to base, for
+// windows that count elapsed time and are asked for on the clock of an offset.
+func (g *grid) next(c, hi, off int64, b *budget) (int64, bool) {
+	for hops := 0; c < hi && b.spend(); hops++ {
+		m, ok := g.matchFrom(c, hi, b)
+		if !ok || !g.windowed() {
+			return m, ok
+		}
+		k := floorMod(m-g.base-off, g.step)
+		if k < g.unit {
+			return m, true
+		}
+		if c = m + g.step - k; hops == futile && !g.meets(off) {
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// prev gives the last time of the grid in [lo, c].
+func (g *grid) prev(c, lo, off int64, b *budget) (int64, bool) {
+	for hops := 0; c >= lo && b.spend(); hops++ {
+		m, ok := g.matchUntil(c, lo, b)
+		if !ok || !g.windowed() {
+			return m, ok
+		}
+		k := floorMod(m-g.base-off, g.step)
+		if k < g.unit {
+			return m, true
+		}
+		if c = m - k + g.unit - 1; hops == futile && !g.meets(off) {
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// meets reports whether any second of the clock can lie in a window: whether
+// the two agree modulo what window distance and day have in common.
+func (g *grid) meets(off int64) bool {
+	common := gcd(g.step, secondsPerDay)
+	if g.unit >= common {
+		return true
+	}
+	base := floorMod(g.base+off, common)
+	if g.unit == 1 {
+		return g.clock.hits(base, common)
+	}
+	for s := range g.unit {
+		if g.clock.hits(base+s, common) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+package rules
+
+import "strings"
+
+// The interval form: `every N unit [starting T]`, `every hour`. Units under a
+// day count elapsed time, from T or from 1970-01-01T00:00:00Z in every zone;
+// the rule is kept in UTC, where it needs no wall clock. Days and weeks recur
+// on the wall clock of the zone.
+var intervalForm = form{name: "interval", claims: claimsInterval, parse: parseInterval, sentence: (*Rule).describe}
+
+func claimsInterval(text string) bool {
+	return len(text) >= 5 && strings.EqualFold(text[:5], "every") && (len(text) == 5 || text[5] == ' ' || text[5] == '\t')
+}
+
+var intervalUnits = []struct {
+	short, word string
+	freq        frequency
+}{
+	{"s", "second", secondly}, {"m", "minute", minutely}, {"h", "hour", hourly}, {"d", "day", daily}, {"w", "week", weekly},
+}
+
+const intervalGrammar = "an interval is `every N UNIT [starting YYYY-MM-DD[THH:MM[:SS]]]`; units: s, m, h, d, w, second(s), minute(s), hour(s), day(s), week(s)"
+
+func parseInterval(r *Rule, in *input) error {
+	w := words{form: "interval", text: in.text, base: in.at}
+	w.next() // every
+	c := recur{interval: 1, until: noUntil}
+	amount := w.next()
+	digits := len(amount) - len(strings.TrimLeft(amount, "0123456789"))
+	if digits > 0 {
+		n, ok := digitsOf(amount[:digits])
+		if !ok || n < 1 || n > 1<<31-1 {
+			return w.refuse(amount, "N is 1 to 2147483647")
+		}
+		c.interval = n
+		if amount = amount[digits:]; amount == "" {
+			amount = w.next()
+		}
+	}
+	freq, ok := intervalUnit(amount, digits > 0)
+	if !ok {
+		return w.refuse(amount, intervalGrammar)
+	}
+	c.freq = freq
+	start, given, err := w.starting()
+	if err != nil {
+		return err
+	}
+	r.includes = []recur{c}
+	return r.beginInterval(start, given, &w)
+}
+
+// intervalUnit reads a unit; the short ones need a number before them.
+func intervalUnit(text string, counted bool) (frequency, bool) {
+	for _, u := range intervalUnits {
+		if counted && strings.EqualFold(text, u.short) || strings.EqualFold(text, u.word) || strings.EqualFold(text, u.word+"s") {
+			return u.freq, true
+		}
+	}
+	return 0, false
+}
+
+// beginInterval sets DTSTART.
+func (r *Rule) beginInterval(start int64, given bool, w *words) error {
+	c := &r.includes[0]
+	if c.freq < daily {
+		if r.start = epoch; given {
+			r.start = r.zone.resolve(start, r.policy)
+		}
+		r.zone = utc
+		return nil
+	}
+	if !given && (c.interval > 1 || c.freq == weekly) {
+		return w.refuse("", "more than a day needs a phase: add `starting YYYY-MM-DDTHH:MM`")
+	}
+	if r.start = epoch; given {
+		r.start = start
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package rules
+
+import (
+	"strings"
+	"time"
+)
+
+// The once form: `at TIME[, TIME…] [ZONE]`. A time is local to the zone named
+// last, else to the default zone, or carries its offset from UTC.
+var onceForm = form{name: "once", claims: claimsOnce, parse: parseOnce, sentence: (*Rule).describe}
+
+func claimsOnce(text string) bool {
+	return len(text) > 3 && strings.EqualFold(text[:2], "at") && isBlank(text[2])
+}
+
+const onceGrammar = "a time is YYYY-MM-DDTHH:MM[:SS], with Z or an offset as +02:00, or with an IANA zone at the end of the text"
+
+func parseOnce(r *Rule, in *input) error {
+	list, err := readOnce(r, in)
+	if err != nil {
+		return err
+	}
+	for _, o := range list {
+		r.rdates = append(r.rdates, withinCalendar(o))
+	}
+	r.start = endCivil
+	for _, t := range r.rdates {
+		r.start = min(r.start, r.zone.civil(t))
+	}
+	r.start = max(r.start, firstCivil)
+	// DTSTART names the earliest time, but on the wall clock: in a fold that
+	// may be the other reading, and then begins nothing of its own.
+	if first := r.zone.resolve(r.start, r.policy); !contains(r.rdates, first) {
+		r.exdates = append(r.exdates, first)
+	}
+	return nil
+}
+
+func contains(list []int64, t int64) bool {
+	for _, u := range list {
+		if u == t {
+			return true
+		}
+	}
+	return false
+}
+
+// readOnce reads the times, and sets the rule's zone if one is named.
+func readOnce(r *Rule, in *input) ([]int64, error) {
+	body, at := in.text[2:], in.at+2
+	if i := strings.LastIndexAny(body, " \t"); i > 0 && !strings.ContainsAny(body[i+1:i+2], "0123456789") {
+		z, err := zoneNamed(body[i+1:])
+		if err != nil || body[i+1:] == "" {
+			return nil, refuse("once", at+i+1, body[i+1:], "%v", err)
+		}
+		r.zone, body = z, body[:i]
+	}
+	var list []int64
+	for item := range strings.SplitSeq(body, ",") {
+		text := strings.TrimLeft(item, " \t\n\r")
+		pos := at + len(item) - len(text)
+		at += len(item) + 1
+		text = strings.TrimRight(text, " \t\n\r")
+		t, err := r.instantAt(text, pos)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// instantAt reads one time. A wall time in a gap is read with the offset
+// before it, one in a fold as the policy says; a single time is never skipped.
+func (r *Rule) instantAt(text string, pos int) (int64, error) {
+	c, rest, ok := readWall(text)
+	if !ok || len(text)-len(rest) < len("2006-01-02T15:04") {
+		return 0, refuse("once", pos, text, onceGrammar)
+	}
+	if rest == "" {
+		return r.zone.resolve(c, r.policy), nil
+	}
+	zone, err := time.Parse("Z07:00", strings.ToUpper(rest))
+	if err != nil {
+		return 0, refuse("once", pos+len(text)-len(rest), rest, onceGrammar)
+	}
+	_, off := zone.Zone()
+	return c - int64(off), nil
+}

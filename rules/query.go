@@ -1,0 +1,186 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Next gives the first occurrence strictly after an instant, in UTC. The zero
+// time without an error means that there is none: the rule is exhausted. The
+// error wraps ErrUndecided. The cost does not depend on how old the rule is.
+func (r *Rule) Next(after time.Time) (time.Time, error) {
+	b := budget{searchSteps}
+	t, ok := r.next(floor(after)+1, &b)
+	return answer(t, ok, &b)
+}
+
+// Prev gives the last occurrence strictly before an instant, in UTC; the zero
+// time if there is none.
+func (r *Rule) Prev(before time.Time) (time.Time, error) {
+	b := budget{searchSteps}
+	t, ok := r.prev(ceil(before)-1, &b)
+	return answer(t, ok, &b)
+}
+
+// floor is the last whole second at or before an instant, ceil the first one
+// at or after it, both kept near the calendar.
+func floor(t time.Time) int64 { return min(max(t.Unix(), firstInstant), endInstant) }
+
+func ceil(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return floor(t) + 1
+	}
+	return floor(t)
+}
+
+func answer(t int64, ok bool, b *budget) (time.Time, error) {
+	switch {
+	case ok:
+		return time.Unix(t, 0).UTC(), nil
+	case b.over():
+		return time.Time{}, ErrUndecided
+	}
+	return time.Time{}, nil
+}
+
+// Between gives the occurrences in (from, to], in order, and at most limit of
+// them; without a limit (0 or less) all. Each may take what Next takes.
+func (r *Rule) Between(from, to time.Time, limit int) ([]time.Time, error) {
+	var list []time.Time
+	last := floor(to)
+	for t := floor(from); limit <= 0 || len(list) < limit; {
+		b := budget{searchSteps}
+		at, ok := r.next(t+1, &b)
+		if !ok && b.over() {
+			return list, ErrUndecided
+		}
+		if !ok || at > last {
+			break
+		}
+		list = append(list, time.Unix(at, 0).UTC())
+		t = at
+	}
+	return list, nil
+}
+
+// next gives the first occurrence at or after t.
+func (r *Rule) next(t int64, b *budget) (int64, bool) {
+	for b.spend() {
+		best, found := int64(0), false
+		for i := range r.series {
+			if at, ok := r.series[i].next(t, b); ok && (!found || at < best) {
+				best, found = at, true
+			}
+		}
+		if b.over() {
+			return 0, false
+		}
+		if i, _ := slices.BinarySearch(r.rdates, t); i < len(r.rdates) && (!found || r.rdates[i] < best) {
+			best, found = r.rdates[i], true
+		}
+		if !found || !r.excluded(best, b) {
+			return best, found && !b.over()
+		}
+		t = best + 1
+	}
+	return 0, false
+}
+
+// prev gives the last occurrence at or before t.
+func (r *Rule) prev(t int64, b *budget) (int64, bool) {
+	for b.spend() {
+		best, found := int64(0), false
+		for i := range r.series {
+			if at, ok := r.series[i].prev(t, b); ok && (!found || at > best) {
+				best, found = at, true
+			}
+		}
+		if b.over() {
+			return 0, false
+		}
+		if i, _ := slices.BinarySearch(r.rdates, t+1); i > 0 && (!found || r.rdates[i-1] > best) {
+			best, found = r.rdates[i-1], true
+		}
+		if !found || !r.excluded(best, b) {
+			return best, found && !b.over()
+		}
+		t = best - 1
+	}
+	return 0, false
+}
+
+// excluded reports whether EXDATE or EXRULE takes an instant out of the set.
+func (r *Rule) excluded(t int64, b *budget) bool {
+	if _, found := slices.BinarySearch(r.exdates, t); found {
+		return true
+	}
+	for i := range r.barred {
+		if r.barred[i].contains(t, b) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *series) contains(t int64, b *budget) bool {
+	at, ok := s.next(t, b)
+	return ok && at == t
+}
+
+// Last gives the rule's last occurrence, in UTC. It is false for a rule that
+// nothing ends: no COUNT, no UNTIL, more than single dates.
+func (r *Rule) Last() (time.Time, bool, error) {
+	for i := range r.series {
+		if r.series[i].end >= noUntil {
+			return time.Time{}, false, nil
+		}
+	}
+	b := budget{searchSteps}
+	t, ok := r.prev(endInstant, &b)
+	at, err := answer(t, ok, &b)
+	return at, ok, err
+}
+
+// Ends is what to store beside the rule's canonical text and to give back as
+// Defaults.Ends: the instants at which its COUNTs end, with the release of the
+// zone database they were found by. It is empty if the rule has no COUNT.
+func (r *Rule) Ends() string {
+	if len(r.ends) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(TZDataVersion())
+	for _, t := range r.ends {
+		b.WriteByte(' ')
+		writeStamp(&b, t)
+		b.WriteByte('Z')
+	}
+	return b.String()
+}
+
+// knownEnds reads what Ends wrote. What was found by another release of the
+// zone database, or does not fit the rule, is found anew.
+func (r *Rule) knownEnds(text string) []int64 {
+	want := 0
+	for _, list := range [2][]recur{r.includes, r.excludes} {
+		for i := range list {
+			if list[i].count > 0 {
+				want++
+			}
+		}
+	}
+	fields := strings.Fields(text)
+	if want == 0 || len(fields) != want+1 || fields[0] != TZDataVersion() {
+		return nil
+	}
+	ends := make([]int64, want)
+	for i, f := range fields[1:] {
+		s, err := readStamp("rule", 0, f)
+		if err != nil || !s.utc {
+			return nil
+		}
+		ends[i] = s.civil
+	}
+	return ends
+}

@@ -1,0 +1,289 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Defaults is what a rule's text leaves open.
+type Defaults struct {
+	Zone        string    // IANA name; "" is UTC. Times without a zone are read in it.
+	Start       time.Time // creation: what `I` counts from, DTSTART of an RRULE text without one; zero is the Unix epoch
+	Seed        string    // the schedule's name, for `~`
+	Nonexistent string    // what a wall time in a gap means: "forward" (or "") | "skip"
+	Ambiguous   string    // what a wall time in a fold means: "first" (or "") | "last" | "both"
+	Ends        string    // from Ends of a rule of the same text, so that nothing is counted from the start; optional
+}
+
+// A Rule is a recurrence set. It is immutable and safe for concurrent use.
+type Rule struct {
+	zone            *zone
+	policy          policy
+	start           int64 // DTSTART, on the zone's wall clock
+	includes        []recur
+	excludes        []recur
+	rdates, exdates []int64 // instants, sorted
+	ends            []int64 // where each COUNT ends, in the order of includes and excludes
+	form            *form
+	source          string
+	series, barred  []series
+}
+
+// form is a way to write a rule. All are compiled to the same Rule.
+type form struct {
+	name     string
+	claims   func(text string) bool         // whether a text is meant to be of this form
+	parse    func(r *Rule, in *input) error // fills in the rule
+	sentence func(r *Rule) string           // what the rule's source means, in English
+}
+
+// forms are asked in this order. Adding one takes a file and a line here.
+var forms []*form
+
+func init() {
+	forms = []*form{&rruleForm, &cronForm, &agentForm, &intervalForm, &pgjobsForm, &onceForm}
+}
+
+// input is a rule's text, with what its defaults have been resolved to.
+type input struct {
+	text  string // without surrounding white space
+	at    int    // where it begins in what was given
+	seed  string
+	start time.Time
+}
+
+// longest is the most a rule's text may have, in bytes.
+const longest = 64 << 10
+
+// Parse reads a rule in any of its forms: RRULE, cron, interval, pgjobs, agent
+// or once. An error is a *SyntaxError, wraps ErrNeverFires or ErrUndecided, or
+// says which default is wrong.
+func Parse(text string, d Defaults) (*Rule, error) {
+	r, in, err := begin(text, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.form.parse(r, in); err != nil {
+		return nil, err
+	}
+	if err := r.finish(d.Ends); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// begin resolves the defaults and finds the form of a text.
+func begin(text string, d Defaults) (*Rule, *input, error) {
+	z, err := zoneNamed(d.Zone)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := policyNamed(d.Nonexistent, d.Ambiguous)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := &input{text: strings.TrimSpace(text), seed: d.Seed, start: d.Start}
+	in.at = strings.Index(text, in.text)
+	if err := checkText(in); err != nil {
+		return nil, nil, err
+	}
+	r := &Rule{zone: z, policy: p, source: in.text}
+	for _, f := range forms {
+		if f.claims(in.text) {
+			r.form = f
+			return r, in, nil
+		}
+	}
+	word, _, _ := strings.Cut(in.text, " ")
+	return nil, nil, refuse("rule", in.at, word, "a rule is an RRULE text (FREQ=…), five or six cron fields, "+
+		"`every N unit`, `daily|weekly|monthly … at H:MM`, pgjobs `D|W|I …`, or `at TIME`")
+}
+
+func checkText(in *input) error {
+	if len(in.text) > longest {
+		return refuse("rule", in.at, in.text, "a rule has at most %d bytes, this one has %d", longest, len(in.text))
+	}
+	for i, c := range []byte(in.text) {
+		if c < ' ' && c != '\n' && c != '\t' && !(c == '\r' && i+1 < len(in.text) && in.text[i+1] == '\n') || c >= 0x7f {
+			return refuse("rule", in.at+i, in.text[i:i+1], "a rule is printable ASCII")
+		}
+	}
+	return nil
+}
+
+func policyNamed(nonexistent, ambiguous string) (p policy, err error) {
+	switch nonexistent {
+	case "", "forward":
+	case "skip":
+		p.skip = true
+	default:
+		return p, fmt.Errorf("nonexistent is %q; allowed: forward, skip", nonexistent)
+	}
+	switch ambiguous {
+	case "", "first":
+		p.first = true
+	case "last":
+		p.last = true
+	case "both":
+		p.first, p.last = true, true
+	default:
+		return p, fmt.Errorf("ambiguous is %q; allowed: first, last, both", ambiguous)
+	}
+	return p, nil
+}
+
+func (p policy) names() (nonexistent, ambiguous string) {
+	nonexistent, ambiguous = "forward", "first"
+	if p.skip {
+		nonexistent = "skip"
+	}
+	switch {
+	case p.first && p.last:
+		ambiguous = "both"
+	case p.last:
+		ambiguous = "last"
+	}
+	return nonexistent, ambiguous
+}
+
+// epoch is where rules begin that have no beginning: 1970-01-01T00:00:00 on
+// the wall clock.
+const epoch = 0
+
+// finish compiles a rule whose text has been read, finds where its COUNTs end,
+// and refuses it if it never fires.
+func (r *Rule) finish(ends string) error {
+	if len(r.includes) == 0 { // RFC 5545 §3.8.5.3: DTSTART is the first instance
+		r.rdates = append(r.rdates, withinCalendar(r.zone.resolve(r.start, r.policy)))
+	}
+	slices.Sort(r.rdates)
+	r.rdates = slices.Compact(r.rdates)
+	slices.Sort(r.exdates)
+	r.exdates = slices.Compact(r.exdates)
+	if !r.readsWallClock() {
+		r.policy = defaultPolicy
+	}
+	var err error
+	known := r.knownEnds(ends)
+	if r.series, known, err = r.compileAll(r.includes, known); err != nil {
+		return err
+	}
+	if r.barred, _, err = r.compileAll(r.excludes, known); err != nil {
+		return err
+	}
+	return r.mustFire()
+}
+
+// readsWallClock reports whether the clock-change policies can matter.
+func (r *Rule) readsWallClock() bool {
+	if r.zone == utc {
+		return false
+	}
+	for _, list := range [2][]recur{r.includes, r.excludes} {
+		for i := range list {
+			if list[i].pinned() {
+				return true
+			}
+		}
+	}
+	return len(r.includes) > 0 && r.startIsOdd()
+}
+
+// startIsOdd reports whether DTSTART lies in a gap or a fold.
+func (r *Rule) startIsOdd() bool {
+	_, n := r.zone.instants(r.start)
+	return n != 1
+}
+
+// compileAll compiles recurrences, takes off those that are proved never to
+// fire, and joins those that differ in days only.
+func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int64, err error) {
+	out = make([]series, 0, len(list))
+	for i := range list {
+		s := compile(&list[i], r.zone, r.policy, r.start)
+		never, err := s.neverFires()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w (%s)", err, list[i].String())
+		}
+		if list[i].count > 0 {
+			if len(known) > 0 {
+				s.end, known = known[0], known[1:]
+			} else if never == "" {
+				if s.end, err = s.countEnd(int64(list[i].count)); err != nil {
+					return nil, nil, fmt.Errorf("%w: where COUNT=%d ends", err, list[i].count)
+				}
+			}
+			r.ends = append(r.ends, s.end)
+		}
+		if never != "" {
+			continue
+		}
+		if n := len(out); n > 0 && list[i].count == 0 && out[n-1].joins(&s) {
+			continue
+		}
+		out = append(out, s)
+	}
+	return out, known, nil
+}
+
+func (r *recur) String() string {
+	var b strings.Builder
+	r.text(&b)
+	return b.String()
+}
+
+// String is the rule's canonical text: RFC 5545 lines, DTSTART first, joined
+// by newlines. Parsing it gives an equal rule, whatever the defaults.
+func (r *Rule) String() string {
+	var b strings.Builder
+	if r.zone == utc {
+		b.WriteString("DTSTART:")
+		writeStamp(&b, r.start)
+		b.WriteByte('Z')
+	} else {
+		b.WriteString("DTSTART;TZID=" + r.zone.name + ":")
+		writeStamp(&b, r.start)
+	}
+	for i := range r.includes {
+		b.WriteString("\nRRULE:")
+		r.includes[i].text(&b)
+	}
+	r.writeDates(&b, "\nRDATE:", r.rdates)
+	for i := range r.excludes {
+		b.WriteString("\nEXRULE:")
+		r.excludes[i].text(&b)
+	}
+	r.writeDates(&b, "\nEXDATE:", r.exdates)
+	if r.readsWallClock() {
+		nonexistent, ambiguous := r.policy.names()
+		b.WriteString("\n" + xNonexistent + ":" + nonexistent + "\n" + xAmbiguous + ":" + ambiguous)
+	}
+	return b.String()
+}
+
+const (
+	xNonexistent = "X-DBJOBS-NONEXISTENT"
+	xAmbiguous   = "X-DBJOBS-AMBIGUOUS"
+)
+
+func (r *Rule) writeDates(b *strings.Builder, lead string, list []int64) {
+	for _, t := range list {
+		b.WriteString(lead)
+		writeStamp(b, t)
+		b.WriteByte('Z')
+		lead = ","
+	}
+}
+
+// Zone is the IANA name of the zone whose wall clock the rule is read on. A
+// rule that counts elapsed time only, such as `every 5m`, is kept in UTC.
+func (r *Rule) Zone() string { return r.zone.name }
+
+// Form names the form the rule's text was in: rrule, cron, interval, pgjobs,
+// agent or once.
+func (r *Rule) Form() string { return r.form.name }
+
+// Source is the text the rule was parsed from, without surrounding white space.
+func (r *Rule) Source() string { return r.source }

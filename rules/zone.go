@@ -1,0 +1,177 @@
+package rules
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// The time zone database of the Go distribution, in its own archive format.
+// It is linked in and nothing else is asked, so that a rule means the same on
+// every host. To renew it, copy lib/time/zoneinfo.zip of a newer Go release
+// and write the CODE of its update.bash into VERSION; a test compares them.
+var (
+	//go:embed zoneinfo/zoneinfo.zip
+	zoneArchive string
+	//go:embed zoneinfo/VERSION
+	zoneVersion string
+)
+
+// TZDataVersion names the release of the IANA time zone database that is
+// linked in, such as "2025c".
+func TZDataVersion() string { return strings.TrimSpace(zoneVersion) }
+
+// span is a stretch of instants [from, to) during which a zone keeps one
+// offset (seconds east of UTC), with the offsets on either side of it.
+type span struct {
+	from, to           int64
+	off, before, after int64
+}
+
+// zone is a time zone by its IANA name. It is immutable.
+type zone struct {
+	name  string
+	spans []span // in order and without a hole, from the first instant on
+	tail  tzRule // gives those that come after
+}
+
+var utc = &zone{name: "UTC", spans: []span{{from: math.MinInt64 / 2, to: math.MaxInt64 / 2}}}
+
+var zones sync.Map // name → *zone; holds names of the archive only, so it is bounded
+
+// zoneNamed gives the zone of an IANA name, such as Europe/Berlin, or UTC.
+// Abbreviations (CET, EST5EDT), offsets and Local are refused: they leave open
+// which clock changes apply.
+func zoneNamed(name string) (*zone, error) {
+	if name == "UTC" || name == "" {
+		return utc, nil
+	}
+	if z, ok := zones.Load(name); ok {
+		return z.(*zone), nil
+	}
+	if err := checkZoneName(name); err != nil {
+		return nil, err
+	}
+	data, proper := zoneData(name)
+	if data == "" {
+		hint := ""
+		if proper != "" {
+			hint = fmt.Sprintf("; did you mean %s?", proper)
+		}
+		return nil, fmt.Errorf("unknown time zone %q in tzdata %s%s", name, TZDataVersion(), hint)
+	}
+	first, list, tail, err := readTZif(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading zone %s of tzdata %s: %w", name, TZDataVersion(), err)
+	}
+	z := &zone{name: name, spans: spansOf(first, list, &tail), tail: tail}
+	zones.Store(name, z)
+	return z, nil
+}
+
+var errZoneName = errors.New("a time zone is an IANA name such as Europe/Berlin, or UTC")
+
+func checkZoneName(name string) error {
+	if len(name) > 64 {
+		return errZoneName
+	}
+	letters := false
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c == '/':
+			letters = true
+		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '+', c == '-', c == '_':
+		default:
+			return errZoneName
+		}
+	}
+	if !letters || name == "Local" || name == "localtime" {
+		return fmt.Errorf("%q is no zone's name: %w", name, errZoneName)
+	}
+	return nil
+}
+
+// zoneData finds a file in the archive: stored entries of a zip, listed at its
+// end. Where only the case of letters differs, it gives the proper name.
+func zoneData(name string) (data, proper string) {
+	le := binary.LittleEndian
+	z := []byte(zoneArchive[len(zoneArchive)-22:])
+	entries, at := int(le.Uint16(z[10:])), int(le.Uint32(z[16:]))
+	for range entries {
+		head := []byte(zoneArchive[at : at+46])
+		nameLen := int(le.Uint16(head[28:]))
+		entry := zoneArchive[at+46 : at+46+nameLen]
+		if entry == name {
+			size, local := int(le.Uint32(head[20:])), int(le.Uint32(head[42:]))
+			lh := []byte(zoneArchive[local : local+30])
+			local += 30 + int(le.Uint16(lh[26:])) + int(le.Uint16(lh[28:]))
+			return zoneArchive[local : local+size], name
+		}
+		if strings.EqualFold(entry, name) {
+			proper = entry
+		}
+		at += 46 + nameLen + int(le.Uint16(head[30:])) + int(le.Uint16(head[32:]))
+	}
+	return "", proper
+}
+
+// at gives the span that holds an instant.
+func (z *zone) at(t int64) span {
+	last := len(z.spans) - 1
+	if t >= z.spans[last].to {
+		return z.tail.span(t)
+	}
+	i := sort.Search(last, func(i int) bool { return t < z.spans[i].to })
+	return z.spans[i]
+}
+
+// civil reads an instant on the zone's wall clock.
+func (z *zone) civil(t int64) int64 { return t + z.at(t).off }
+
+// Readings of a wall time that does not exist, or exists twice.
+type policy struct {
+	skip        bool // nonexistent: skip, else forward
+	first, last bool // ambiguous: first, last, or both
+}
+
+var defaultPolicy = policy{first: true}
+
+// instants gives the instants at which the zone's wall clock reads c, in
+// order: none in a gap, two in a fold.
+func (z *zone) instants(c int64) (at [2]int64, n int) {
+	for s := z.at(c - 36*3600); ; s = z.at(s.to) {
+		if t := c - s.off; t >= s.from && t < s.to && n < 2 {
+			at[n] = t
+			n++
+		}
+		if s.to > c+36*3600 {
+			return at, n
+		}
+	}
+}
+
+// resolve gives the instant that a wall time stands for under the policy, in
+// a gap always the one with the offset before it (RFC 5545 §3.3.5).
+func (z *zone) resolve(c int64, p policy) int64 {
+	at, n := z.instants(c)
+	if n > 0 {
+		if !p.first {
+			return at[n-1]
+		}
+		return at[0]
+	}
+	s := z.at(c - 36*3600)
+	for s.to+s.after <= c {
+		s = z.at(s.to)
+	}
+	return c - s.off
+}
+
+// withinCalendar keeps an instant that is to be written in UTC within the
+// years that can be written.
+func withinCalendar(t int64) int64 { return min(max(t, firstCivil), endCivil-1) }
