@@ -65,7 +65,7 @@ func Job(w io.Writer, j store.JobStatus) error {
 		f.add("failed in a row", count(int64(j.Streak)))
 	}
 	f.add("ended runs", count(j.Cycles))
-	f.add("open runs", fmt.Sprintf("%d, of them running %d", j.RunsOpen, j.RunsRunning))
+	f.add("open runs", fmt.Sprintf("%d (%d running)", j.RunsOpen, j.RunsRunning))
 	f.add("policies", policies(j.Job))
 	f.add("tags", strings.Join(j.Tags, ", "))
 	f.add("manifest", j.Manifest)
