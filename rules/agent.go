@@ -1,3 +1,191 @@
 package rules
 
-var agentForm = form{name: "agent", claims: func(string) bool { return false }}
+import "strings"
+
+// The agent form, after the schedules of SQL Server Agent:
+//
+//	daily | weekly on LIST | monthly on DAYS | monthly on the ORD WHAT
+//	every N days | every N weeks on LIST | every N months on DAYS | every N months on the ORD WHAT
+//	at H:MM[:SS] [starting DATE]
+//
+// LIST is weekdays, DAYS is 1-31 and -1 to -28, ORD is first to fourth or last,
+// WHAT is a weekday, day, weekday or weekend day. DATE bounds the rule from
+// below; weeks count from the Monday of its week, months from its month.
+var agentForm = form{name: "agent", claims: claimsAgent, parse: parseAgent, sentence: (*Rule).describe}
+
+func claimsAgent(text string) bool {
+	w := words{text: text}
+	switch w.peek() {
+	case "daily", "weekly", "monthly":
+		return true
+	case "every":
+		for w.next(); w.peek() != ""; w.next() {
+			if p := w.peek(); p == "at" || p == "on" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func parseAgent(r *Rule, in *input) error {
+	w := words{form: "agent", text: in.text, base: in.at}
+	c := recur{interval: 1, until: noUntil}
+	if err := c.readAgentPeriod(&w); err != nil {
+		return err
+	}
+	if err := c.readAgentDays(&w); err != nil {
+		return err
+	}
+	if !w.take("at") {
+		return w.refuse(w.next(), "here stands `at H:MM[:SS]`")
+	}
+	word := w.next()
+	sec, rest, ok := readTime(word, false)
+	if !ok || rest != "" {
+		return w.refuse(word, "a time is H:MM or H:MM:SS, 0:00 to 23:59:59")
+	}
+	c.hours, c.minutes, c.seconds = 1<<(sec/3600), 1<<(sec/60%60), 1<<(sec%60)
+	start, given, err := w.starting()
+	if err != nil {
+		return err
+	}
+	if given && start%secondsPerDay != 0 || given && !endsInDate(in.text) {
+		return w.refuse("", "the start is a DATE here; the time of day follows `at`")
+	}
+	if !given && c.interval > 1 {
+		return w.refuse("", "`every N` with N above 1 needs `starting YYYY-MM-DD` to count from")
+	}
+	if r.start = epoch; given {
+		r.start = start
+	}
+	r.includes = []recur{c}
+	return nil
+}
+
+// endsInDate reports whether the text ends in YYYY-MM-DD without a time.
+func endsInDate(text string) bool {
+	return !strings.ContainsAny(text[max(0, len(text)-9):], "Tt:")
+}
+
+// readAgentPeriod reads daily, weekly, monthly or `every N days|weeks|months`.
+func (c *recur) readAgentPeriod(w *words) error {
+	word := strings.ToLower(w.next())
+	if word == "every" {
+		n, ok := digitsOf(w.next())
+		if !ok || n < 1 || n > 1<<31-1 {
+			return w.refuse(w.text[w.at:w.end], "here stands a number: every N days, weeks or months")
+		}
+		c.interval = n
+		word = strings.ToLower(w.next())
+	}
+	switch word {
+	case "daily", "days", "day":
+		c.freq = daily
+	case "weekly", "weeks", "week":
+		c.freq = weekly
+	case "monthly", "months", "month":
+		c.freq = monthly
+	default:
+		return w.refuse(w.text[w.at:w.end], "units: days, weeks, months")
+	}
+	return nil
+}
+
+// readAgentDays reads `on …`, which weeks and months need and days do not take.
+func (c *recur) readAgentDays(w *words) error {
+	if c.freq == daily {
+		return nil
+	}
+	if !w.take("on") {
+		return w.refuse(w.next(), "here stands `on` and the days of the %s", map[frequency]string{weekly: "week", monthly: "month"}[c.freq])
+	}
+	if c.freq == weekly {
+		return w.list(func(item string) error {
+			day, ok := agentWeekday(item)
+			if !ok {
+				return w.refuse(item, "weekdays: mon … sun or monday … sunday, separated by commas")
+			}
+			c.wdays |= 1 << day
+			return nil
+		})
+	}
+	if w.take("the") {
+		return c.readAgentRelative(w)
+	}
+	return w.list(func(item string) error {
+		day, negative := strings.CutPrefix(item, "-")
+		n, ok := digitsOf(day)
+		if !ok || n < 1 || n > 31 || negative && n > 28 {
+			return w.refuse(item, "days: 1 to 31, or -1 to -28 from the month's end, separated by commas; or `the first … fourth|last DAY`")
+		}
+		if negative {
+			c.nmdays |= 1 << n
+		} else {
+			c.mdays |= 1 << n
+		}
+		return nil
+	})
+}
+
+// list reads items separated by commas, with or without blanks around them.
+func (w *words) list(item func(string) error) error {
+	for more := true; more; {
+		word := w.next()
+		if word == "" {
+			return w.refuse("", "the list goes on after a comma")
+		}
+		body, open := strings.CutSuffix(word, ",")
+		for part := range strings.SplitSeq(body, ",") {
+			if err := item(strings.ToLower(part)); err != nil {
+				return err
+			}
+		}
+		if more = open || strings.HasPrefix(w.peek(), ","); more && !open {
+			rest := w.next()
+			if rest != "," {
+				w.end = w.at + 1 // the comma belongs to no item
+			}
+		}
+	}
+	return nil
+}
+
+var agentOrdinals = map[string]int16{"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
+
+// readAgentRelative reads ORD WHAT.
+func (c *recur) readAgentRelative(w *words) error {
+	word := w.next()
+	n, ok := agentOrdinals[strings.ToLower(word)]
+	if !ok {
+		return w.refuse(word, "allowed: first, second, third, fourth, last")
+	}
+	word = strings.ToLower(w.next())
+	switch day, ok := agentWeekday(word); {
+	case ok:
+		c.nth = []nthDay{{int8(n), int8(day)}}
+	case word == "day" && n > 0:
+		c.mdays = 1 << n
+	case word == "day":
+		c.nmdays = 1 << -n
+	case word == "weekday":
+		c.wdays, c.pos = workdays, []int16{n}
+	case word == "weekend" && w.take("day"):
+		c.wdays, c.pos = 1<<saturday|1<<sunday, []int16{n}
+	default:
+		return w.refuse(w.text[w.at:w.end], "allowed: monday … sunday, day, weekday, weekend day")
+	}
+	return nil
+}
+
+var weekdayWords = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+
+// agentWeekday reads a weekday's name, in full or its first three letters.
+func agentWeekday(text string) (day int, ok bool) {
+	for i, name := range weekdayWords {
+		if text == name || text == name[:3] {
+			return i, true
+		}
+	}
+	return 0, false
+}

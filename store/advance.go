@@ -141,6 +141,9 @@ func (w *writer) write(ctx context.Context) error {
 	if err := bulk(ctx, w, "update_runs", w.moves, guard("runs", len(w.moves))); err != nil {
 		return err
 	}
+	if err := w.loseAttempts(ctx); err != nil {
+		return err
+	}
 	if err := bulk(ctx, w, "extend_gaps", w.gaps, nil); err != nil {
 		return err
 	}
@@ -155,7 +158,26 @@ func (w *writer) write(ctx context.Context) error {
 	return bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans)))
 }
 
-// bulk writes rows by one statement, in documents of a bounded size.
+// loseAttempts ends the attempts of runs whose holder has not come back.
+func (w *writer) loseAttempts(ctx context.Context) error {
+	var lost []string
+	for _, m := range w.moves {
+		if m.Was == Running {
+			lost = append(lost, m.ID)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	ids, err := doc(lost)
+	if err != nil {
+		return err
+	}
+	_, err = w.s.exec(ctx, w.tx, "lose_attempts", args{"ids": ids, "now": w.s.d.encode(w.now)})
+	return err
+}
+
+// bulk writes rows by one statement.
 func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, check func(int64) error) error {
 	if len(rows) == 0 {
 		return nil
@@ -240,9 +262,13 @@ func (w *writer) links(ctx context.Context, ids string) ([]int64, error) {
 	return jobs, err
 }
 
-// Mark marks schedules and pauses whose jobs have all been decided for. Whatever still waits keeps them unmarked.
-func (s *Store) Mark(ctx context.Context) error {
-	for _, kind := range []string{"schedule", "pause"} {
+// Mark marks the changed schedules or pauses as seen by all of their jobs. Call it when all of the need's pages were
+// decided and none passed over; a schedule that a job still waits for stays unmarked all the same.
+func (s *Store) Mark(ctx context.Context, n Need) error {
+	for kind, of := range map[string]Need{"schedule": ScheduleChanged, "pause": PauseChanged} {
+		if n != of {
+			continue
+		}
 		type row struct {
 			id    int64
 			input string

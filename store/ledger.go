@@ -117,3 +117,19 @@ type Pause struct {
 	ResumedAt time.Time `json:"resumed_at,omitzero"`
 	Missed    bool      `json:"missed,omitempty"` // resumed with what was missed
 }
+
+// Ends is when the pause ends or ended; forever stands for one that goes on until somebody resumes it.
+func (p *Pause) Ends(forever time.Time) time.Time {
+	switch {
+	case p.ResumedAt.IsZero() && p.Until.IsZero():
+		return forever
+	case p.ResumedAt.IsZero() || !p.Until.IsZero() && p.Until.Before(p.ResumedAt):
+		return p.Until
+	}
+	return p.ResumedAt
+}
+
+// Holds tells whether the pause is in force at t.
+func (p *Pause) Holds(t time.Time) bool {
+	return !p.Since.After(t) && (p.ResumedAt.IsZero() || p.ResumedAt.After(t)) && (p.Until.IsZero() || p.Until.After(t))
+}

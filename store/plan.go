@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -47,13 +48,15 @@ func (r *Rule) Changed() bool { return r.Linked && r.Input != r.NewInput }
 
 // Case is all that a decision for one job is made from.
 type Case struct {
-	Plan   Plan
-	Job    Job // with Removed set where the definition is history; ID zero where the row is gone
-	Stale  bool
-	Rules  []Rule
-	Runs   []Run // not settled yet, oldest first
-	Pauses []Pause
-	input  string
+	Plan  Plan
+	Job   Job // with Removed set where the definition is history; ID zero where the row is gone
+	Stale bool
+	// WasDisabled: the plan was made while the job was disabled.
+	WasDisabled bool
+	Rules       []Rule
+	Runs        []Run // not settled yet, oldest first
+	Pauses      []Pause
+	input       string
 }
 
 // Decision is what follows: all of it is written in the transaction that advances the plan, or nothing.
@@ -97,6 +100,11 @@ func Needs() []Need {
 	return all
 }
 
+// String is the need in words.
+func (n Need) String() string {
+	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due"}[n]
+}
+
 func (n Need) statement() string {
 	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan"}[n]
 }
@@ -108,13 +116,26 @@ type Page struct {
 	at   time.Time
 	id   any
 	jobs []int64
+	due  []time.Time
 	now  time.Time
 	last bool
+	upTo time.Time
 }
 
-// NewPage is the beginning.
-func NewPage(n Need) *Page {
-	p := &Page{need: n, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
+// Jobs is how many jobs the page has.
+func (p *Page) Jobs() int { return len(p.jobs) }
+
+// Each calls fn for each job of the page, with the time since when it is due (zero for a changed definition).
+func (p *Page) Each(fn func(job int64, due time.Time)) {
+	for i := range p.jobs {
+		fn(p.jobs[i], p.due[i])
+	}
+}
+
+// NewPage is the beginning of a need, with due times no later than upTo: what becomes due while a pass is under way is
+// for the next one, or a pass over schedules finer than its own length would never end.
+func NewPage(n Need, upTo time.Time) *Page {
+	p := &Page{need: n, upTo: upTo, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
 	if n == RunWakes {
 		p.id = runID("00000000-0000-0000-0000-000000000000")
 	}
@@ -123,21 +144,25 @@ func NewPage(n Need) *Page {
 
 // Next reads the next so many jobs that need a decision, without a lock: false when there is none.
 func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
-	p.jobs = p.jobs[:0]
+	p.jobs, p.due = p.jobs[:0], p.due[:0]
 	if p.last {
 		return false, nil
 	}
 	seen, rows := make(map[int64]bool, limit), 0
-	a := args{"now": s.now(), "at": p.at, "id": p.id, "limit": limit}
+	a := args{"now": s.now(), "at": p.at, "up_to": p.upTo, "id": p.id, "limit": limit}
 	err := s.query(ctx, s.db, p.need.statement(), a, func(r *sql.Rows) error {
 		var job, id int64
 		var run string
+		var due time.Time
 		key := any(&id)
 		if p.need == RunWakes {
 			key = &run
 		}
-		if err := r.Scan(at{&p.now}, &job, at{&p.at}, key); err != nil {
+		if err := r.Scan(at{&p.now}, &job, at{&due}, key); err != nil {
 			return err
+		}
+		if !due.IsZero() {
+			p.at = due
 		}
 		if p.id = id; p.need == RunWakes {
 			p.id = runID(run)
@@ -145,7 +170,7 @@ func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 		rows++
 		if !seen[job] {
 			seen[job] = true
-			p.jobs = append(p.jobs, job)
+			p.jobs, p.due = append(p.jobs, job), append(p.due, due)
 		}
 		return nil
 	})
@@ -159,8 +184,14 @@ type Batch struct {
 	Decided int
 	Made    []Run
 	Gaps    map[string]int // by reason
-	Parked  map[int64]string
+	Parked  []Parked
 	Moved   int
+}
+
+// Parked is a job that is not planned until its definition is mended, or a host has what it needs.
+type Parked struct {
+	Job   string `json:"job"` // owner/name
+	Error string `json:"error"`
 }
 
 // Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
@@ -173,7 +204,7 @@ type Batch struct {
 func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, c *Case) Decision) (Batch, error) {
 	var b Batch
 	err := s.tx(ctx, func(tx *sql.Tx) error {
-		b = Batch{Now: p.now, Gaps: map[string]int{}, Parked: map[int64]string{}}
+		b = Batch{Now: p.now, Gaps: map[string]int{}}
 		cases, err := s.readCases(ctx, tx, p)
 		if err != nil || len(cases) == 0 {
 			return err
@@ -188,7 +219,7 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 				b.Gaps[g.Reason]++
 			}
 			if d.Plan.Error != "" {
-				b.Parked[c.Plan.JobID] = d.Plan.Error
+				b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
 			}
 			b.Moved += len(d.Moved)
 		}
@@ -247,6 +278,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 		c := byJob[j.ID]
 		c.Job, c.input = j, input
 		c.Stale = !planned.Valid || planned.String != input
+		c.WasDisabled = strings.HasPrefix(planned.String, "false") || strings.HasPrefix(planned.String, "0") // plan_input begins with enabled
 		if t := c.Plan.DecidedThrough; !t.IsZero() && (since.IsZero() || t.Before(since)) {
 			since = t
 		}

@@ -58,7 +58,7 @@ var postgres = &dialect{
 
 // postgresConnector uses pgx's exec mode: one round trip a statement and no prepared statement, so that a
 // transaction-pooling proxy may stand between.
-func postgresConnector(raw string, _ Options) (driver.Connector, error) {
+func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if _, err := parseURL(raw); err != nil {
 		return nil, err
 	}
@@ -73,6 +73,10 @@ func postgresConnector(raw string, _ Options) (driver.Connector, error) {
 		c.ConnectTimeout = 10 * time.Second
 	}
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if o.forJobs {
+		// People's arguments come without a type: the server tells what it wants, for one round trip more.
+		c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
+	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	return stdlib.GetConnector(*c), nil
 }

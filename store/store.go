@@ -24,6 +24,8 @@ type Options struct {
 	Clock func() time.Time
 	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
 	Wrap func(driver.Connector) driver.Connector
+
+	forJobs bool // the connections are for the SQL of jobs
 }
 
 // Store is an open database. It holds no session state: a transaction-pooling proxy may stand between.

@@ -318,6 +318,7 @@ func (s *Store) RunNow(ctx context.Context, name string, with map[string]string)
 
 // JobDB is a pool of connections for the SQL of jobs, apart from the store's own.
 func (s *Store) JobDB(o Options) (*sql.DB, error) {
+	o.forJobs = true
 	c, err := s.d.connector(s.url, o)
 	if err != nil {
 		return nil, err
@@ -329,3 +330,6 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	db.SetMaxIdleConns(0) // thrown away after the run: whatever a statement did to its session goes with it
 	return db, nil
 }
+
+// Instant is the form in which the engine's driver takes an instant as an argument.
+func (s *Store) Instant(t time.Time) any { return s.d.encode(t) }

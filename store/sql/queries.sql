@@ -86,9 +86,7 @@ SELECT @job_columns, j.plan_input, j.planned FROM dbjobs.jobs j WHERE j.id IN @i
 
 -- name: batch_rules
 SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.created_at, l.planned,
-  CASE WHEN s.plan_input <> r.input THEN s.name END, CASE WHEN s.plan_input <> r.input THEN s.rule END,
-  CASE WHEN s.plan_input <> r.input THEN s.zone END, CASE WHEN s.plan_input <> r.input THEN s.nonexistent END,
-  CASE WHEN s.plan_input <> r.input THEN s.ambiguous END, s.plan_input, s.created_at, s.changed_at
+  s.name, CASE WHEN s.plan_input <> r.input OR r.rule = '' THEN s.rule END, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs.plan_rules r
 LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
 LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
@@ -183,6 +181,9 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 -- name: next_step
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running';
+
+-- name: lose_attempts
+UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id IN @run_ids AND state = 'running';
 
 -- name: begin_attempt
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)

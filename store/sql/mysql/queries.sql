@@ -5,7 +5,7 @@
 
 -- name: need_plan
 SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
-WHERE next_run <= @now AND (next_run > :at OR (next_run = :at AND job_id > :id))
+WHERE next_run <= :up_to AND (next_run > :at OR (next_run = :at AND job_id > :id))
 ORDER BY next_run, job_id LIMIT :limit;
 
 -- name: need_run

@@ -1,0 +1,118 @@
+// Package rulecmd is what `dbjobs rule` does: next, explain and lint. It reads
+// and writes through plain streams and is given the time, so that the command
+// line adds flags and nothing else. None of it needs a database.
+package rulecmd
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
+)
+
+// Options are the flags of the three commands.
+type Options struct {
+	Rules       []string  // the arguments; next and explain take one
+	After       time.Time // --after; the zero time is Now
+	Count       int       // --count; 0 is DefaultCount
+	Zone        string    // --tz, an IANA name; "" is UTC
+	Seed        string    // --seed, the schedule's name, for ~
+	Nonexistent string    // --nonexistent: forward, skip
+	Ambiguous   string    // --ambiguous: first, last, both
+	JSON        bool      // --json
+	Now         time.Time // the clock
+	MaxPerDay   int       // --max-per-day of lint; 0 is its default
+}
+
+const (
+	// DefaultCount is how many times `rule next` gives.
+	DefaultCount = 5
+	// MaxCount bounds --count and "count", and with them memory.
+	MaxCount = 100_000
+)
+
+func (o *Options) after() time.Time {
+	if o.After.IsZero() {
+		return o.Now
+	}
+	return o.After
+}
+
+// parse reads a rule as if it were created at start.
+func (o *Options) parse(text string, start time.Time) (*rules.Rule, error) {
+	return rules.Parse(text, rules.Defaults{
+		Zone: o.Zone, Start: start, Seed: o.Seed, Nonexistent: o.Nonexistent, Ambiguous: o.Ambiguous,
+	})
+}
+
+// times is what next prints: at most count times after an instant, and whether
+// the rule has no more than these.
+type times struct {
+	ID        json.RawMessage `json:"id,omitempty"`
+	Next      []string        `json:"next"`
+	Exhausted bool            `json:"exhausted"`
+}
+
+// nextTimes asks a rule. Exhausted is true if fewer than count exist.
+func nextTimes(r *rules.Rule, after time.Time, count int) (*times, error) {
+	list, err := r.Between(after, endOfTime, count)
+	if err != nil {
+		return nil, err
+	}
+	t := &times{Next: make([]string, len(list)), Exhausted: len(list) < count}
+	for i, at := range list {
+		t.Next[i] = at.Format(time.RFC3339)
+	}
+	return t, nil
+}
+
+// endOfTime lies past the calendar of rules.
+var endOfTime = time.Date(10001, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Next prints the next times of one rule: a line each, in UTC, or one JSON
+// object.
+func Next(stdout io.Writer, o Options) error {
+	text, err := o.single()
+	if err != nil {
+		return err
+	}
+	count := o.Count
+	if count == 0 {
+		count = DefaultCount
+	}
+	if count < 0 || count > MaxCount {
+		return fmt.Errorf("--count is %d; allowed: 1 to %d", count, MaxCount)
+	}
+	r, err := o.parse(text, o.after())
+	if err != nil {
+		return err
+	}
+	t, err := nextTimes(r, o.after(), count)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(stdout)
+	if o.JSON {
+		if err := json.NewEncoder(w).Encode(t); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	for _, at := range t.Next {
+		fmt.Fprintln(w, at)
+	}
+	if t.Exhausted && len(t.Next) == 0 {
+		fmt.Fprintln(w, "none: the rule is exhausted")
+	}
+	return w.Flush()
+}
+
+func (o *Options) single() (string, error) {
+	if len(o.Rules) != 1 {
+		return "", fmt.Errorf("one rule is wanted, %d given; quote a rule that has blanks", len(o.Rules))
+	}
+	return o.Rules[0], nil
+}

@@ -1,0 +1,244 @@
+package tick
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// instant is the finest step of time: the first time after t is t plus instant.
+const instant = time.Microsecond
+
+// decide is the one place where it is decided what happens with a job's nominal times and runs. It is a pure function
+// of what was read under the lock of the job's plan: no clock, no I/O, no order of a map.
+//
+//	ended runs ─────> facts of the plan         nominal times since the last decision ─> runs, or gaps with a reason
+//	expired leases ─> handed out again, lost    waiting runs ─> queued, as far as overlap and pauses allow
+func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
+	d := &decision{now: now, c: c, plan: c.Plan}
+	d.plan.Error = ""
+	d.settle()
+	d.recover()
+	d.readRules(parse)
+	if d.plan.Error == "" {
+		d.occurrences()
+	}
+	d.admit()
+	d.next()
+	return store.Decision{Plan: d.plan, Made: d.made, Moved: d.moved, Gaps: d.gaps, Rules: d.kept, Replan: d.replan}
+}
+
+type decision struct {
+	now  time.Time
+	c    *store.Case
+	plan store.Plan
+
+	live   []live       // the rules that the job has now
+	kept   []store.Rule // and as the plan is to know them
+	replan bool
+	active []store.Run // not ended, as this decision leaves them; oldest first
+	was    []string    // their states as they were read
+	made   []store.Run
+	moved  []store.Move
+	gaps   []store.Gap
+}
+
+func (d *decision) job() *store.Job { return &d.c.Job }
+
+// gone: the definition is history, and nothing of it starts any more.
+func (d *decision) gone() bool { return d.job().ID == 0 || !d.job().Removed().IsZero() }
+
+// park keeps the job from being planned until its definition changes. What is still to be decided stays so.
+func (d *decision) park(format string, a ...any) {
+	if d.plan.Error == "" {
+		d.plan.Error = fmt.Sprintf(format, a...)
+	}
+}
+
+// settle takes ended runs into the facts of the plan, by their end.
+func (d *decision) settle() {
+	var ended []store.Run
+	for _, r := range d.c.Runs {
+		if final(r.State) {
+			ended = append(ended, r)
+		} else {
+			d.active, d.was = append(d.active, r), append(d.was, r.State)
+		}
+	}
+	slices.SortStableFunc(ended, func(x, y store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
+	for _, r := range ended {
+		d.settleRun(r, r.State)
+	}
+}
+
+func (d *decision) settleRun(r store.Run, was string) {
+	if r.FinishedAt.IsZero() { // a worker that left it out
+		r.FinishedAt = d.now
+	}
+	r.SettledAt = d.now
+	p := &d.plan
+	p.LastRunID, p.LastState, p.LastFinishedAt = r.ID, r.State, r.FinishedAt
+	switch r.State {
+	case store.Succeeded:
+		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
+	case store.Failed, store.Lost:
+		p.LastError = r.Error
+		p.Streak++
+	}
+	p.Cycles++
+	keep := time.Duration(d.job().Keep.Age)
+	if keep == 0 { // the definition is gone
+		keep = 90 * 24 * time.Hour
+	}
+	d.moved = append(d.moved, store.Move{Run: r, Was: was, ExpiresAt: r.FinishedAt.Add(keep)})
+}
+
+func final(state string) bool {
+	return state == store.Succeeded || state == store.Failed || state == store.Cancelled || state == store.Lost
+}
+
+// recover looks after runs whose holder has not reported in time: they are handed out again, or lost. A lease counts
+// as expired one heartbeat after its end, so that a holder that is on the way is not overtaken.
+func (d *decision) recover() {
+	active, was := d.active, d.was
+	d.active, d.was = nil, nil
+	for i, r := range active {
+		if r.State != store.Running || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
+			d.active, d.was = append(d.active, r), append(d.was, was[i])
+			continue
+		}
+		lease := r.LeaseUntil
+		r.Losses++
+		r.Error = fmt.Sprintf("%s did not report after %s", r.Holder, lease.Format(time.RFC3339))
+		if r.Losses >= max(d.job().Handouts, 1) || d.gone() {
+			r.State, r.FinishedAt = store.Lost, d.now
+			d.settleRun(r, store.Running)
+			d.moved[len(d.moved)-1].LeaseRead = lease
+			continue
+		}
+		r.State, r.ReadyAt, r.HeldBy = store.Waiting, d.now, ""
+		d.active, d.was = append(d.active, r), append(d.was, store.Running)
+	}
+}
+
+// admit lets waiting runs go, oldest first. A run that was handed out before, back-off included, holds its place. Runs
+// of one job that were made by the same decision wait in order.
+func (d *decision) admit() {
+	room, pause := d.capacity(), d.pause()
+	for _, r := range d.active {
+		if r.State != store.Waiting || r.Fence > 0 {
+			room--
+		}
+	}
+	place := func(r *store.Run) {
+		first := r.State == store.Waiting && r.Fence == 0
+		switch {
+		case r.State == store.Running:
+		case d.gone() && r.State != store.Running:
+			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "the job was removed"
+		case pause != nil && r.Fence == 0:
+			if r.State == store.Queued {
+				room++
+			}
+			r.State, r.HeldBy = store.Waiting, "pause"
+		case r.State == store.Queued:
+		case r.ReadyAt.After(d.now): // back-off, jitter: the run wakes the job by itself
+			r.HeldBy = ""
+		case first && room <= 0:
+			r.HeldBy = "predecessor"
+		default:
+			if first {
+				room--
+			}
+			r.State, r.HeldBy = store.Queued, ""
+		}
+	}
+	for i := range d.active {
+		r := &d.active[i]
+		before := *r
+		if r.Number == 0 { // a request that came in beside us
+			d.plan.RunsMade++
+			r.Number = d.plan.RunsMade
+		}
+		place(r)
+		d.keep(r, before, d.was[i])
+	}
+	for i := range d.made {
+		place(&d.made[i])
+	}
+}
+
+// keep notes what a decision changed of a run.
+func (d *decision) keep(r *store.Run, before store.Run, was string) {
+	if final(r.State) {
+		d.settleRun(*r, was)
+		return
+	}
+	if r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses {
+		return
+	}
+	m := store.Move{Run: *r, Was: was}
+	if was == store.Running {
+		m.LeaseRead = r.LeaseUntil
+	}
+	d.moved = append(d.moved, m)
+}
+
+// capacity is how many runs of the job may be under way at once.
+func (d *decision) capacity() int {
+	if d.job().Overlap == "allow" {
+		return d.job().MaxRunning
+	}
+	return 1
+}
+
+// pause is the pause of the whole job that holds now.
+func (d *decision) pause() *store.Pause {
+	for i := range d.c.Pauses {
+		if p := &d.c.Pauses[i]; p.Scope != "schedule" && p.Holds(d.now) {
+			return p
+		}
+	}
+	return nil
+}
+
+// next finds when the job needs a decision again, apart from what its runs wake it for.
+func (d *decision) next() {
+	d.plan.NextRun = time.Time{}
+	if d.plan.Error != "" || d.gone() || d.job().Disabled {
+		return
+	}
+	if p := d.pause(); p != nil { // resumed by hand, the pause itself is the need
+		d.plan.NextRun = p.Until
+		return
+	}
+	for i := range d.live {
+		l := &d.live[i]
+		t := l.next(d, later(d.now, d.job().NotBefore.Add(-instant)))
+		if t.IsZero() || !d.job().NotAfter.IsZero() && t.After(d.job().NotAfter) {
+			continue
+		}
+		if d.plan.NextRun.IsZero() || t.Before(d.plan.NextRun) {
+			d.plan.NextRun = t
+		}
+	}
+	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" {
+		d.plan.NextRun = time.Time{}
+	}
+}
+
+func later(x, y time.Time) time.Time {
+	if y.After(x) {
+		return y
+	}
+	return x
+}
+
+func earlier(x, y time.Time) time.Time {
+	if y.Before(x) {
+		return y
+	}
+	return x
+}

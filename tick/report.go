@@ -1,0 +1,74 @@
+package tick
+
+import (
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Report is what one pass did: the JSON of `dbjobs tick --json`, and what its table is made from.
+type Report struct {
+	Name      string         `json:"name"`
+	Database  string         `json:"database"`
+	StartedAt time.Time      `json:"started_at"` // by the database's clock
+	DryRun    bool           `json:"dry_run,omitempty"`
+	Frozen    bool           `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
+	Decided   int            `json:"decided"`          // jobs that were decided for
+	Made      int            `json:"made"`             // runs made
+	Gaps      map[string]int `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
+	Started   int            `json:"started"`          // runs handed out here
+	Succeeded int            `json:"succeeded"`
+	Failed    int            `json:"failed"`             // finally
+	Waiting   int            `json:"waiting"`            // runs that wait for a retry
+	Outdated  int            `json:"outdated,omitempty"` // ends that were refused: the run was handed out again
+	Parked    []store.Parked `json:"parked,omitempty"`   // jobs that cannot be planned
+	Runs      []Ended        `json:"runs,omitempty"`     // runs that ended or wait for a retry, in that order
+	Due       []Coming       `json:"due,omitempty"`      // with a dry run: what a pass would decide
+	NextRun   time.Time      `json:"next_run,omitzero"`  // when something needs a decision next
+	CutShort  string         `json:"cut_short,omitempty"`
+}
+
+// Ended is a run that this pass executed.
+type Ended struct {
+	ID           string    `json:"id"`
+	Job          string    `json:"job"` // owner/name
+	Occurrence   string    `json:"occurrence"`
+	ScheduledFor time.Time `json:"scheduled_for,omitzero"`
+	State        string    `json:"state"`
+	Step         int       `json:"step"`
+	Error        string    `json:"error,omitempty"`
+}
+
+// Coming is a job that needs a decision.
+type Coming struct {
+	Job  string    `json:"job"`
+	Need string    `json:"need"` // why: due, job changed, ...
+	Due  time.Time `json:"due,omitzero"`
+}
+
+// add takes a batch into the report.
+func (r *Report) add(b store.Batch) {
+	r.Decided += b.Decided
+	r.Made += len(b.Made)
+	for reason, n := range b.Gaps {
+		if r.Gaps == nil {
+			r.Gaps = map[string]int{}
+		}
+		r.Gaps[reason] += n
+	}
+	r.Parked = append(r.Parked, b.Parked...)
+}
+
+// end takes the end of a run into the report.
+func (r *Report) end(t *store.Task) {
+	run := &t.Run
+	switch run.State {
+	case store.Succeeded:
+		r.Succeeded++
+	case store.Waiting:
+		r.Waiting++
+	default:
+		r.Failed++
+	}
+	r.Runs = append(r.Runs, Ended{ID: run.ID, Job: t.Job.FullName(), Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
+}

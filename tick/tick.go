@@ -1,0 +1,207 @@
+// Package tick is one pass: it decides what became due, works off what may run, in turn until it is quiet, and ends.
+//
+//	trigger ─> probe ─> ┌ decide: nominal times become runs or gaps ┐
+//	                    │ take: queued runs, under fence and lease  │ until quiet, or the budget nears its end
+//	                    └ execute their steps side by side, finish  ┘ ─> report
+//
+// What is due is fixed by the database's clock at the beginning of the pass: later nominal times are for the next one,
+// so that a pass ends whatever the schedules are.
+package tick
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+const (
+	heartbeat  = 30 * time.Second // between two signs of life
+	lease      = 3 * heartbeat    // what a hand-out or a heartbeat gives
+	decideSize = 1000             // jobs a batch
+	workQueue  = "tick"           // the queue whose runs a tick takes itself
+)
+
+// Tick is a pass to be run. Store, Executors, Name, Holder and Now are required.
+type Tick struct {
+	Store     *store.Store
+	Executors executor.Registry
+	Login     string // whom the executors' SQL connections log in as
+
+	Name     string // of the trigger: its stretches of ticks are recorded under it
+	Holder   string // host and process: unique for each start of a process
+	Version  string // of the program, for the record
+	Instance string // of the database that is meant; another one is refused
+
+	Limit        int           // runs to start at most; 0: no limit
+	Concurrency  int           // runs side by side; 0: 4
+	Budget       time.Duration // for the whole pass; 0: none
+	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
+	DryRun       bool          // only tell what is due
+
+	Log *slog.Logger
+	Now func() time.Time // the host's clock: for budgets and the skew, never for what is due
+}
+
+// Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
+func (t *Tick) Run(ctx context.Context) (Report, error) {
+	p, err := t.begin(ctx)
+	if err != nil || t.DryRun || p.probe.Frozen {
+		return p.end(ctx, err)
+	}
+	work, stop := p.budget(ctx)
+	defer stop()
+	for needs := p.needed(); err == nil; needs = []store.Need{store.RunWakes} {
+		if err = p.decide(work, needs); err != nil {
+			break
+		}
+		if err = p.take(work); err != nil || p.quiet() {
+			break
+		}
+		p.await(work)
+	}
+	return p.end(ctx, errors.Join(err, p.finishAll()))
+}
+
+// pass is a pass under way.
+type pass struct {
+	t      *Tick
+	log    *slog.Logger
+	parse  *parser
+	probe  *store.Probe
+	report Report
+	holder store.Holder
+	began  time.Time
+	workers
+}
+
+// begin asks the database what there is to do, and refuses one that is not the one that is meant.
+func (t *Tick) begin(ctx context.Context) (*pass, error) {
+	p := &pass{t: t, log: t.Log, parse: newParser(t.Login), began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
+	p.workers.init(t.Concurrency)
+	probe, err := t.Store.Probe(ctx, t.Name, workQueue)
+	if err != nil {
+		return p, err
+	}
+	p.probe = probe
+	p.report.StartedAt, p.report.Frozen, p.report.NextRun = probe.Now, probe.Frozen, probe.NextWake
+	if probe.Schema.Instance != t.Instance {
+		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or `dbjobs migrate --instance` if the database is the right one",
+			probe.Schema.Instance, t.Instance)
+	}
+	if skew := probe.Now.Sub(p.began).Abs(); t.MaxClockSkew > 0 && skew > t.MaxClockSkew {
+		return p, fmt.Errorf("the database's clock (%s) and this host's (%s) differ by %s: nothing was claimed; set the wrong one right, or --max-clock-skew",
+			probe.Now.Format(time.RFC3339), p.began.UTC().Format(time.RFC3339), skew.Round(time.Second))
+	}
+	if t.DryRun {
+		return p, p.dryRun(ctx)
+	}
+	return p, nil
+}
+
+// needed are the needs that the probe found.
+func (p *pass) needed() []store.Need {
+	var list []store.Need
+	for _, n := range store.Needs() {
+		if p.probe.Need[n] {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// decide pages through the needs. What somebody else had locked is tried once more, at the end of its need.
+func (p *pass) decide(ctx context.Context, needs []store.Need) error {
+	for _, n := range needs {
+		passed := 1
+		for try := 0; try < 2 && passed > 0; try++ {
+			var err error
+			if passed, err = p.decideNeed(ctx, n); err != nil {
+				return err
+			}
+		}
+		if passed == 0 && (n == store.ScheduleChanged || n == store.PauseChanged) {
+			if err := p.t.Store.Mark(ctx, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// decideNeed pages through one need, and counts the jobs that somebody else had locked.
+func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err error) {
+	page := store.NewPage(n, p.probe.Now)
+	for {
+		more, err := p.t.Store.Next(ctx, page, decideSize)
+		if err != nil || !more {
+			return passed, err
+		}
+		b, err := p.t.Store.Decide(ctx, page, func(now time.Time, c *store.Case) store.Decision { return decide(now, c, p.parse) })
+		if err != nil {
+			return passed, err
+		}
+		passed += page.Jobs() - b.Decided
+		p.report.add(b)
+	}
+}
+
+// dryRun lists the jobs that need a decision, and changes nothing.
+func (p *pass) dryRun(ctx context.Context) error {
+	names := map[int64]string{}
+	jobs, err := p.t.Store.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		names[jobs[i].ID] = jobs[i].FullName()
+	}
+	for _, n := range p.needed() {
+		page := store.NewPage(n, p.probe.Now)
+		for {
+			more, err := p.t.Store.Next(ctx, page, decideSize)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+			page.Each(func(job int64, due time.Time) {
+				p.report.Due = append(p.report.Due, Coming{Job: names[job], Need: n.String(), Due: due})
+			})
+		}
+	}
+	return nil
+}
+
+// end closes the report and records the pass. A pass that found nothing to do is two round trips in all.
+func (p *pass) end(ctx context.Context, err error) (Report, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if p.probe == nil || p.t.DryRun {
+		return p.report, err
+	}
+	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed}
+	if err != nil {
+		facts.Error = err.Error()
+	}
+	if recorded := p.t.Store.RecordTick(ctx, p.probe, facts); err == nil {
+		err = recorded
+	}
+	if err == nil && p.report.Decided > 0 {
+		probe, again := p.t.Store.Probe(ctx, p.t.Name, workQueue)
+		if again != nil {
+			return p.report, again
+		}
+		p.report.NextRun = probe.NextWake
+	}
+	return p.report, err
+}

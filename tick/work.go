@@ -1,0 +1,342 @@
+package tick
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// workers are the runs that this pass executes.
+type workers struct {
+	size    int
+	ended   chan result
+	running map[string]context.CancelCauseFunc // by run id
+	fences  map[string]int
+	mu      sync.Mutex
+	errs    []error
+	taken   int // by the last take
+	stop    context.CancelFunc
+	beating sync.WaitGroup
+}
+
+type result struct {
+	ended store.Task
+	err   error
+}
+
+func (w *workers) init(size int) {
+	if w.size = size; size <= 0 {
+		w.size = 4
+	}
+	w.ended = make(chan result)
+	w.running, w.fences = map[string]context.CancelCauseFunc{}, map[string]int{}
+}
+
+// The causes for which an attempt is stopped before its end.
+var (
+	errCut       = errors.New("cut short by the end of the pass")
+	errCancelled = errors.New("cancelled")
+	errTimeout   = errors.New("timeout")
+)
+
+// budget ends the work a margin before the budget does, so that what runs can still be given back.
+func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.t.Budget <= 0 {
+		return context.WithCancel(ctx)
+	}
+	margin := min(p.t.Budget/10, 2*time.Second)
+	return context.WithTimeout(ctx, p.t.Budget-margin-p.t.Now().Sub(p.began))
+}
+
+// mayStart: a run starts while half of the budget is left, or as the first of the pass.
+func (p *pass) mayStart(ctx context.Context) int {
+	free := p.size - len(p.running)
+	if ctx.Err() != nil {
+		return 0
+	}
+	if p.t.Limit > 0 {
+		free = min(free, p.t.Limit-p.report.Started)
+	}
+	if p.t.Budget > 0 && p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2 {
+		p.report.CutShort = "half of the budget was used: what is queued is for the next pass"
+		return 0
+	}
+	return free
+}
+
+// take takes queued runs as far as there is room, and starts them.
+func (p *pass) take(ctx context.Context) error {
+	p.taken = 0
+	free := p.mayStart(ctx)
+	if free <= 0 {
+		return nil
+	}
+	tasks, err := p.t.Store.Take(ctx, workQueue, free, p.holder)
+	if err != nil {
+		return err
+	}
+	if len(p.running) == 0 && len(tasks) > 0 {
+		p.beat(ctx)
+	}
+	p.taken = len(tasks)
+	for _, t := range tasks {
+		p.report.Started++
+		run, cancel := context.WithCancelCause(ctx)
+		p.mu.Lock()
+		p.running[t.Run.ID], p.fences[t.Run.ID] = cancel, t.Run.Fence
+		p.mu.Unlock()
+		go func() {
+			err := p.run(run, &t)
+			p.ended <- result{t, err}
+		}()
+	}
+	return nil
+}
+
+// quiet: nothing runs here, and nothing was to be taken.
+func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 }
+
+// await waits for one run to end, and takes in what else has ended.
+func (p *pass) await(_ context.Context) {
+	p.settle(<-p.ended)
+	for {
+		select {
+		case r := <-p.ended:
+			p.settle(r)
+			continue
+		default:
+		}
+		return
+	}
+}
+
+// finishAll waits for what still runs.
+func (p *pass) finishAll() error {
+	for len(p.running) > 0 {
+		p.settle(<-p.ended)
+	}
+	return errors.Join(p.errs...)
+}
+
+// settle takes the end of a run into the report.
+func (p *pass) settle(r result) {
+	run := r.ended.Run
+	p.mu.Lock()
+	p.running[run.ID](nil)
+	delete(p.running, run.ID)
+	delete(p.fences, run.ID)
+	left := len(p.running)
+	p.mu.Unlock()
+	if left == 0 && p.stop != nil {
+		p.stop()
+		p.beating.Wait()
+	}
+	if errors.Is(r.err, store.ErrOutdated) {
+		p.report.Outdated++
+		p.log.Warn("the end of a run was refused: it was handed out again", "run", run.ID, "job", run.Job, "fence", run.Fence)
+		return
+	}
+	if r.err != nil { // the lease ends, and the run is recovered
+		p.errs = append(p.errs, r.err)
+		return
+	}
+	p.report.end(&r.ended)
+}
+
+// beat reports signs of life for what runs here, until all of it has ended. A run that is held no longer is stopped,
+// and one that somebody wants cancelled.
+func (p *pass) beat(ctx context.Context) {
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	p.beating.Go(func() {
+		every := time.NewTicker(heartbeat)
+		defer every.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-every.C:
+			}
+			p.mu.Lock()
+			ids := make([]string, 0, len(p.running))
+			for id := range p.running {
+				ids = append(ids, id)
+			}
+			p.mu.Unlock()
+			signs, err := p.t.Store.Heartbeat(ctx, ids, p.holder)
+			if err != nil { // the next one may get through before the lease ends
+				p.log.Warn("heartbeat", "error", err)
+				continue
+			}
+			p.heed(ids, signs)
+		}
+	})
+}
+
+func (p *pass) heed(ids []string, signs map[string]store.Sign) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		stop, here := p.running[id]
+		sign, held := signs[id]
+		switch {
+		case !here:
+		case !held || sign.Fence != p.fences[id]:
+			stop(store.ErrOutdated)
+		case sign.Cancel:
+			stop(errCancelled)
+		}
+	}
+}
+
+// run executes the steps of a run, from where it stands, until it ends or has to wait for a retry.
+func (p *pass) run(ctx context.Context, t *store.Task) error {
+	defer func() {
+		if r := recover(); r != nil { // one job's fault is never the pass's
+			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, Error: fmt.Sprintf("the executor panicked: %v", r)})
+		}
+	}()
+	for bound := 0; ; bound++ {
+		end, ended := p.attempt(ctx, t)
+		if bound > 1000 && end.NextStep > 0 {
+			end = store.StepEnd{State: end.State, Final: store.Failed, Rows: end.Rows, Error: "its steps go round in a circle: more than 1000 in one hand-out"}
+		}
+		if !ended {
+			if err := p.endStep(ctx, t, end); err != nil {
+				return err
+			}
+		}
+		if end.NextStep == 0 || t.Run.State != store.Running {
+			return nil
+		}
+	}
+}
+
+// endStep records the end of an attempt even where the pass is being stopped, and tries again where the database does
+// not answer: a lost answer to COMMIT shows as a refused fence then.
+func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) error {
+	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
+		return store.ErrOutdated
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeat)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := p.t.Store.EndStep(ctx, t, end, p.holder)
+		if err == nil || !errors.Is(err, store.ErrUnreachable) || try == 5 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(try) * 200 * time.Millisecond):
+		}
+	}
+}
+
+// attempt executes the step that the run is in, once. ended tells that the end is on record already.
+func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, ended bool) {
+	step := t.StepAt(t.Run.Step)
+	if step == nil {
+		return store.StepEnd{State: store.Failed, Final: store.Failed, Error: fmt.Sprintf("the job has no step %d", t.Run.Step)}, false
+	}
+	x, ok := p.t.Executors[step.Executor]
+	if !ok {
+		return store.StepEnd{State: store.Failed, Final: store.Failed,
+			Error: fmt.Sprintf("step %s: there is no executor %q; there are %s", step.Name, step.Executor, p.t.Executors.Names())}, false
+	}
+	if limit := time.Duration(step.Timeout); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
+		defer cancel()
+	}
+	success := follow(t, step.OnSuccess, store.Succeeded)
+	success.State = store.Succeeded
+	var commit func()
+	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, EndIn: func(ctx context.Context, tx *sql.Tx, rows int64) (err error) {
+		success.Rows = &rows
+		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
+		return err
+	}})
+	if err == nil {
+		if res.Ended {
+			commit()
+		}
+		success.Rows = res.Rows
+		return success, res.Ended
+	}
+	return p.failure(ctx, t, step, err), false
+}
+
+// failure tells what follows on an attempt that did not succeed.
+func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err error) store.StepEnd {
+	end := store.StepEnd{State: store.Failed, Error: err.Error()}
+	var detail *executor.Error
+	if errors.As(err, &detail) {
+		end.Code, end.Line, end.Severity = detail.Code, detail.Line, detail.Severity
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout):
+		end.Error = fmt.Sprintf("timeout after %s", step.Timeout)
+	case errors.Is(cause, errCancelled):
+		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
+		return end
+	case cause != nil: // the pass ends: a hand-out is used up, not an attempt
+		end.State, end.GiveBack, end.Error = "cut", true, errCut.Error()
+		return end
+	}
+	retry := step.Retry.Or(t.Job.Retry)
+	if n := int(*retry.Attempts); n == 0 || t.Run.Attempt < n {
+		end.Retry, end.Backoff = true, backoff(retry, t.Run.Attempt)
+		return end
+	}
+	after := follow(t, step.OnFailure, store.Failed)
+	end.NextStep, end.Final = after.NextStep, after.Final
+	return end
+}
+
+// backoff doubles with every try up to its cap, and has a random share on top, so that what failed together does not
+// come back together.
+func backoff(r store.Retry, attempt int) time.Duration {
+	wait, most := time.Duration(*r.Backoff), time.Duration(*r.MaxBackoff)
+	for range attempt - 1 {
+		if wait >= most {
+			break
+		}
+		wait *= 2
+	}
+	wait = min(wait, most)
+	if share := wait * time.Duration(*r.Jitter) / 100; share > 0 {
+		wait += rand.N(share)
+	}
+	return wait
+}
+
+// follow reads what comes after a step: next, succeed, fail, or step:NAME. Beyond the last step, the run ends as the
+// step did.
+func follow(t *store.Task, what, state string) store.StepEnd {
+	switch what {
+	case "succeed":
+		return store.StepEnd{Final: store.Succeeded}
+	case "fail":
+		return store.StepEnd{Final: store.Failed}
+	case "next":
+		if t.StepAt(t.Run.Step+1) != nil {
+			return store.StepEnd{NextStep: t.Run.Step + 1}
+		}
+		return store.StepEnd{Final: state}
+	}
+	name := strings.TrimPrefix(what, "step:")
+	for i := range t.Job.Steps {
+		if t.Job.Steps[i].Name == name {
+			return store.StepEnd{NextStep: i + 1}
+		}
+	}
+	return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf("there is no step %q", name)}
+}
