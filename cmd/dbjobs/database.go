@@ -16,6 +16,7 @@ type access int
 
 const (
 	use   access = iota // the database has to be there, its schema in range
+	probe               // the same, but the command looks at the schema itself, to save a round trip
 	begin               // the embedded default is made where it is missing
 	alter               // the schema may be anything: the command is there to change it
 )
@@ -37,7 +38,7 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	}
 	var o store.Options
 	if c.db.Embedded && !c.db.Exists() {
-		if a == use {
+		if a == use || a == probe {
 			return nil, &usageError{
 				problem: "no database is named, and there is no embedded one at " + c.db.Path,
 				hint:    "set DBJOBS_DATABASE_URL or --database, or make the embedded one with dbjobs apply, job create or migrate",
@@ -53,7 +54,7 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a == alter {
+	if a == alter || a == probe {
 		return s, nil
 	}
 	if err := s.CheckSchema(cmd.Context()); err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,6 +85,9 @@ func (c *cli) scheduleRemove() *cobra.Command {
 	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME")}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		if err := unused(ctx, s, args[0]); err != nil {
+			return err
+		}
 		if err := s.RemoveSchedule(ctx, args[0], "", reason); err != nil {
 			return err
 		}
@@ -90,4 +95,22 @@ func (c *cli) scheduleRemove() *cobra.Command {
 		return nil
 	})
 	return cmd
+}
+
+// unused tells which jobs a schedule would have to be taken from before it can go. The store refuses, too.
+func unused(ctx context.Context, s *store.Store, schedule string) error {
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, j := range jobs {
+		if slices.Contains(j.Schedules, schedule) {
+			users = append(users, j.Name)
+		}
+	}
+	if len(users) > 0 {
+		return badInput("schedule %s is used by %s; take it from them first", schedule, strings.Join(users, ", "))
+	}
+	return nil
 }

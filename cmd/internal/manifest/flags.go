@@ -112,7 +112,7 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 		f.readJob(pair{quoted(name), node})
 	}
 	for i := range f.m.elsewhere {
-		f.m.elsewhere[i].at.Path = "--schedule"
+		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
 	}
 	return f.m, f.flagError("jobs", name, append(RuleFlags, JobFlags...))
 }
