@@ -71,7 +71,12 @@ func due(w io.Writer, r tick.Report) error {
 		return err
 	}
 	t := newTable(w, "JOB", "NEEDS A DECISION", "SINCE")
+	told := map[string]bool{} // a new job has several reasons; the first says enough
 	for _, d := range r.Due {
+		if told[d.Job] {
+			continue
+		}
+		told[d.Job] = true
 		t.row(shortJob(d.Job), d.Need, Instant(d.Due))
 	}
 	return t.flush()
