@@ -86,7 +86,7 @@ func TestAPassRunsWhatIsDue(t *testing.T) {
 		if r := run(t, d); r.Succeeded != 1 {
 			t.Fatalf("run-now: %+v", r)
 		}
-		j, err := d.Store.Job(t.Context(), "bad")
+		j, err := d.Job(t.Context(), "bad")
 		if err != nil || j.LastState != store.Failed || j.Streak != 1 || !j.NextRun.Equal(time.Date(2026, 1, 5, 8, 15, 0, 0, time.UTC)) {
 			t.Fatalf("%v: %+v", err, j)
 		}
