@@ -22,6 +22,11 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d.settle()
 	d.recover()
 	d.readRules(parse)
+	if c.Stale || c.Plan.Error != "" { // a row may have come by plain SQL
+		if err := d.job().ValidatePolicies(); err != nil && !d.gone() {
+			d.park("%v", err)
+		}
+	}
 	if !parse.may(d.job()) {
 		d.unhosted = true
 		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
