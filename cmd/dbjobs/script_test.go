@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dbjobs": main})
+}
+
+// TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		Setup:               func(e *testscript.Env) error { return emptyHome(e) },
+		Cmds:                storyCommands,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// TestScriptsOnEachEngine runs the stories about what a database does, each in a database of its own, on every engine.
+func TestScriptsOnEachEngine(t *testing.T) {
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir: "testdata/engines",
+				Setup: func(e *testscript.Env) error {
+					url := storetest.URL(e.T().(testing.TB), engine)
+					e.Setenv("DBJOBS_DATABASE_URL", url)
+					e.Setenv("ENGINE", engine)
+					if engine == "postgres" { // the driver's placeholders
+						e.Setenv("ARG1", "$1")
+						e.Setenv("ARG2", "$2")
+					} else {
+						e.Setenv("ARG1", "?")
+						e.Setenv("ARG2", "?")
+					}
+					return emptyHome(e)
+				},
+				Condition: func(cond string) (bool, error) {
+					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
+						return name == engine, nil
+					}
+					return false, fmt.Errorf("unknown condition %q", cond)
+				},
+				Cmds:                storyCommands,
+				RequireExplicitExec: true,
+				RequireUniqueNames:  true,
+			})
+		})
+	}
+}
+
+func emptyHome(e *testscript.Env) error {
+	home := filepath.Join(e.WorkDir, "home")
+	e.Setenv("HOME", home)
+	return os.Mkdir(home, 0o700)
+}
+
+// storyCommands are what stories can say beyond testscript's own words.
+var storyCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"exits": exits,
+	"sql":   runSQL,
+}
+
+// exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody.
+// With < FILE before the program, the file is its standard input.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		e, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("running %s: %v", args[1], err)
+		}
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s ended with code %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |.
+func runSQL(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: sql STATEMENT")
+	}
+	url := ts.Getenv("DBJOBS_DATABASE_URL")
+	if url == "" {
+		url = "sqlite:" + filepath.Join(ts.Getenv("HOME"), ".local/share/dbjobs/dbjobs.db")
+	}
+	s, err := store.Open(context.Background(), url, store.Options{})
+	ts.Check(err)
+	defer s.Close()
+	db, err := s.JobDB(store.Options{})
+	ts.Check(err)
+	defer db.Close()
+	rows, err := db.Query(args[0])
+	ts.Check(err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	ts.Check(err)
+	for rows.Next() {
+		cells, into := make([]string, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		ts.Check(rows.Scan(into...))
+		_, err := fmt.Fprintln(ts.Stdout(), strings.Join(cells, "|"))
+		ts.Check(err)
+	}
+	ts.Check(rows.Err())
+}
