@@ -2,4 +2,7 @@ module github.com/dbjobs/dbjobs
 
 go 1.26
 
-require github.com/teambition/rrule-go v1.8.2
+require (
+	github.com/robfig/cron/v3 v3.0.1
+	github.com/teambition/rrule-go v1.8.2
+)
