@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 	"time"
@@ -251,67 +250,4 @@ func (s *series) lastOf(b *budget) (int64, error) {
 		return 0, ErrUndecided
 	}
 	return endCivil - 1, nil
-}
-
-// neverFires gives the reason why a series has no occurrence at all, or "".
-func (s *series) neverFires() (reason string, err error) {
-	b := budget{searchSteps}
-	if _, ok := s.next(s.start, &b); ok {
-		return "", nil
-	}
-	if s.end < s.start {
-		return "UNTIL lies before DTSTART", nil
-	}
-	if g := &s.grid; g.windowed() && !s.meetsEver() {
-		return fmt.Sprintf("INTERVAL never meets the times of day it is combined with (an interval of %s)", time.Duration(g.step)*time.Second), nil
-	}
-	if !b.over() {
-		return "no day and time fits all its parts", nil
-	}
-	if g := &s.grid; g.windowed() && len(s.pos) == 0 && (s.pinned || s.z == utc) {
-		cycle := g.cycle() * secondsPerDay
-		turns, horizon := cycle/gcd(cycle, g.step), int64(endCivil)
-		if g.step < (endCivil-g.base)/turns {
-			horizon = g.base + turns*g.step // from here on, days and windows repeat
-		}
-		b = budget{countSteps}
-		if _, ok := g.next(g.base, horizon, 0, &b); !ok && !b.over() {
-			return "INTERVAL never meets the days it is combined with", nil
-		}
-	}
-	return "", ErrUndecided
-}
-
-// meetsEver reports whether windows and clock can meet at any offset the zone
-// has from the start on.
-func (s *series) meetsEver() bool {
-	if s.pinned {
-		return s.grid.meets(0)
-	}
-	for sp := s.z.at(s.start); ; sp = s.z.at(sp.to) {
-		if s.grid.meets(sp.off) {
-			return true
-		}
-		if sp.to >= s.z.spans[len(s.z.spans)-1].to {
-			return false // what the zone does from here on, it did in the table
-		}
-	}
-}
-
-// mustFire refuses a rule without occurrences.
-func (r *Rule) mustFire() error {
-	b := budget{searchSteps}
-	if _, ok := r.next(firstInstant, &b); ok {
-		return nil
-	}
-	if b.over() {
-		return ErrUndecided
-	}
-	if len(r.includes) > 0 && len(r.series) == 0 {
-		s := compile(&r.includes[0], r.zone, r.policy, r.start)
-		if reason, _ := s.neverFires(); reason != "" {
-			return neverFires("%s", reason)
-		}
-	}
-	return neverFires("its exceptions take out every occurrence")
 }

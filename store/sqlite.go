@@ -53,9 +53,7 @@ var sqlite = &dialect{
 func sqlitePath(raw string) (path string, options url.Values, err error) {
 	_, rest, _ := strings.Cut(raw, ":")
 	rest, query, _ := strings.Cut(rest, "?")
-	if strings.HasPrefix(rest, "//") { // sqlite:///abs/path, sqlite://relative
-		rest = strings.TrimPrefix(rest, "//")
-	}
+	rest = strings.TrimPrefix(rest, "//") // sqlite:///abs/path, sqlite://relative
 	if path, err = url.PathUnescape(rest); err != nil || path == "" {
 		return "", nil, &URLError{"want sqlite:PATH, such as sqlite:jobs.db or sqlite:///var/lib/dbjobs/jobs.db"}
 	}

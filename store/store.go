@@ -78,7 +78,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Database names the engine and dialect as the program's messages call it, without any secret.
+// Dialect is the dialect's name: postgres, mysql or sqlite.
 func (s *Store) Dialect() string { return s.d.name }
 
 // Engine is the engine's name and version, such as "PostgreSQL 15.18".

@@ -22,8 +22,20 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d.settle()
 	d.recover()
 	d.readRules(parse)
-	if d.plan.Error == "" {
+	if c.Stale || c.Plan.Error != "" { // a row may have come by plain SQL
+		if err := d.job().ValidatePolicies(); err != nil && !d.gone() {
+			d.park("%v", err)
+		}
+	}
+	if !parse.may(d.job()) {
+		d.unhosted = true
+		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
+	}
+	switch {
+	case d.plan.Error == "":
 		d.occurrences()
+	case d.changed: // what is owed up to the change is on record, and nothing fires back from it
+		d.pass(store.Edited)
 	}
 	d.admit()
 	d.next()
@@ -35,14 +47,17 @@ type decision struct {
 	c    *store.Case
 	plan store.Plan
 
-	live   []live       // the rules that the job has now
-	kept   []store.Rule // and as the plan is to know them
-	replan bool
-	active []store.Run // not ended, as this decision leaves them; oldest first
-	was    []string    // their states as they were read
-	made   []store.Run
-	moved  []store.Move
-	gaps   []store.Gap
+	live    []live       // the rules that the job has now
+	kept    []store.Rule // and as the plan is to know them
+	replan  bool
+	changed bool // a rule is new, another one, or gone
+	// unhosted: parked for what this host lacks; looked at again at each nominal time, on whatever host.
+	unhosted bool
+	active   []store.Run // not ended, as this decision leaves them; oldest first
+	was      []string    // their states as they were read
+	made     []store.Run
+	moved    []store.Move
+	gaps     []store.Gap
 }
 
 func (d *decision) job() *store.Job { return &d.c.Job }
@@ -207,7 +222,7 @@ func (d *decision) pause() *store.Pause {
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
 	d.plan.NextRun = time.Time{}
-	if d.plan.Error != "" || d.gone() || d.job().Disabled {
+	if d.plan.Error != "" && !d.unhosted || d.gone() || d.job().Disabled {
 		return
 	}
 	if p := d.pause(); p != nil { // resumed by hand, the pause itself is the need
@@ -224,7 +239,7 @@ func (d *decision) next() {
 			d.plan.NextRun = t
 		}
 	}
-	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" {
+	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" && !d.unhosted {
 		d.plan.NextRun = time.Time{}
 	}
 }

@@ -26,6 +26,9 @@ type parsed struct {
 
 func newParser(login string) *parser { return &parser{login: login, known: map[parserKey]parsed{}} }
 
+// may tells whether this host can run the SQL of a job: it logs in as the job's owner. SQLite knows no logins.
+func (p *parser) may(j *store.Job) bool { return p.login == "" || j.ID == 0 || j.Owner == p.login }
+
 // planned reads a rule as the plan knows it: canonical text, which needs no zone or start from elsewhere.
 func (p *parser) planned(r *store.Rule) (*rules.Rule, error) {
 	return p.parse(parserKey{text: r.Text, ends: r.Ends})

@@ -86,7 +86,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
-	p.workers.init(t.Concurrency)
+	p.init(t.Concurrency)
 	probe, err := t.Store.Probe(ctx, t.Name, workQueue)
 	if err != nil {
 		return p, err
