@@ -22,7 +22,7 @@ func (c *cli) apply() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f jobs.yaml",
 		Short: "Bring the database to what a manifest says",
-		Long: `Brings jobs, schedules and groups to what the manifest says, all of them or none, and shows what changed.
+		Long: `Brings jobs and schedules to what the manifest says, all of them or none, and shows what changed.
 Applying the same file again changes nothing. What the file does not name stays, unless --prune says to remove what
 the same manifest brought in before.`,
 		Args: positional(),
@@ -119,7 +119,7 @@ func (c *cli) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write what the database defines as a manifest",
-		Long: `Writes jobs, schedules and groups as a manifest that apply reads back without a change. Definitions that
+		Long: `Writes jobs and schedules as a manifest that apply reads back without a change. Definitions that
 different manifests own cannot stand in one file: --manifest chooses, and --manifest= is what none of them owns.`,
 		Args: positional(),
 	}
@@ -139,9 +139,6 @@ different manifests own cannot stand in one file: --manifest chooses, and --mani
 		}
 		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Manifest != name })
 		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
-		d.Groups = slices.DeleteFunc(d.Groups, func(g store.Group) bool {
-			return !slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name })
-		})
 		login, err := s.Login(ctx)
 		if err != nil {
 			return err
@@ -167,9 +164,8 @@ func definitions(ctx context.Context, s *store.Store) (d store.Definitions, owne
 	for _, sc := range d.Schedules {
 		owners = append(owners, sc.Manifest)
 	}
-	d.Groups, err = s.Groups(ctx)
 	slices.Sort(owners)
-	return d, slices.Compact(owners), err
+	return d, slices.Compact(owners), nil
 }
 
 func manifests(names []string) string {
