@@ -32,7 +32,7 @@ the same manifest brought in before.`,
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		m, err := c.readManifest(path)
+		m, err := c.readManifest(cmd.Context(), path)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ the same manifest brought in before.`,
 }
 
 // readManifest reads the file of apply, or standard input.
-func (c *cli) readManifest(path string) (*manifest.Manifest, error) {
+func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest, error) {
 	var in io.Reader = c.stdin
 	o := manifest.Options{File: path, Name: manifest.NameOf(path), Now: time.Now()}
 	switch path {
@@ -62,6 +62,7 @@ func (c *cli) readManifest(path string) (*manifest.Manifest, error) {
 		return nil, badInput("apply needs a manifest; give it with -f jobs.yaml, or -f - for standard input")
 	case "-":
 		o.File, o.Name = "standard input", ""
+		in = interruptible{ctx, c.stdin}
 	default:
 		f, err := os.Open(path)
 		if err != nil {
@@ -71,6 +72,31 @@ func (c *cli) readManifest(path string) (*manifest.Manifest, error) {
 		in = f
 	}
 	return manifest.Decode(in, o)
+}
+
+// interruptible is a reader whose Read ends with its context, though what it reads from may block for ever.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interruptible) Read(b []byte) (int, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data := make([]byte, len(b)) // b is the caller's again once Read has returned
+		n, err := i.r.Read(data)
+		done <- result{data[:n], err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	case r := <-done:
+		return copy(b, r.data), r.err
+	}
 }
 
 // resolve looks up the schedules that the manifest names and does not define, before anything is made.

@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -30,12 +31,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !c.began {
+	flushed := c.stdout.Flush()
+	switch {
+	case flushed != nil && (err == nil || !c.began):
+		err = fmt.Errorf("writing the output: %w", flushed) // data that did not arrive is a failure
+	case err != nil && !c.began:
 		err = c.misused(root, args, err)
-	}
-	// Data that did not arrive is a failure, however well the rest went.
-	if flushed := c.stdout.Flush(); flushed != nil && err == nil {
-		err = flushed
 	}
 	code := exitCode(ctx, err)
 	c.complain(code, err)
