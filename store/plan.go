@@ -65,6 +65,7 @@ type Decision struct {
 	Made   []Run  // new runs; ids are given when they are written
 	Moved  []Move // runs let go, recovered or settled
 	Gaps   []Gap
+	Kept   []Kept // what stays of the history, where runs were settled
 	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
 	Replan bool   // the rules are written anew and the definitions are marked as planned
 }
@@ -186,6 +187,7 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
+	Kept    []Kept // of jobs that have runs newly settled
 }
 
 // Parked is a job that is not planned until its definition is mended, or a host has what it needs.
@@ -222,6 +224,7 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 				b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
 			}
 			b.Moved += len(d.Moved)
+			b.Kept = append(b.Kept, d.Kept...)
 		}
 		b.Made = w.made
 		return w.write(ctx)

@@ -39,7 +39,7 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	}
 	d.admit()
 	d.next()
-	return store.Decision{Plan: d.plan, Made: d.made, Moved: d.moved, Gaps: d.gaps, Rules: d.kept, Replan: d.replan}
+	return store.Decision{Plan: d.plan, Made: d.made, Moved: d.moved, Gaps: d.gaps, Kept: d.history(), Rules: d.kept, Replan: d.replan}
 }
 
 type decision struct {
@@ -108,6 +108,15 @@ func (d *decision) settleRun(r store.Run, was string) {
 		keep = 90 * 24 * time.Hour
 	}
 	d.moved = append(d.moved, store.Move{Run: r, Was: was, ExpiresAt: r.FinishedAt.Add(keep)})
+}
+
+// history tells what stays of the ledger, where runs were settled.
+func (d *decision) history() []store.Kept {
+	if d.plan.Cycles == d.c.Plan.Cycles || d.gone() {
+		return nil
+	}
+	k := d.job().Keep
+	return []store.Kept{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
 func final(state string) bool {

@@ -64,7 +64,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await(work)
 	}
-	return p.end(ctx, errors.Join(err, p.finishAll()))
+	return p.end(ctx, errors.Join(err, p.finishAll(), p.prune(work)))
 }
 
 // pass is a pass under way.
@@ -73,6 +73,7 @@ type pass struct {
 	log    *slog.Logger
 	parse  *parser
 	probe  *store.Probe
+	kept   []store.Kept
 	report Report
 	holder store.Holder
 	began  time.Time
@@ -151,7 +152,18 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err er
 		}
 		passed += page.Jobs() - b.Decided
 		p.report.add(b)
+		p.kept = append(p.kept, b.Kept...)
 	}
+}
+
+// prune deletes a bounded part of the history that is not kept.
+func (p *pass) prune(ctx context.Context) error {
+	if len(p.kept) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	n, err := p.t.Store.Prune(ctx, p.kept[:min(len(p.kept), decideSize)])
+	p.report.Pruned = n
+	return err
 }
 
 // dryRun lists the jobs that need a decision, and changes nothing.

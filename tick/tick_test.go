@@ -244,3 +244,25 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 		}
 	})
 }
+
+func TestHistoryIsKeptAsTold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "few", Own: every("every 5m"), Keep: store.Keep{Runs: 3}, Steps: []store.Step{step("", "SELECT 1")}},
+			{Name: "young", Own: every("every 5m"), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{step("", "SELECT 1")}},
+		}})
+		for range 8 {
+			run(t, d)
+			d.Clock.Add(5 * time.Minute)
+		}
+		for name, most := range map[string]int{"few": 3, "young": 3} {
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: name})
+			if err != nil || len(runs) != most {
+				t.Errorf("%s: %v, %d runs", name, err, len(runs))
+			}
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); n != 6 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
