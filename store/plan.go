@@ -266,10 +266,10 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 	if ids, err = doc(locked); err != nil {
 		return nil, err
 	}
-	return cases, s.readDefinitions(ctx, tx, ids, byJob)
+	return cases, s.readDefinitions(ctx, tx, p, ids, byJob)
 }
 
-func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids string, byJob map[int64]*Case) error {
 	since := time.Time{}
 	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
 		var j Job
@@ -301,6 +301,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 		if err := r.Scan(scanRun(&run)...); err != nil {
 			return err
 		}
+		if run.State == Running && run.LeaseUntil.Before(p.now) {
+			run.HolderAlive = s.alive(run.Holder)
+		}
 		c := byJob[run.JobID]
 		c.Runs = append(c.Runs, run)
 		return nil
@@ -309,13 +312,13 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 		return err
 	}
 	return s.query(ctx, tx, "batch_pauses", args{"since": since.Add(time.Microsecond)}, func(r *sql.Rows) error {
-		var p Pause
-		if err := r.Scan(scanPause(&p)...); err != nil {
+		var pause Pause
+		if err := r.Scan(scanPause(&pause)...); err != nil {
 			return err
 		}
 		for _, c := range byJob {
-			if p.covers(c) {
-				c.Pauses = append(c.Pauses, p)
+			if pause.covers(c) {
+				c.Pauses = append(c.Pauses, pause)
 			}
 		}
 		return nil

@@ -129,7 +129,7 @@ func (d *decision) recover() {
 	active, was := d.active, d.was
 	d.active, d.was = nil, nil
 	for i, r := range active {
-		if r.State != store.Running || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
+		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
 			d.active, d.was = append(d.active, r), append(d.was, was[i])
 			continue
 		}

@@ -37,7 +37,7 @@ type Tick struct {
 	Version  string // of the program, for the record
 	Instance string // of the database that is meant; another one is refused
 
-	Limit        int           // runs to start at most; 0: no limit
+	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
 	Concurrency  int           // runs side by side; 0: 4
 	Budget       time.Duration // for the whole pass; 0: none
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
@@ -50,7 +50,7 @@ type Tick struct {
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe.Frozen {
+	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() {
 		return p.end(ctx, err)
 	}
 	work, stop := p.budget(ctx)
