@@ -65,6 +65,7 @@ type Decision struct {
 	Made   []Run  // new runs; ids are given when they are written
 	Moved  []Move // runs let go, recovered or settled
 	Gaps   []Gap
+	Kept   []Kept // what stays of the history, where runs were settled
 	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
 	Replan bool   // the rules are written anew and the definitions are marked as planned
 }
@@ -186,6 +187,7 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
+	Kept    []Kept // of jobs that have runs newly settled
 }
 
 // Parked is a job that is not planned until its definition is mended, or a host has what it needs.
@@ -222,6 +224,7 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 				b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
 			}
 			b.Moved += len(d.Moved)
+			b.Kept = append(b.Kept, d.Kept...)
 		}
 		b.Made = w.made
 		return w.write(ctx)
@@ -263,10 +266,10 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 	if ids, err = doc(locked); err != nil {
 		return nil, err
 	}
-	return cases, s.readDefinitions(ctx, tx, ids, byJob)
+	return cases, s.readDefinitions(ctx, tx, p, ids, byJob)
 }
 
-func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids string, byJob map[int64]*Case) error {
 	since := time.Time{}
 	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
 		var j Job
@@ -298,6 +301,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 		if err := r.Scan(scanRun(&run)...); err != nil {
 			return err
 		}
+		if run.State == Running && run.LeaseUntil.Before(p.now) {
+			run.HolderAlive = s.alive(run.Holder)
+		}
 		c := byJob[run.JobID]
 		c.Runs = append(c.Runs, run)
 		return nil
@@ -306,13 +312,13 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 		return err
 	}
 	return s.query(ctx, tx, "batch_pauses", args{"since": since.Add(time.Microsecond)}, func(r *sql.Rows) error {
-		var p Pause
-		if err := r.Scan(scanPause(&p)...); err != nil {
+		var pause Pause
+		if err := r.Scan(scanPause(&pause)...); err != nil {
 			return err
 		}
 		for _, c := range byJob {
-			if p.covers(c) {
-				c.Pauses = append(c.Pauses, p)
+			if pause.covers(c) {
+				c.Pauses = append(c.Pauses, pause)
 			}
 		}
 		return nil

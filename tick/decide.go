@@ -39,7 +39,7 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	}
 	d.admit()
 	d.next()
-	return store.Decision{Plan: d.plan, Made: d.made, Moved: d.moved, Gaps: d.gaps, Rules: d.kept, Replan: d.replan}
+	return store.Decision{Plan: d.plan, Made: d.made, Moved: d.moved, Gaps: d.gaps, Kept: d.history(), Rules: d.kept, Replan: d.replan}
 }
 
 type decision struct {
@@ -110,6 +110,15 @@ func (d *decision) settleRun(r store.Run, was string) {
 	d.moved = append(d.moved, store.Move{Run: r, Was: was, ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
+// history tells what stays of the ledger, where runs were settled.
+func (d *decision) history() []store.Kept {
+	if d.plan.Cycles == d.c.Plan.Cycles || d.gone() {
+		return nil
+	}
+	k := d.job().Keep
+	return []store.Kept{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
+}
+
 func final(state string) bool {
 	return state == store.Succeeded || state == store.Failed || state == store.Cancelled || state == store.Lost
 }
@@ -120,7 +129,7 @@ func (d *decision) recover() {
 	active, was := d.active, d.was
 	d.active, d.was = nil, nil
 	for i, r := range active {
-		if r.State != store.Running || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
+		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
 			d.active, d.was = append(d.active, r), append(d.was, was[i])
 			continue
 		}

@@ -37,7 +37,7 @@ type Tick struct {
 	Version  string // of the program, for the record
 	Instance string // of the database that is meant; another one is refused
 
-	Limit        int           // runs to start at most; 0: no limit
+	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
 	Concurrency  int           // runs side by side; 0: 4
 	Budget       time.Duration // for the whole pass; 0: none
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
@@ -50,7 +50,7 @@ type Tick struct {
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe.Frozen {
+	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() {
 		return p.end(ctx, err)
 	}
 	work, stop := p.budget(ctx)
@@ -64,7 +64,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await(work)
 	}
-	return p.end(ctx, errors.Join(err, p.finishAll()))
+	return p.end(ctx, errors.Join(err, p.finishAll(), p.prune(work)))
 }
 
 // pass is a pass under way.
@@ -73,6 +73,7 @@ type pass struct {
 	log    *slog.Logger
 	parse  *parser
 	probe  *store.Probe
+	kept   []store.Kept
 	report Report
 	holder store.Holder
 	began  time.Time
@@ -151,7 +152,18 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err er
 		}
 		passed += page.Jobs() - b.Decided
 		p.report.add(b)
+		p.kept = append(p.kept, b.Kept...)
 	}
+}
+
+// prune deletes a bounded part of the history that is not kept.
+func (p *pass) prune(ctx context.Context) error {
+	if len(p.kept) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	n, err := p.t.Store.Prune(ctx, p.kept[:min(len(p.kept), decideSize)])
+	p.report.Pruned = n
+	return err
 }
 
 // dryRun lists the jobs that need a decision, and changes nothing.

@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -243,4 +244,90 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 			t.Fatalf("%d effects", n)
 		}
 	})
+}
+
+func TestHistoryIsKeptAsTold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "few", Own: every("every 5m"), Keep: store.Keep{Runs: 3}, Steps: []store.Step{step("", "SELECT 1")}},
+			{Name: "young", Own: every("every 5m"), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{step("", "SELECT 1")}},
+		}})
+		for range 8 {
+			run(t, d)
+			d.Clock.Add(5 * time.Minute)
+		}
+		for name, most := range map[string]int{"few": 3, "young": 3} {
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: name})
+			if err != nil || len(runs) != most {
+				t.Errorf("%s: %v, %d runs", name, err, len(runs))
+			}
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); n != 6 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
+
+func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Handouts: 2, Steps: []store.Step{step("", "SELECT 1")}}}})
+		if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+			t.Fatal(err)
+		}
+		r := newTick(t, d, d.Store)
+		r.Limit = -1 // decides only
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dead := store.Holder{Name: "dead", Lease: time.Minute}
+		late, err := d.Take(t.Context(), "tick", 1, dead)
+		if err != nil || len(late) != 1 {
+			t.Fatal(err, late)
+		}
+		d.Clock.Add(time.Minute)
+		if r := run(t, d); r.Started != 0 {
+			t.Fatalf("overtaken within a heartbeat: %+v", r)
+		}
+		d.Clock.Add(time.Minute)
+		if r := run(t, d); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+		err = d.EndStep(t.Context(), &late[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, dead)
+		if !errors.Is(err, store.ErrOutdated) {
+			t.Fatalf("the late end: %v", err)
+		}
+		detail, err := d.Store.Run(t.Context(), late[0].Run.ID)
+		if err != nil || len(detail.Tries) != 2 || detail.Tries[0].State != store.Lost || detail.Losses != 1 || detail.Fence != 2 {
+			t.Fatalf("%v: %+v", err, detail)
+		}
+	})
+}
+
+func TestASignOfLifeKeepsARunOnSQLite(t *testing.T) {
+	d := storetest.Open(t, "sqlite", store.Options{})
+	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "SELECT 1")}}}})
+	if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+		t.Fatal(err)
+	}
+	r := newTick(t, d, d.Store)
+	r.Limit = -1
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	busy := store.Holder{Name: "busy", Lease: time.Minute}
+	release, err := d.Hold(busy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tasks, err := d.Take(t.Context(), "tick", 1, busy); err != nil || len(tasks) != 1 {
+		t.Fatal(err, tasks)
+	}
+	d.Clock.Add(time.Hour)
+	if r := run(t, d); r.Started != 0 {
+		t.Fatalf("taken from a living holder: %+v", r)
+	}
+	release()
+	if r := run(t, d); r.Succeeded != 1 {
+		t.Fatalf("not taken from a dead one: %+v", r)
+	}
 }

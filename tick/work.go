@@ -25,6 +25,7 @@ type workers struct {
 	taken   int // by the last take
 	stop    context.CancelFunc
 	beating sync.WaitGroup
+	release func() // the sign of life
 }
 
 type result struct {
@@ -62,7 +63,7 @@ func (p *pass) mayStart(ctx context.Context) int {
 	if ctx.Err() != nil {
 		return 0
 	}
-	if p.t.Limit > 0 {
+	if p.t.Limit != 0 {
 		free = min(free, p.t.Limit-p.report.Started)
 	}
 	if p.t.Budget > 0 && p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2 {
@@ -78,6 +79,12 @@ func (p *pass) take(ctx context.Context) error {
 	free := p.mayStart(ctx)
 	if free <= 0 {
 		return nil
+	}
+	if p.release == nil {
+		var err error
+		if p.release, err = p.t.Store.Hold(p.holder); err != nil {
+			return err
+		}
 	}
 	tasks, err := p.t.Store.Take(ctx, workQueue, free, p.holder)
 	if err != nil {
@@ -122,6 +129,9 @@ func (p *pass) await(_ context.Context) {
 func (p *pass) finishAll() error {
 	for len(p.running) > 0 {
 		p.settle(<-p.ended)
+	}
+	if p.release != nil {
+		p.release()
 	}
 	return errors.Join(p.errs...)
 }

@@ -350,3 +350,12 @@ FROM dbjobs.attempts WHERE run_id = :id ORDER BY number;
 -- name: gaps
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
 WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
+
+-- name: expired_runs
+SELECT id FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT :limit;
+
+-- name: delete_attempts
+DELETE FROM dbjobs.attempts WHERE run_id IN @run_ids;
+
+-- name: delete_runs
+DELETE FROM dbjobs.runs WHERE id IN @run_ids AND settled_at IS NOT NULL;
