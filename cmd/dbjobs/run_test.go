@@ -87,12 +87,8 @@ func TestInterrupted(t *testing.T) {
 
 // TestSignalReachesTheProgram: the signals themselves, sent to the program as built.
 func TestSignalReachesTheProgram(t *testing.T) {
-	program, err := exec.LookPath("dbjobs") // testscript.Main put it there
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		cmd := exec.Command(program, "apply", "-f", "-")
+		cmd := exec.Command(program(t), "apply", "-f", "-")
 		cmd.Env = []string{"HOME=" + t.TempDir()}
 		stdin, err := cmd.StdinPipe() // stays open: the program waits
 		if err != nil {
