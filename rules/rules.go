@@ -188,7 +188,7 @@ func (r *Rule) readsWallClock() bool {
 			}
 		}
 	}
-	return len(r.includes) > 0 && r.startIsOdd()
+	return r.startIsOdd()
 }
 
 // startIsOdd reports whether DTSTART lies in a gap or a fold.
