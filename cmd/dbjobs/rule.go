@@ -10,7 +10,7 @@ import (
 
 func (c *cli) rule() *cobra.Command {
 	g := &cobra.Command{Use: "rule", Short: "Try out rules; needs no database"}
-	g.AddCommand(c.ruleNext())
+	g.AddCommand(c.ruleNext(), c.ruleExplain(), c.ruleLint())
 	return group(g)
 }
 
@@ -51,6 +51,37 @@ func (c *cli) ruleNext() *cobra.Command {
 			return rulecmd.NextLines(c.stdin, c.answers, o)
 		}
 		return badRule(rulecmd.Next(c.stdout, o))
+	})
+	return cmd
+}
+
+func (c *cli) ruleExplain() *cobra.Command {
+	var o rulecmd.Options
+	cmd := &cobra.Command{
+		Use: "explain RULE", Short: "Say what a rule means: in English, as RFC 5545 text, and when it fires", Args: positional("RULE"),
+		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --tz Europe/Berlin`,
+	}
+	ruleFlags(cmd, &o)
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
+		o.Rules, o.Now = args, time.Now()
+		return badRule(rulecmd.Explain(c.stdout, o))
+	})
+	return cmd
+}
+
+func (c *cli) ruleLint() *cobra.Command {
+	var o rulecmd.Options
+	cmd := &cobra.Command{
+		Use: "lint RULE...", Short: "Say what is questionable about rules; exit 2 if one is refused", Args: cobra.ArbitraryArgs,
+		Example: `  dbjobs rule lint "0 0 */2 * MON" "every 5m"`,
+	}
+	ruleFlags(cmd, &o)
+	cmd.Flags().IntVar(&o.MaxPerDay, "max-per-day", 0, "warn of rules that fire more often")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
+		o.Rules, o.Now = args, time.Now()
+		return badRule(rulecmd.Lint(c.stdout, o))
 	})
 	return cmd
 }
