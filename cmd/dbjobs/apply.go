@@ -55,7 +55,7 @@ the same manifest brought in before.`,
 
 // readManifest reads the file of apply, or standard input.
 func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest, error) {
-	var in io.Reader = c.stdin
+	var in io.Reader
 	o := manifest.Options{File: path, Name: manifest.NameOf(path), Now: time.Now()}
 	switch path {
 	case "":
@@ -150,7 +150,7 @@ different manifests own cannot stand in one file: --manifest chooses, and --mani
 		Args: positional(),
 	}
 	cmd.Flags().StringVar(&name, "manifest", "", "only what this manifest owns")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) error {
 		d, owners, err := definitions(ctx, s)
 		if err != nil {
 			return err

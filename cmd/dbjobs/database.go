@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,10 +16,10 @@ import (
 type access int
 
 const (
-	use   access = iota // the database has to be there, its schema in range
-	probe               // the same, but the command looks at the schema itself, to save a round trip
+	use   access = iota // it has to be there, its schema in range
+	probe               // it has to be there; the command looks at the schema itself
 	begin               // the embedded default is made where it is missing
-	alter               // the schema may be anything: the command is there to change it
+	alter               // any SQLite file is made where it is missing, and the schema may be anything
 )
 
 // find decides which database is meant.
@@ -36,18 +37,21 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	if err := c.find(cmd); err != nil {
 		return nil, err
 	}
-	var o store.Options
-	if c.db.Embedded && !c.db.Exists() {
-		if a == use || a == probe {
-			return nil, &usageError{
-				problem: "no database is named, and there is no embedded one at " + c.db.Path,
-				hint:    "set DBJOBS_DATABASE_URL or --database, or make the embedded one with dbjobs apply, job create or migrate",
-			}
+	missing := c.db.Embedded && !c.db.Exists()
+	if missing && (a == use || a == probe) {
+		return nil, &usageError{
+			problem: "no database is named, and there is no embedded one at " + c.db.Path,
+			hint:    "set DBJOBS_DATABASE_URL or --database, or make the embedded one with dbjobs apply, job create or migrate",
 		}
-		o.Create = true
+	}
+	if missing {
 		c.say("making the embedded database %s", c.db.Path)
 	}
-	s, err := store.Open(cmd.Context(), c.db.URL, o)
+	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing})
+	if a == alter && errors.Is(err, store.ErrSchema) { // an SQLite file by another name
+		c.say("making the database %s", c.db.Display())
+		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +65,10 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	return s, nil
 }
 
-// with makes a command's body of a function that needs the database.
-func (c *cli) with(a access, fn func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+// with makes a command's body of a function that uses the database.
+func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, args []string) error {
-		s, err := c.open(cmd, a)
+		s, err := c.open(cmd, use)
 		if err != nil {
 			return err
 		}

@@ -71,10 +71,10 @@ func exitCode(ctx context.Context, err error) int {
 
 // complain tells what went wrong, a line for each problem, none of them with a password.
 func (c *cli) complain(code int, err error) {
-	switch {
-	case code == exitDone:
+	switch code {
+	case exitDone:
 		return
-	case code == exitInterrupted:
+	case exitInterrupted:
 		err = errInterrupted
 	}
 	if m, ok := errors.AsType[*manifest.Error](err); ok {

@@ -96,7 +96,7 @@ func (c *cli) jobList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the jobs", Args: positional()}
 	cmd.Flags().StringVar(&f.Owner, "owner", "", "only jobs of this owner")
 	cmd.Flags().StringVar(&f.Manifest, "manifest", "", "only jobs that this manifest owns")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		jobs, err := s.Jobs(ctx, f)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (c *cli) jobList() *cobra.Command {
 func (c *cli) jobShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show NAME", Short: "Show a job with its policies and its state", Args: positional("NAME"),
-		RunE: c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			status, err := s.Job(ctx, args[0])
 			if err != nil {
 				return err
@@ -133,7 +133,7 @@ func (c *cli) jobPause() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&until, "until", "", "end by itself at this instant, such as 2026-12-01T08:00:00Z")
 	cmd.Flags().StringVar(&p.Reason, "reason", "", "why")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if until != "" {
 			t, err := time.Parse(time.RFC3339, until)
 			if err != nil {
@@ -154,7 +154,7 @@ func (c *cli) jobResume() *cobra.Command {
 	var missed bool
 	cmd := &cobra.Command{Use: "resume NAME", Short: "End the pause of a job", Args: positional("NAME")}
 	cmd.Flags().BoolVar(&missed, "missed", false, "treat what fell due meanwhile as missed, not as paused")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if err := s.ResumeJob(ctx, args[0], missed, ""); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (c *cli) jobRemove() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a job; its history stays until it is pruned", Args: positional("NAME")}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if err := s.RemoveJob(ctx, args[0], "", reason); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (c *cli) jobRunNow() *cobra.Command {
 		Long: `Asks for a run outside the schedule and prints its id. The next tick executes it, behind what the job has open.`,
 	}
 	cmd.Flags().StringArrayVar(&pairs, "arg", nil, "NAME=VALUE that the run is told; may be given several times")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		with := map[string]string{}
 		for _, p := range pairs {
 			name, value, ok := strings.Cut(p, "=")

@@ -28,11 +28,11 @@ times, also by two at once. Where only others may create tables, --print gives t
 		if printText {
 			return c.printMigrations(cmd)
 		}
-		a := begin
+		a := alter
 		if status {
-			a = use
+			a = probe
 		}
-		s, err := c.openToMigrate(cmd, a)
+		s, err := c.open(cmd, a)
 		if err != nil {
 			return err
 		}
@@ -51,27 +51,6 @@ times, also by two at once. Where only others may create tables, --print gives t
 		return c.printSchema(cmd.Context(), s)
 	})
 	return c.prints(cmd)
-}
-
-// openToMigrate opens a database whose schema may be anything. Unlike other commands, migrate makes any SQLite file
-// that is missing: that is what it was asked for.
-func (c *cli) openToMigrate(cmd *cobra.Command, a access) (*store.Store, error) {
-	if a == use {
-		if err := c.find(cmd); err != nil {
-			return nil, err
-		}
-		if c.db.Embedded && !c.db.Exists() {
-			return c.open(cmd, use) // says that it is not there
-		}
-		return c.open(cmd, alter)
-	}
-	if err := c.find(cmd); err != nil {
-		return nil, err
-	}
-	if c.db.Embedded {
-		return c.open(cmd, alter)
-	}
-	return store.Open(cmd.Context(), c.db.URL, store.Options{Create: true})
 }
 
 func (c *cli) printMigrations(cmd *cobra.Command) error {

@@ -24,7 +24,7 @@ func (c *cli) runList() *cobra.Command {
 	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job")
 	cmd.Flags().StringVar(&f.State, "state", "", "only runs in this state: "+strings.Join(states, ", "))
 	cmd.Flags().IntVar(&f.Limit, "limit", 20, "at most so many")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		if f.State != "" && !slices.Contains(states, f.State) {
 			return badInput("--state: found %q, want one of %s", f.State, strings.Join(states, ", "))
 		}
@@ -44,7 +44,7 @@ func (c *cli) runShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show ID", Short: "Show a run and each try of its steps", Args: positional("ID"),
 		Long: `Shows a run. ID is its id, or the beginning of it as far as no other run begins so.`,
-		RunE: c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			r, err := s.Run(ctx, args[0])
 			if err != nil {
 				return err

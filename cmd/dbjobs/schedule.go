@@ -57,7 +57,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 func (c *cli) scheduleList() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "list", Short: "List the schedules that jobs share", Args: positional(),
-		RunE: c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 			list, err := s.Schedules(ctx)
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ func (c *cli) scheduleList() *cobra.Command {
 func (c *cli) scheduleShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show NAME", Short: "Show a schedule", Args: positional("NAME"),
-		RunE: c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			v, err := s.Schedule(ctx, args[0])
 			if err != nil {
 				return err
@@ -84,7 +84,7 @@ func (c *cli) scheduleRemove() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME")}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
-	cmd.RunE = c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if err := unused(ctx, s, args[0]); err != nil {
 			return err
 		}

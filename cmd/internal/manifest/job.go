@@ -93,9 +93,9 @@ func (f *file) readJob(p pair) {
 	var single store.SQLSpec
 	var ruleNode, scheduleNode, stepsNode, schedulesNode *yaml.Node
 	fields := []field{
-		{"schedule", func(d *decoder, n *yaml.Node, path string) { scheduleNode = n; f.scheduleNames(&j, n, path, false) }},
-		{"schedules", func(d *decoder, n *yaml.Node, path string) { schedulesNode = n; f.scheduleNames(&j, n, path, true) }},
-		{"rule", func(d *decoder, n *yaml.Node, path string) { ruleNode = n }},
+		{"schedule", func(_ *decoder, n *yaml.Node, path string) { scheduleNode = n; f.scheduleNames(&j, n, path, false) }},
+		{"schedules", func(_ *decoder, n *yaml.Node, path string) { schedulesNode = n; f.scheduleNames(&j, n, path, true) }},
+		{"rule", func(_ *decoder, n *yaml.Node, _ string) { ruleNode = n }},
 		{"steps", func(d *decoder, n *yaml.Node, path string) { stepsNode = n; j.Steps = readSteps(d, n, path) }},
 	}
 	fields = append(append(append(fields, sqlFields(&single)...), onlyOnJobs(&j)...), policies(&j)...)

@@ -34,13 +34,10 @@ func List[T any](s []T) []T {
 }
 
 // table lines up columns. Its first row is the heading.
-type table struct {
-	w     *tabwriter.Writer
-	empty bool
-}
+type table struct{ w *tabwriter.Writer }
 
 func newTable(w io.Writer, heading ...string) *table {
-	t := &table{w: tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.StripEscape)}
+	t := &table{tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.StripEscape)}
 	t.row(heading...)
 	return t
 }

@@ -20,10 +20,10 @@ func (s Schema) Print(w io.Writer) error {
 	f := newFacts(w)
 	f.add("database", s.Database)
 	f.add("engine", s.Engine)
-	switch {
-	case s.Version == 0:
+	switch s.Version {
+	case 0:
 		f.add("schema", fmt.Sprintf("none (the newest is %d)", s.Latest))
-	case s.Version == s.Latest:
+	case s.Latest:
 		f.add("schema", fmt.Sprintf("%d, the newest", s.Version))
 	default:
 		f.add("schema", fmt.Sprintf("%d (the newest this program knows is %d)", s.Version, s.Latest))
