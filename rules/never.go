@@ -101,6 +101,9 @@ func (s *series) meetsEver() bool {
 
 // mustFire refuses a rule without occurrences.
 func (r *Rule) mustFire() error {
+	if len(r.exdates)+len(r.barred) == 0 && len(r.series)+len(r.rdates) > 0 {
+		return nil // each series has been seen to fire
+	}
 	b := budget{searchSteps}
 	if _, ok := r.next(firstInstant, &b); ok {
 		return nil

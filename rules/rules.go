@@ -188,7 +188,7 @@ func (r *Rule) readsWallClock() bool {
 			}
 		}
 	}
-	return len(r.includes) > 0 && r.startIsOdd()
+	return r.startIsOdd()
 }
 
 // startIsOdd reports whether DTSTART lies in a gap or a fold.
@@ -200,7 +200,9 @@ func (r *Rule) startIsOdd() bool {
 // compileAll compiles recurrences, takes off those that are proved never to
 // fire, and joins those that differ in days only.
 func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int64, err error) {
-	out = make([]series, 0, len(list))
+	if len(list) > 0 {
+		out = make([]series, 0, len(list))
+	}
 	for i := range list {
 		s := compile(&list[i], r.zone, r.policy, r.start)
 		never, err := s.neverFires()

@@ -22,7 +22,7 @@ func (c *cli) apply() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f jobs.yaml",
 		Short: "Bring the database to what a manifest says",
-		Long: `Brings jobs, schedules and groups to what the manifest says, all of them or none, and shows what changed.
+		Long: `Brings jobs and schedules to what the manifest says, all of them or none, and shows what changed.
 Applying the same file again changes nothing. What the file does not name stays, unless --prune says to remove what
 the same manifest brought in before.`,
 		Args: positional(),
@@ -32,7 +32,7 @@ the same manifest brought in before.`,
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		m, err := c.readManifest(path)
+		m, err := c.readManifest(cmd.Context(), path)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ the same manifest brought in before.`,
 }
 
 // readManifest reads the file of apply, or standard input.
-func (c *cli) readManifest(path string) (*manifest.Manifest, error) {
+func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest, error) {
 	var in io.Reader = c.stdin
 	o := manifest.Options{File: path, Name: manifest.NameOf(path), Now: time.Now()}
 	switch path {
@@ -62,6 +62,7 @@ func (c *cli) readManifest(path string) (*manifest.Manifest, error) {
 		return nil, badInput("apply needs a manifest; give it with -f jobs.yaml, or -f - for standard input")
 	case "-":
 		o.File, o.Name = "standard input", ""
+		in = interruptible{ctx, c.stdin}
 	default:
 		f, err := os.Open(path)
 		if err != nil {
@@ -71,6 +72,31 @@ func (c *cli) readManifest(path string) (*manifest.Manifest, error) {
 		in = f
 	}
 	return manifest.Decode(in, o)
+}
+
+// interruptible is a reader whose Read ends with its context, though what it reads from may block for ever.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interruptible) Read(b []byte) (int, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data := make([]byte, len(b)) // b is the caller's again once Read has returned
+		n, err := i.r.Read(data)
+		done <- result{data[:n], err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	case r := <-done:
+		return copy(b, r.data), r.err
+	}
 }
 
 // resolve looks up the schedules that the manifest names and does not define, before anything is made.
@@ -119,7 +145,7 @@ func (c *cli) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write what the database defines as a manifest",
-		Long: `Writes jobs, schedules and groups as a manifest that apply reads back without a change. Definitions that
+		Long: `Writes jobs and schedules as a manifest that apply reads back without a change. Definitions that
 different manifests own cannot stand in one file: --manifest chooses, and --manifest= is what none of them owns.`,
 		Args: positional(),
 	}
@@ -139,9 +165,6 @@ different manifests own cannot stand in one file: --manifest chooses, and --mani
 		}
 		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Manifest != name })
 		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
-		d.Groups = slices.DeleteFunc(d.Groups, func(g store.Group) bool {
-			return !slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name })
-		})
 		login, err := s.Login(ctx)
 		if err != nil {
 			return err
@@ -167,9 +190,8 @@ func definitions(ctx context.Context, s *store.Store) (d store.Definitions, owne
 	for _, sc := range d.Schedules {
 		owners = append(owners, sc.Manifest)
 	}
-	d.Groups, err = s.Groups(ctx)
 	slices.Sort(owners)
-	return d, slices.Compact(owners), err
+	return d, slices.Compact(owners), nil
 }
 
 func manifests(names []string) string {

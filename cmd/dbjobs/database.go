@@ -44,9 +44,6 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 				hint:    "set DBJOBS_DATABASE_URL or --database, or make the embedded one with dbjobs apply, job create or migrate",
 			}
 		}
-		if err := c.db.MakeDirectory(); err != nil {
-			return nil, &usageError{problem: "making the folder of the embedded database: " + err.Error(), hint: "set DBJOBS_DATABASE_URL or --database"}
-		}
 		o.Create = true
 		c.say("making the embedded database %s", c.db.Path)
 	}

@@ -110,10 +110,15 @@ func (c *cli) jobShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show NAME", Short: "Show a job with its policies and its state", Args: positional("NAME"),
 		RunE: c.with(use, func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-			j, err := s.Job(ctx, args[0])
+			status, err := s.Job(ctx, args[0])
 			if err != nil {
 				return err
 			}
+			gaps, err := s.Gaps(ctx, status.FullName(), 10)
+			if err != nil {
+				return err
+			}
+			j := report.JobDetail{JobStatus: status, Gaps: report.List(gaps)}
 			return c.print(j, func() error { return report.Job(c.stdout, j) })
 		}),
 	})

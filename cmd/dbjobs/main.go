@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -26,16 +27,16 @@ func main() {
 
 // run is the whole program: it takes what a process has and gives its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) int {
-	c := &cli{stdin: stdin, stdout: bufio.NewWriter(stdout), stderr: stderr, env: env}
+	c := &cli{stdin: stdin, stdout: bufio.NewWriter(stdout), answers: stdout, stderr: stderr, env: env}
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !c.began {
+	flushed := c.stdout.Flush()
+	switch {
+	case flushed != nil && (err == nil || !c.began):
+		err = fmt.Errorf("writing the output: %w", flushed) // data that did not arrive is a failure
+	case err != nil && !c.began:
 		err = c.misused(root, args, err)
-	}
-	// Data that did not arrive is a failure, however well the rest went.
-	if flushed := c.stdout.Flush(); flushed != nil && err == nil {
-		err = flushed
 	}
 	code := exitCode(ctx, err)
 	c.complain(code, err)
@@ -44,10 +45,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // cli is one invocation.
 type cli struct {
-	stdin  io.Reader
-	stdout *bufio.Writer // data
-	stderr io.Writer     // talk
-	env    settings.Lookup
+	stdin   io.Reader
+	stdout  *bufio.Writer // data
+	answers io.Writer     // the same without a buffer, for a dialogue
+	stderr  io.Writer     // talk
+	env     settings.Lookup
 
 	database string // --database
 	asJSON   bool   // --json
@@ -77,7 +79,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.runs(), c.version())
+	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.runs(), c.rule(), c.version())
 	group(root)
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,17 +40,7 @@ func TestScriptsOnEachEngine(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/engines",
 				Setup: func(e *testscript.Env) error {
-					url := storetest.URL(e.T().(testing.TB), engine)
-					e.Setenv("DBJOBS_DATABASE_URL", url)
-					e.Setenv("ENGINE", engine)
-					if engine == "postgres" { // the driver's placeholders
-						e.Setenv("ARG1", "$1")
-						e.Setenv("ARG2", "$2")
-					} else {
-						e.Setenv("ARG1", "?")
-						e.Setenv("ARG2", "?")
-					}
-					return emptyHome(e)
+					return forEngine(e, engine, storetest.URL(e.T().(testing.TB), engine))
 				},
 				Condition: func(cond string) (bool, error) {
 					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
@@ -63,6 +54,31 @@ func TestScriptsOnEachEngine(t *testing.T) {
 			})
 		})
 	}
+}
+
+// forEngine tells a story its database, and two URLs of it that cannot work: one with a wrong password, and one that
+// takes no writes.
+func forEngine(e *testscript.Env, engine, raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return err
+	}
+	wrong := *u
+	wrong.User = url.UserPassword(u.User.Username(), "geheim")
+	query := u.Query()
+	switch engine {
+	case "sqlite":
+		query.Set("mode", "ro")
+	case "postgres":
+		query.Set("default_transaction_read_only", "on")
+	default:
+		query.Set("tx_read_only", "1")
+	}
+	u.RawQuery = query.Encode()
+	e.Setenv("DBJOBS_DATABASE_URL", raw)
+	e.Setenv("WRONG_PASSWORD", wrong.String())
+	e.Setenv("READ_ONLY", u.String())
+	return emptyHome(e)
 }
 
 func emptyHome(e *testscript.Env) error {

@@ -20,12 +20,7 @@ import (
 func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 	root := &object{}
 	root.put("manifest", quoted(name))
-	groups, schedules, jobs := &object{}, &object{}, &object{}
-	for _, g := range d.Groups {
-		entry := &object{}
-		entry.put("max_running", plain(strconv.Itoa(g.MaxRunning)))
-		groups.put(g.Name, entry.node())
-	}
+	schedules, jobs := &object{}, &object{}
 	for _, s := range d.Schedules {
 		schedules.put(s.Name, scheduleNode(s))
 	}
@@ -36,7 +31,6 @@ func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 		}
 		jobs.put(j.Name, entry)
 	}
-	root.section("groups", groups)
 	root.section("schedules", schedules)
 	root.section("jobs", jobs)
 	var buf bytes.Buffer

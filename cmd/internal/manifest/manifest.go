@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -162,13 +161,13 @@ type file struct {
 }
 
 func (f *file) read(root *yaml.Node) {
-	var schedules, jobs, groups, defaults, zone *yaml.Node
-	later := func(into **yaml.Node) func(*decoder, *yaml.Node, string) {
+	var schedules, jobs, defaults, zone *yaml.Node
+	hold := func(into **yaml.Node) func(*decoder, *yaml.Node, string) {
 		return func(_ *decoder, n *yaml.Node, _ string) { *into = n }
 	}
 	fields := []field{
-		{"manifest", text(&f.m.Name)}, {"zone", later(&zone)}, {"defaults", later(&defaults)},
-		{"groups", later(&groups)}, {"schedules", later(&schedules)}, {"jobs", later(&jobs)},
+		{"manifest", text(&f.m.Name)}, {"zone", hold(&zone)}, {"defaults", hold(&defaults)},
+		{"schedules", hold(&schedules)}, {"jobs", hold(&jobs)},
 	}
 	f.mapping(withoutExtensions(root), "", fields)
 	if zone != nil {
@@ -176,9 +175,6 @@ func (f *file) read(root *yaml.Node) {
 	}
 	if defaults != nil {
 		f.mapping(defaults, "defaults", policies(&f.defaults))
-	}
-	if groups != nil {
-		f.readGroups(groups)
 	}
 	f.readSchedules(schedules)
 	if jobs != nil {
@@ -215,18 +211,6 @@ func (f *file) readZone(n *yaml.Node) {
 		return
 	}
 	f.zone = zone
-}
-
-func (f *file) readGroups(n *yaml.Node) {
-	for _, p := range f.pairs(n, "groups", "a mapping of groups by name") {
-		g := store.Group{Name: p.key.Value}
-		path := join("groups", g.Name)
-		f.mapping(p.value, path, []field{{"max_running", number(&g.MaxRunning, 1, math.MaxInt32)}})
-		if g.MaxRunning == 0 {
-			f.problem(p.key, path, "max_running is missing")
-		}
-		f.m.Groups = append(f.m.Groups, g)
-	}
 }
 
 // NameOf is what a manifest in a file is called unless it says so itself: the file's name without its extension.

@@ -59,6 +59,7 @@ func sqlFields(spec *store.SQLSpec) []field {
 			if len(spec.SQL) == 0 && len(d.problems) == before {
 				d.problem(n, path, "found no statement")
 			}
+			checkArgs(d, n, path, spec)
 		}},
 		{"args", func(d *decoder, n *yaml.Node, path string) {
 			for i, c := range d.items(n, path) {
@@ -66,8 +67,16 @@ func sqlFields(spec *store.SQLSpec) []field {
 					spec.Args = append(spec.Args, v)
 				}
 			}
+			checkArgs(d, n, path, spec)
 		}},
 		{"atomic", boolean(&spec.Atomic)},
+	}
+}
+
+// checkArgs refuses arguments that no one statement would own. It is called by whichever key comes last.
+func checkArgs(d *decoder, n *yaml.Node, path string, spec *store.SQLSpec) {
+	if len(spec.SQL) > 1 && len(spec.Args) > 0 {
+		d.problem(n, path, "args belong to one statement, and there are %d; make a step of each", len(spec.SQL))
 	}
 }
 

@@ -44,8 +44,14 @@ func ruleLine(s store.Schedule) string {
 	return text
 }
 
+// JobDetail is what job show tells: the job, and what was decided not to run, the newest first.
+type JobDetail struct {
+	store.JobStatus
+	Gaps []store.Gap `json:"gaps"`
+}
+
 // Job prints what job show tells.
-func Job(w io.Writer, j store.JobStatus) error {
+func Job(w io.Writer, j JobDetail) error {
 	f := newFacts(w)
 	f.add("job", j.Name)
 	f.add("owner", j.Owner)
@@ -73,7 +79,15 @@ func Job(w io.Writer, j store.JobStatus) error {
 	for i, s := range j.Steps {
 		f.add(fmt.Sprintf("step %d", i+1), stepLine(s))
 	}
-	return f.flush()
+	if err := f.flush(); err != nil || len(j.Gaps) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "DID NOT RUN AFTER", "THROUGH", "REASON")
+	for _, g := range j.Gaps {
+		t.row(Instant(g.From), Instant(g.Through), g.Reason)
+	}
+	return t.flush()
 }
 
 func pause(p store.Pause) string {

@@ -32,7 +32,8 @@ func Tick(w io.Writer, r tick.Report) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("decided %d jobs: made %d runs%s; started %d: %d succeeded, %d failed", r.Decided, r.Made, gaps(r.Gaps), r.Started, r.Succeeded, r.Failed)
+	text := fmt.Sprintf("%s; %s made%s; %d started: %d succeeded, %d failed",
+		plural(r.Decided, "decision"), plural(r.Made, "run"), gaps(r.Gaps), r.Started, r.Succeeded, r.Failed)
 	if r.Waiting > 0 {
 		text += fmt.Sprintf(", %d wait to be tried again", r.Waiting)
 	}
@@ -44,6 +45,13 @@ func Tick(w io.Writer, r tick.Report) error {
 	}
 	_, err := fmt.Fprintln(w, Line(text))
 	return err
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // gaps says what was decided not to run.
@@ -71,7 +79,12 @@ func due(w io.Writer, r tick.Report) error {
 		return err
 	}
 	t := newTable(w, "JOB", "NEEDS A DECISION", "SINCE")
+	told := map[string]bool{} // a new job has several reasons; the first says enough
 	for _, d := range r.Due {
+		if told[d.Job] {
+			continue
+		}
+		told[d.Job] = true
 		t.row(shortJob(d.Job), d.Need, Instant(d.Due))
 	}
 	return t.flush()

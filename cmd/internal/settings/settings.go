@@ -96,9 +96,6 @@ func (d Database) Exists() bool {
 	return err == nil
 }
 
-// MakeDirectory makes the folder of the embedded database, for the user alone.
-func (d Database) MakeDirectory() error { return os.MkdirAll(filepath.Dir(d.Path), 0o700) }
-
 // Display is the database as it may be shown: without password and parameters.
 func (d Database) Display() string {
 	scheme, _, _ := strings.Cut(d.URL, ":")
