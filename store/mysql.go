@@ -19,6 +19,7 @@ var mysqlDialect = &dialect{
 		"@now":        "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
 		"@lease":      "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
 		"@later":      "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
+		"@true":       "1",
 		"@stale_link": "stale = 1",
 		"@stale":      "stale = 1",
 		"@queued":     "queued_in",

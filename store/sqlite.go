@@ -27,6 +27,7 @@ var sqlite = &dialect{
 		"@now":        "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
 		"@lease":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
 		"@later":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
+		"@true":       "1",
 		"@stale_link": "planned IS NOT schedule_id",
 		"@stale":      "planned IS NOT plan_input",
 		"@queued":     "state = 'queued' AND queue",

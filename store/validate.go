@@ -236,8 +236,7 @@ func (j *Job) later() []check {
 		field string
 		set   bool
 	}{
-		{"group", j.Group != ""}, {"overlap", j.Overlap == "replace"}, {"on_error", j.OnError == "pause"}, {"pause_after", j.PauseAfter != 0},
-		{"start", j.Start != ""}, {"repeat_after", j.RepeatAfter != 0}, {"on_startup", j.OnStartup}, {"after", j.After != ""},
+		{"group", j.Group != ""}, {"start", j.Start != ""}, {"repeat_after", j.RepeatAfter != 0},
 		{"remove_when_done", j.RemoveDone}, {"timeout", j.Timeout != 0},
 	} {
 		if p.set {

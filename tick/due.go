@@ -106,8 +106,8 @@ func (d *decision) owed(l *live) []window {
 		w.to = earlier(w.to, t)
 	}
 	free := []window{w}
-	for i := range d.c.Pauses {
-		p := &d.c.Pauses[i]
+	for i := range d.pauses {
+		p := &d.pauses[i]
 		if p.Missed || p.Scope == "schedule" && p.SubjectID != l.ScheduleID {
 			continue
 		}
@@ -161,9 +161,18 @@ func (d *decision) occurrences() {
 		}
 	}
 	if reason == "" {
+		if len(due) > 0 && d.job().Overlap == "replace" {
+			d.replace()
+		}
 		for _, t := range due {
 			d.make(t)
 		}
+	}
+	if id := d.startupID; id != "" && d.job().OnStartup && d.plan.StartupID != id {
+		d.plan.StartupID = id
+		d.plan.RunsMade++
+		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,
+			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})
 	}
 	if d.plan.Error != "" { // a rule gave up half-way: nothing of this is written, and all of it decided later
 		d.plan.DecidedThrough, d.gaps, d.made = d.c.Plan.DecidedThrough, nil, nil
@@ -234,6 +243,19 @@ func (d *decision) refused(due []time.Time) string {
 		}
 	}
 	return ""
+}
+
+// replace makes way for newer occurrences: what has not begun is cancelled, and whoever executes an older one is told.
+func (d *decision) replace() {
+	for i := range d.active {
+		switch r := &d.active[i]; {
+		case r.ScheduledFor.IsZero(): // a request is never replaced
+		case r.State == store.Running:
+			d.cancel = append(d.cancel, r.ID)
+		default:
+			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "replaced by a newer occurrence"
+		}
+	}
 }
 
 // make makes the run of a nominal time.

@@ -37,6 +37,7 @@ type Tick struct {
 	Version  string // of the program, for the record
 	Instance string // of the database that is meant; another one is refused
 
+	StartupID    string        // of the machine's or function's start; jobs with on_startup run once for each
 	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
 	Concurrency  int           // runs side by side; 0: 4
 	Budget       time.Duration // for the whole pass; 0: none
@@ -50,7 +51,7 @@ type Tick struct {
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() {
+	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() && t.StartupID == "" {
 		return p.end(ctx, err)
 	}
 	work, stop := p.budget(ctx)
@@ -62,7 +63,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		if err = p.take(work); err != nil || p.quiet() {
 			break
 		}
-		p.await(work)
+		p.await()
 	}
 	return p.end(ctx, errors.Join(err, p.finishAll(), p.prune(work)))
 }
@@ -74,6 +75,7 @@ type pass struct {
 	parse  *parser
 	probe  *store.Probe
 	kept   []store.Kept
+	moved  int // runs that the last decisions made, let go or settled
 	report Report
 	holder store.Holder
 	began  time.Time
@@ -82,7 +84,7 @@ type pass struct {
 
 // begin asks the database what there is to do, and refuses one that is not the one that is meant.
 func (t *Tick) begin(ctx context.Context) (*pass, error) {
-	p := &pass{t: t, log: t.Log, parse: newParser(t.Login), began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
+	p := &pass{t: t, log: t.Log, parse: newParser(t.Login, t.StartupID), began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -116,11 +118,15 @@ func (p *pass) needed() []store.Need {
 			list = append(list, n)
 		}
 	}
+	if p.t.StartupID != "" {
+		list = append(list, store.Startup)
+	}
 	return list
 }
 
 // decide pages through the needs. What somebody else had locked is tried once more, at the end of its need.
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
+	p.moved = 0
 	for _, n := range needs {
 		passed := 1
 		for try := 0; try < 2 && passed > 0; try++ {
@@ -141,6 +147,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 // decideNeed pages through one need, and counts the jobs that somebody else had locked.
 func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now)
+	page.StartupID = p.t.StartupID
 	for {
 		more, err := p.t.Store.Next(ctx, page, decideSize)
 		if err != nil || !more {
@@ -151,6 +158,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err er
 			return passed, err
 		}
 		passed += page.Jobs() - b.Decided
+		p.moved += len(b.Made) + b.Moved
 		p.report.add(b)
 		p.kept = append(p.kept, b.Kept...)
 	}

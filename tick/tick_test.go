@@ -140,7 +140,7 @@ func TestABadRowStopsItsJobOnly(t *testing.T) {
 		apply(t, d, store.Definitions{Jobs: jobs})
 		id := func(name string) int { return d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"'") }
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET rule = 'every full moon' WHERE job_id = %d", d.Table("schedules"), id("bad rule")))
-		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET overlap = 'replace' WHERE name = 'bad policy'")
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET max_running = 3 WHERE name = 'bad policy'")
 		d.Exec(t, fmt.Sprintf("DELETE FROM %s WHERE job_id = %d", d.Table("steps"), id("no steps")))
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET spec = '{\"sql\": 7}' WHERE job_id = %d", d.Table("steps"), id("bad spec")))
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET owner = 'somebody' WHERE name = 'other owner'")

@@ -108,11 +108,14 @@ func (p *pass) take(ctx context.Context) error {
 	return nil
 }
 
-// quiet: nothing runs here, and nothing was to be taken.
-func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 }
+// quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be.
+func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 && p.moved == 0 }
 
 // await waits for one run to end, and takes in what else has ended.
-func (p *pass) await(_ context.Context) {
+func (p *pass) await() {
+	if len(p.running) == 0 {
+		return
+	}
 	p.settle(<-p.ended)
 	for {
 		select {

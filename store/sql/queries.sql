@@ -67,6 +67,10 @@ JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
 LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id AND r.input = s.plan_input
 WHERE r.job_id IS NULL AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
 
+-- name: need_startup
+SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND p.startup_id = :startup
+WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
+
 -- name: need_pause
 SELECT DISTINCT @now, j.id, NULL, j.id
 FROM (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE @stale) p
@@ -99,6 +103,10 @@ JOIN dbjobs.schedules s ON s.id = l.schedule_id
 LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id
 WHERE l.job_id IN @ids AND r.job_id IS NULL
 ORDER BY 1, 2;
+
+-- name: batch_followers
+SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
+WHERE j.after_job_id IN @ids AND j.removed_at IS NULL ORDER BY j.after_job_id, j.id;
 
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r WHERE @open IN @ids ORDER BY id;
@@ -181,6 +189,9 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 -- name: next_step
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running';
+
+-- name: request_cancel
+UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id IN @run_ids AND state IN ('running', 'waiting') AND cancel_at IS NULL;
 
 -- name: lose_attempts
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id IN @run_ids AND state = 'running';
