@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,28 +23,49 @@ func (c *cli) job() *cobra.Command {
 
 // definitionFlags adds flags that describe a definition, and gives a function that tells which were given.
 func definitionFlags(cmd *cobra.Command, flags ...[]manifest.Flag) func() manifest.Given {
-	values := map[string]*[]string{}
-	for _, list := range flags {
-		for _, f := range list {
-			v := &[]string{}
-			values[f.Name] = v
-			if f.Kind == manifest.Switch {
-				cmd.Flags().Bool(f.Name, false, f.Help)
-				*v = []string{"true"}
-			} else {
-				cmd.Flags().StringArrayVar(v, f.Name, nil, f.Help)
-			}
+	given := manifest.Given{}
+	for _, f := range slices.Concat(flags...) {
+		cmd.Flags().Var(definitionFlag{f, given}, f.Name, f.Help)
+		if f.Kind == manifest.Switch {
+			cmd.Flags().Lookup(f.Name).NoOptDefVal = "true"
 		}
 	}
-	return func() manifest.Given {
-		given := manifest.Given{}
-		for name, v := range values {
-			if on, err := cmd.Flags().GetBool(name); cmd.Flags().Changed(name) && (err != nil || on) {
-				given[name] = *v
-			}
+	return func() manifest.Given { return given }
+}
+
+// definitionFlag notes what is given for a flag. What it means is for package manifest.
+type definitionFlag struct {
+	manifest.Flag
+	given manifest.Given
+}
+
+func (f definitionFlag) String() string { return "" }
+
+func (f definitionFlag) Set(value string) error {
+	switch f.Kind {
+	case manifest.Texts:
+		f.given[f.Name] = append(f.given[f.Name], value)
+		return nil
+	case manifest.Switch:
+		on, err := strconv.ParseBool(value)
+		if err != nil || !on {
+			delete(f.given, f.Name)
+			return err
 		}
-		return given
 	}
+	f.given[f.Name] = []string{value}
+	return nil
+}
+
+// Type is what the help calls the value.
+func (f definitionFlag) Type() string {
+	switch f.Kind {
+	case manifest.Switch:
+		return "bool"
+	case manifest.Literal:
+		return "value"
+	}
+	return "text"
 }
 
 func (c *cli) jobCreate() *cobra.Command {

@@ -80,8 +80,29 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
 	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.runs(), c.rule(), c.version())
-	group(root)
-	return root
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultCompletionCmd()
+	for _, sub := range root.Commands() {
+		if sub.Name() == "completion" {
+			group(sub)
+		}
+	}
+	return group(root)
+}
+
+// helpCommand is cobra's, but for a topic that does not exist: asking for it is a mistake like any other.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(topic, rest)
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
 }
 
 // group makes a command that only holds others refuse to be run itself: a crontab line that lost its end must fail.

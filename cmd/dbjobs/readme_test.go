@@ -1,11 +1,20 @@
 package main
 
 import (
+	"bufio"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 )
 
 // block is a piece of code in README.md.
@@ -64,4 +73,32 @@ func pattern(text string) *regexp.Regexp {
 	}
 	b.WriteString(`$`)
 	return regexp.MustCompile(b.String())
+}
+
+// TestReadmeNamesTheSettings: each variable that the program reads is on the page, and the page names no other.
+func TestReadmeNamesTheSettings(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]bool{settings.URLVariable: true, instanceVariable: true}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			for _, name := range f.Annotations[envAnnotation] {
+				read[name] = true
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk((&cli{stdout: bufio.NewWriter(io.Discard)}).root())
+	named := map[string]bool{}
+	for _, name := range regexp.MustCompile(`DBJOBS_\w+`).FindAllString(string(text), -1) {
+		named[name] = true
+	}
+	if !maps.Equal(read, named) {
+		t.Errorf("the program reads %v\nREADME names %v", slices.Sorted(maps.Keys(read)), slices.Sorted(maps.Keys(named)))
+	}
 }

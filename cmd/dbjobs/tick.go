@@ -16,6 +16,10 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
+// instanceVariable names the database that a tick is meant for. It is no flag: it belongs to the host, so that a copied
+// command line does not carry it along.
+const instanceVariable = "DBJOBS_INSTANCE"
+
 // tickFlags are the settings of a pass, each with a variable.
 type tickFlags struct {
 	name           string
@@ -79,7 +83,7 @@ func (c *cli) runTick(ctx context.Context, s *store.Store, f tickFlags) error {
 		return err
 	}
 	defer db.Close()
-	instance, _ := c.env("DBJOBS_INSTANCE")
+	instance, _ := c.env(instanceVariable)
 	t := tick.Tick{
 		Store:     s,
 		Executors: executor.Registry{"sql": &executor.SQL{DB: db, Login: login, Instant: s.Instant}},
