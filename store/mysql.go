@@ -41,6 +41,8 @@ var mysqlDialect = &dialect{
 	connector:   mysqlConnector,
 	classify:    classifyMySQL,
 	ddlCommits:  true,
+	connection:  "SELECT CONNECTION_ID()",
+	stop:        "KILL QUERY %d",
 	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so that those who take and those who
 	// insert into one index block each other.
 	isolation: sql.LevelReadCommitted,

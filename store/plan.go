@@ -407,6 +407,7 @@ func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids string, byJob map
 type Probe struct {
 	Now      time.Time
 	Schema   Schema
+	Login    string // who we are to the database; empty on SQLite
 	Frozen   bool
 	Queued   bool      // a run of the queue may be taken now
 	NextWake time.Time // when something needs a decision next; not after Now: something does
@@ -434,7 +435,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var next, wake time.Time
 	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
 		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
-		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick})
+		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick}, &p.Login)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}

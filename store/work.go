@@ -331,5 +331,10 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	return db, nil
 }
 
+// Interrupt tells how a statement is stopped on a server whose driver would leave it running when its context ends:
+// the query for the connection's number, and the statement (with %d) that stops what it executes, sent from another
+// connection. Empty where the driver stops statements itself.
+func (s *Store) Interrupt() (connection, stop string) { return s.d.connection, s.d.stop }
+
 // Instant is the form in which the engine's driver takes an instant as an argument.
 func (s *Store) Instant(t time.Time) any { return s.d.encode(t) }

@@ -72,7 +72,7 @@ func TestStartupJobsRunOnceForEachStart(t *testing.T) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "warm", OnStartup: true, Steps: []store.Step{step("", "SELECT 1")}}}})
 		want := []int{0, 1, 0, 1, 0}
 		for i, id := range []string{"", "boot-1", "boot-1", "boot-2", ""} {
-			p := newTick(t, d, d.Store)
+			p := newTick(t, d.Store)
 			p.StartupID = id
 			r, err := p.Run(t.Context())
 			if err != nil || r.Succeeded != want[i] {
@@ -88,7 +88,7 @@ func TestReplaceMakesWayForTheNewest(t *testing.T) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: every("every 5m"), Overlap: "replace", Steps: []store.Step{step("", "SELECT 1")}}}})
 		decide := func() {
 			t.Helper()
-			p := newTick(t, d, d.Store)
+			p := newTick(t, d.Store)
 			p.Limit = -1
 			if _, err := p.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -122,6 +122,34 @@ func TestReplaceMakesWayForTheNewest(t *testing.T) {
 		}
 		if got != "08:20 succeeded, 08:15 cancelled, 08:10 cancelled, 08:05 cancelled, " {
 			t.Fatal(got)
+		}
+	})
+}
+
+func TestATimeoutStopsTheStatementOnTheServer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		long := map[string]string{
+			"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+			"postgres": "SELECT pg_sleep(60)",
+			"mariadb":  "DO SLEEP(60)",
+		}[d.Engine]
+		st := step("slow", long)
+		st.Timeout = store.Duration(300 * time.Millisecond)
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+		if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, d)
+		if r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
+			t.Fatalf("%+v", r)
+		}
+		left := map[string]string{
+			"sqlite":   "SELECT 0",
+			"postgres": "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database() AND query LIKE '%pg_sleep(60)'",
+			"mariadb":  "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'DO SLEEP%'",
+		}[d.Engine]
+		if n := d.Int(t, left); n != 0 {
+			t.Fatalf("%d statements still run on the server", n)
 		}
 	})
 }

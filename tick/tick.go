@@ -30,7 +30,6 @@ const (
 type Tick struct {
 	Store     *store.Store
 	Executors executor.Registry
-	Login     string // whom the executors' SQL connections log in as
 
 	Name     string // of the trigger: its stretches of ticks are recorded under it
 	Holder   string // host and process: unique for each start of a process
@@ -84,7 +83,7 @@ type pass struct {
 
 // begin asks the database what there is to do, and refuses one that is not the one that is meant.
 func (t *Tick) begin(ctx context.Context) (*pass, error) {
-	p := &pass{t: t, log: t.Log, parse: newParser(t.Login, t.StartupID), began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
+	p := &pass{t: t, log: t.Log, began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -94,7 +93,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	if err != nil {
 		return p, err
 	}
-	p.probe = probe
+	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.report.StartedAt, p.report.Frozen, p.report.NextRun = probe.Now, probe.Frozen, probe.NextWake
 	if probe.Schema.Instance != t.Instance {
 		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or `dbjobs migrate --instance` if the database is the right one",
@@ -166,8 +165,13 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err er
 
 // prune deletes a bounded part of the history that is not kept.
 func (p *pass) prune(ctx context.Context) error {
-	if len(p.kept) == 0 || ctx.Err() != nil {
+	if len(p.kept) == 0 {
 		return nil
+	}
+	select {
+	case <-ctx.Done(): // the budget is used up; the next pass prunes
+		return nil
+	default:
 	}
 	n, err := p.t.Store.Prune(ctx, p.kept[:min(len(p.kept), decideSize)])
 	p.report.Pruned = n

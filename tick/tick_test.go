@@ -14,21 +14,19 @@ import (
 )
 
 // newTick is a tick over the test's database, by the test's clock.
-func newTick(t testing.TB, d *storetest.DB, s *store.Store) *tick.Tick {
+func newTick(t testing.TB, s *store.Store) *tick.Tick {
 	t.Helper()
-	login, err := s.Login(t.Context())
+	x, err := executor.NewSQL(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tick.Tick{
-		Store: s, Login: login, Name: "test", Holder: t.Name(), Version: "test", Now: time.Now,
-		Executors: executor.Registry{"sql": &executor.SQL{DB: d.SQL, Login: login, Instant: s.Instant}},
-	}
+	t.Cleanup(func() { x.Close() })
+	return &tick.Tick{Store: s, Name: "test", Holder: t.Name(), Version: "test", Now: time.Now, Executors: executor.Registry{"sql": x}}
 }
 
 func run(t testing.TB, d *storetest.DB) tick.Report {
 	t.Helper()
-	r, err := newTick(t, d, d.Store).Run(t.Context())
+	r, err := newTick(t, d.Store).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +272,7 @@ func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 		if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
 			t.Fatal(err)
 		}
-		r := newTick(t, d, d.Store)
+		r := newTick(t, d.Store)
 		r.Limit = -1 // decides only
 		if _, err := r.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -309,7 +307,7 @@ func TestASignOfLifeKeepsARunOnSQLite(t *testing.T) {
 	if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
 		t.Fatal(err)
 	}
-	r := newTick(t, d, d.Store)
+	r := newTick(t, d.Store)
 	r.Limit = -1
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -74,20 +74,15 @@ Any number of ticks may run at once. A pass with nothing to do prints nothing, s
 }
 
 func (c *cli) runTick(ctx context.Context, s *store.Store, f tickFlags) error {
-	login, err := s.Login(ctx)
+	x, err := executor.NewSQL(s)
 	if err != nil {
 		return err
 	}
-	db, err := s.JobDB(store.Options{})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
+	defer x.Close()
 	instance, _ := c.env(instanceVariable)
 	t := tick.Tick{
 		Store:     s,
-		Executors: executor.Registry{"sql": &executor.SQL{DB: db, Login: login, Instant: s.Instant}},
-		Login:     login,
+		Executors: executor.Registry{"sql": x},
 		Name:      f.name, Holder: holder(), Version: build().Version, Instance: instance,
 		Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
 		Log: c.logger(f.verbose), Now: time.Now,

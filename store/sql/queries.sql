@@ -38,7 +38,7 @@ SELECT @now, i.version, i.oldest, i.instance,
   (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT 1),
-  t.since, t.last_at
+  t.since, t.last_at, @login
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
 WHERE i.id = 1;
@@ -245,18 +245,25 @@ SELECT @job_columns, p.next_run, p.decided_through, p.error, p.last_state, p.las
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running')
 FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
-WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+WHERE j.removed_at IS NULL AND (:job = 0 OR j.id = :job) ORDER BY j.name, j.owner;
+
+-- name: jobs_named
+SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
+
+-- name: job_name
+SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 
 -- name: job_id
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
 
 -- name: job_links
-SELECT l.job_id, s.id, s.name FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id ORDER BY l.job_id, s.name;
+SELECT l.job_id, s.id, s.name FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE :job = 0 OR l.job_id = :job ORDER BY l.job_id, s.name;
 
 -- name: all_steps
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure
-FROM dbjobs.steps ORDER BY job_id, position;
+FROM dbjobs.steps WHERE :job = 0 OR job_id = :job ORDER BY job_id, position;
 
 -- name: insert_job
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
