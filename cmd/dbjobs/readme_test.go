@@ -43,7 +43,7 @@ func TestReadme(t *testing.T) {
 		ran++
 		sh := exec.Command("bash", "-euc", b.text)
 		sh.Dir = home
-		sh.Env = []string{"HOME=" + home, "PATH=" + path}
+		sh.Env = []string{"HOME=" + home, "PATH=" + path, "GORACE=" + os.Getenv("GORACE")}
 		out, err := sh.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v, running\n%s\n%s", err, b.text, out)

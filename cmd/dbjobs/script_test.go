@@ -19,6 +19,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// A program built with the race detector sleeps for a second before it exits. Stories start hundreds of them.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"dbjobs": main})
 }
 
@@ -84,6 +88,7 @@ func forEngine(e *testscript.Env, engine, raw string) error {
 func emptyHome(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, "home")
 	e.Setenv("HOME", home)
+	e.Setenv("GORACE", os.Getenv("GORACE"))
 	return os.Mkdir(home, 0o700)
 }
 
