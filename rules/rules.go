@@ -26,6 +26,7 @@ type Rule struct {
 	excludes        []recur
 	rdates, exdates []int64 // instants, sorted
 	ends            []int64 // where each COUNT ends, in the order of includes and excludes
+	never           string  // why one of the recurrences never fires, if one does not
 	form            *form
 	source          string
 	series, barred  []series
@@ -220,6 +221,7 @@ func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int
 			r.ends = append(r.ends, s.end)
 		}
 		if never != "" {
+			r.never = never
 			continue
 		}
 		if n := len(out); n > 0 && list[i].count == 0 && out[n-1].joins(&s) {

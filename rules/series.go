@@ -114,15 +114,16 @@ func (s *series) leap(t int64, b *budget) int64 {
 	}
 	var c int64
 	var ok bool
+	last := min(endCivil, s.end+widest)
 	if s.pinned {
-		c, ok = s.onWall(max(t-widest, firstCivil), endCivil, 0, b)
+		c, ok = s.onWall(max(t-widest, firstCivil), last, 0, b)
 	} else {
 		if g := &s.grid; g.windowed() {
 			if k := floorMod(t-g.base, g.step); k >= g.unit {
 				t += g.step - k
 			}
 		}
-		c, ok = s.grid.matchFrom(max(t-widest, firstCivil), endCivil, b)
+		c, ok = s.grid.matchFrom(max(t-widest, firstCivil), last, b)
 	}
 	if !ok {
 		return t - 1
@@ -160,15 +161,16 @@ func (s *series) leapBack(t int64, b *budget) int64 {
 	}
 	var c int64
 	var ok bool
+	first := max(firstCivil, s.start-widest)
 	if s.pinned {
-		c, ok = s.onWallBack(min(t+widest, endCivil-1), firstCivil, 0, b)
+		c, ok = s.onWallBack(min(t+widest, endCivil-1), first, 0, b)
 	} else {
 		if g := &s.grid; g.windowed() {
 			if k := floorMod(t-g.base, g.step); k >= g.unit {
 				t -= k - g.unit + 1
 			}
 		}
-		c, ok = s.grid.matchUntil(min(t+widest, endCivil-1), firstCivil, b)
+		c, ok = s.grid.matchUntil(min(t+widest, endCivil-1), first, b)
 	}
 	if !ok {
 		return t + 1
