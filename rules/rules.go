@@ -215,7 +215,7 @@ func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int
 				s.end, known = known[0], known[1:]
 			} else if never == "" {
 				if s.end, err = s.countEnd(int64(list[i].count)); err != nil {
-					return nil, nil, fmt.Errorf("%w: where COUNT=%d ends", err, list[i].count)
+					return nil, nil, fmt.Errorf("%w: where COUNT=%d ends (%s)", err, list[i].count, list[i].String())
 				}
 			}
 			r.ends = append(r.ends, s.end)
