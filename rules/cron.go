@@ -9,7 +9,7 @@ import (
 // six with seconds first, or a macro. Day of month and day of week are joined
 // as Vixie cron joins them: by OR, unless one of them begins with * or ?, which
 // makes it AND.
-var cronForm = form{name: "cron", claims: claimsCron, parse: parseCron, sentence: (*Rule).describe}
+var cronForm = form{name: "cron", claims: claimsCron, parse: parseCron, sentence: (*Rule).describeCron}
 
 func claimsCron(text string) bool {
 	if text == "" {

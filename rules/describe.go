@@ -1,4 +1,390 @@
 package rules
 
-// describe says in English what the canonical rule means.
-func (r *Rule) describe() string { return r.String() }
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// describe says in one English sentence what a rule's recurrences, single
+// dates and exceptions mean together.
+func (r *Rule) describe() string {
+	var list []string
+	for i := range r.includes {
+		list = append(list, r.describeRecur(&r.includes[i]))
+	}
+	if n := len(r.rdates); n > 3 {
+		list = append(list, fmt.Sprintf("at %d single times, the first %s", n, r.local(r.rdates[0])))
+	} else if n > 0 {
+		var times []string
+		for _, t := range r.rdates {
+			times = append(times, r.local(t))
+		}
+		list = append(list, "at "+andList(times))
+	}
+	s := strings.Join(list, ", and ")
+	for i := range r.excludes {
+		s += ", but not " + r.describeRecur(&r.excludes[i])
+	}
+	if n := len(r.exdates); n > 0 {
+		s += ", except " + counted(n, "single time")
+	}
+	return r.sentence(s)
+}
+
+// sentence adds the zone, the capital and the full stop.
+func (r *Rule) sentence(s string) string {
+	return strings.ToUpper(s[:1]) + s[1:] + " (" + r.zone.name + ")."
+}
+
+// describeRecur says when one recurrence fires.
+func (r *Rule) describeRecur(c *recur) string {
+	day, sec := splitCivil(r.start)
+	s := c.timePhrase(sec)
+	if days := c.dayPhrase(day); days != "" {
+		s += " " + days
+	}
+	if len(c.pos) > 0 {
+		s += ", of these the " + ordinals(c.pos) + " of each " + periodNames[c.freq]
+	}
+	if c.interval > 1 || c.freq < daily && c.hours == 0 && r.start != epoch {
+		s += ", counted from " + time.Unix(r.start, 0).UTC().Format("2006-01-02 15:04:05")
+	}
+	if c.skip != skipOmit {
+		s += map[skip]string{skipBackward: ", or the day before where a month lacks the day", skipForward: ", or the day after where a month lacks the day"}[c.skip]
+	}
+	if c.count > 0 {
+		s += ", " + counted(c.count, "time") + " in all"
+	}
+	if c.until != noUntil {
+		s += ", until " + r.local(c.until)
+	}
+	return s
+}
+
+var periodNames = [...]string{"second", "minute", "hour", "day", "week", "month", "year"}
+
+// timePhrase says at what times of day, or how often.
+func (c *recur) timePhrase(sec int) string {
+	k := clockOf(c, sec)
+	every := ""
+	if c.freq < daily && (c.interval > 1 || c.hours != 0) {
+		every = "every " + counted(c.interval, periodNames[c.freq])
+		if c.interval == 1 {
+			every = "every " + periodNames[c.freq]
+		}
+		if c.hours != 0 {
+			every += " of the hours " + numbers(uint64(c.hours))
+		}
+		if c.freq == hourly && c.minutes == 0 && c.seconds == 0 || c.minutes|c.seconds == 0 {
+			return every
+		}
+	}
+	if k.size() <= 4 {
+		var times []string
+		for s := k.next(0); s >= 0; s = k.next(s + 1) {
+			times = append(times, clockText(s, k.secs != 1))
+		}
+		return "at " + andList(times)
+	}
+	var list []string
+	if k.secs != 1 && k.secs != allSixties {
+		list = append(list, plural("second", k.secs)+" "+numbers(k.secs))
+	}
+	if k.minutes != allSixties {
+		list = append(list, plural("minute", k.minutes)+" "+numbers(k.minutes))
+	} else if k.secs == allSixties {
+		list = append(list, "every second")
+	} else {
+		list = append(list, "every minute")
+	}
+	if c.hours != 0 || c.freq >= daily {
+		list = append(list, plural("hour", uint64(k.hours))+" "+numbers(uint64(k.hours)))
+	} else if k.minutes != allSixties {
+		list = append(list, "every hour")
+	}
+	s := strings.Join(list, " of ")
+	if !strings.HasPrefix(s, "every") {
+		s = "at " + s
+	}
+	if every != "" {
+		s = every + ", " + s
+	}
+	return s
+}
+
+// dayPhrase says on which days; "" for all.
+func (c *recur) dayPhrase(day int) string {
+	_, month, mday := dateOf(day)
+	f := *c
+	if !f.namesDays() {
+		switch {
+		case f.freq == yearly && f.months == 0:
+			f.months, f.mdays = 1<<month, 1<<mday
+		case f.freq >= monthly:
+			f.mdays = 1 << mday
+		case f.freq == weekly:
+			f.wdays = 1 << weekdayOf(day)
+		}
+	}
+	var list []string
+	if f.freq >= daily && f.interval > 1 {
+		list = append(list, "every "+counted(f.interval, periodNames[f.freq]))
+	}
+	if f.wdays != 0 || len(f.nth) > 0 {
+		list = append(list, "on "+f.weekdayPhrase())
+	}
+	if f.mdays|f.nmdays != 0 {
+		list = append(list, "on "+monthDayPhrase(f.mdays, f.nmdays)+" of the month")
+	}
+	if len(f.yeardays) > 0 {
+		list = append(list, "on day "+ordinalsOrList(f.yeardays)+" of the year")
+	}
+	if len(f.weeks) > 0 {
+		list = append(list, "in week "+ordinalsOrList(f.weeks)+" of the year")
+	}
+	if f.months != 0 {
+		list = append(list, "in "+monthPhrase(f.months))
+	}
+	if len(list) == 0 && f.freq >= daily {
+		return "every day"
+	}
+	return strings.Join(list, " ")
+}
+
+func (c *recur) weekdayPhrase() string {
+	var list []string
+	if c.wdays == workdays {
+		list = append(list, "Monday to Friday")
+	} else {
+		list = append(list, weekdayList(c.wdays)...)
+	}
+	of := "month"
+	if c.freq == yearly && c.months == 0 {
+		of = "year"
+	}
+	for _, n := range c.nth {
+		list = append(list, "the "+ordinal(int(n.n))+" "+weekdayName(int(n.wday))+" of the "+of)
+	}
+	return andList(list)
+}
+
+func weekdayList(set uint8) (list []string) {
+	for ; set != 0; set &= set - 1 {
+		list = append(list, weekdayName(bits.TrailingZeros8(set)))
+	}
+	return list
+}
+
+func weekdayName(w int) string { return strings.ToUpper(weekdayWords[w][:1]) + weekdayWords[w][1:] }
+
+func monthPhrase(set uint16) string {
+	var list []string
+	for ; set != 0; set &= set - 1 {
+		list = append(list, time.Month(bits.TrailingZeros16(set)).String())
+	}
+	return andList(list)
+}
+
+func monthDayPhrase(set, negative uint32) string {
+	var list []string
+	for ; set != 0; set &= set - 1 {
+		list = append(list, ordinal(bits.TrailingZeros32(set)))
+	}
+	for ; negative != 0; negative &= negative - 1 {
+		list = append(list, ordinal(-bits.TrailingZeros32(negative))+" day")
+	}
+	if len(list) > 8 {
+		return fmt.Sprintf("%d days, the %s to the %s,", len(list), list[0], list[len(list)-1])
+	}
+	return "the " + andList(list)
+}
+
+// ordinal writes 1st, 2nd, last, 2nd last.
+func ordinal(n int) string {
+	if n == -1 {
+		return "last"
+	}
+	if n < 0 {
+		return ordinal(-n) + " last"
+	}
+	end := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			end = "st"
+		case 2:
+			end = "nd"
+		case 3:
+			end = "rd"
+		}
+	}
+	return strconv.Itoa(n) + end
+}
+
+func ordinals(list []int16) string {
+	var out []string
+	for _, n := range list {
+		out = append(out, ordinal(int(n)))
+	}
+	return andList(out)
+}
+
+func ordinalsOrList(list []int16) string {
+	if len(list) > 8 {
+		return fmt.Sprintf("%d to %d (%d of them)", list[0], list[len(list)-1], len(list))
+	}
+	var out []string
+	for _, n := range list {
+		out = append(out, strconv.Itoa(int(n)))
+	}
+	return andList(out)
+}
+
+// numbers writes a set as "0", "0 and 30", "9 to 17" or "every 15th from 0".
+func numbers(set uint64) string {
+	first, last, n := bits.TrailingZeros64(set), bits.Len64(set)-1, bits.OnesCount64(set)
+	if n > 2 && last-first == n-1 {
+		return fmt.Sprintf("%d to %d", first, last)
+	}
+	var out []string
+	for ; set != 0; set &= set - 1 {
+		out = append(out, strconv.Itoa(bits.TrailingZeros64(set)))
+	}
+	if n > 6 {
+		out = append(append(out[:3:3], "…"), out[n-1])
+		return strings.Join(out, ", ")
+	}
+	return andList(out)
+}
+
+func plural(word string, set uint64) string {
+	if set&(set-1) == 0 {
+		return word
+	}
+	return word + "s"
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(n) + " " + word + "s"
+}
+
+func clockText(sec int, seconds bool) string {
+	s := fmt.Sprintf("%02d:%02d", sec/3600, sec/60%60)
+	if seconds {
+		s += fmt.Sprintf(":%02d", sec%60)
+	}
+	return s
+}
+
+func andList(list []string) string {
+	switch n := len(list); n {
+	case 0:
+		return ""
+	case 1:
+		return list[0]
+	default:
+		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+	}
+}
+
+// describeCron says the times of a cron rule, and its days in the words of its
+// own fields: their letters become several RRULEs, which say less.
+func (r *Rule) describeCron() string {
+	text := r.source
+	if text[0] == '@' {
+		text = cronMacros[strings.ToLower(text)]
+	}
+	fields := strings.Fields(text)
+	fields = fields[len(fields)-5:]
+	c := r.includes[0]
+	s := c.timePhrase(0)
+	month, week := cronMonthDays(fields[2]), cronWeekDays(fields[4])
+	switch {
+	case month == "" && week == "":
+		if c.hours != 0 {
+			s += " every day"
+		}
+	case month == "" || week == "":
+		s += " on " + month + week
+	case open(fields[2]) || open(fields[4]):
+		s += " on " + month + ", if that is " + week
+	default:
+		s += " on " + month + ", or on " + week
+	}
+	if spec, err := readCron(&input{text: r.source}); err == nil && spec.months != 1<<13-2 {
+		s += " in " + monthPhrase(spec.months)
+	}
+	return r.sentence(s)
+}
+
+// cronMonthDays puts the day-of-month field in words; "" if it admits all.
+func cronMonthDays(field string) string {
+	if field == "*" || field == "?" {
+		return ""
+	}
+	var list []string
+	var plain []string
+	for item := range strings.SplitSeq(strings.ToUpper(field), ",") {
+		number, near := strings.CutSuffix(item, "W")
+		switch {
+		case item == "L":
+			list = append(list, "the last day of the month")
+		case item == "LW":
+			list = append(list, "the last Monday to Friday of the month")
+		case near:
+			n, _ := digitsOf(number)
+			list = append(list, "the Monday to Friday nearest to the "+ordinal(n))
+		case strings.Contains(item, "~"):
+			list = append(list, "days chosen by the schedule's name ("+item+")")
+		default:
+			plain = append(plain, item)
+		}
+	}
+	if len(plain) > 0 {
+		var set uint64
+		for _, item := range plain {
+			part, _ := cronDay.item(item, 0, &input{})
+			set |= part
+		}
+		list = append([]string{monthDayPhrase(uint32(set), 0) + " of the month"}, list...)
+	}
+	return andList(list)
+}
+
+// cronWeekDays puts the day-of-week field in words; "" if it admits all.
+func cronWeekDays(field string) string {
+	if field == "*" || field == "?" {
+		return ""
+	}
+	var list []string
+	var plain uint8
+	for item := range strings.SplitSeq(strings.ToUpper(field), ",") {
+		name, nth, numbered := strings.Cut(item, "#")
+		day, last := strings.CutSuffix(item, "L")
+		switch {
+		case numbered:
+			w, _ := cronWeekday.number(name, 0)
+			n, _ := digitsOf(nth)
+			list = append(list, "the "+ordinal(n)+" "+weekdayName((w+6)%7)+" of the month")
+		case last && len(day) == 1:
+			list = append(list, "the last "+weekdayName((int(day[0]-'0')+6)%7)+" of the month")
+		case strings.Contains(item, "~"):
+			list = append(list, "a weekday chosen by the schedule's name ("+item+")")
+		default:
+			set, _ := cronWeekday.item(item, 0, &input{})
+			plain |= fromSunday(set)
+		}
+	}
+	if plain == workdays {
+		list = append([]string{"Monday to Friday"}, list...)
+	} else {
+		list = append(weekdayList(plain), list...)
+	}
+	return andList(list)
+}

@@ -15,7 +15,7 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	found := "the end of the text"
+	found := "nothing"
 	if e.Found != "" {
 		found = strconv.Quote(e.Found)
 	}

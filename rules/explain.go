@@ -96,16 +96,15 @@ func (r *Rule) oddNight(s *span) (OddNight, error) {
 	for _, t := range list {
 		n.Runs = append(n.Runs, r.occurrence(t))
 	}
-	n.Remark = r.oddRemark(s)
-	return n, nil
+	hit, free, err := r.meetsChange(s)
+	n.Remark = r.oddRemark(s, hit, free)
+	return n, err
 }
 
-// oddRemark says in words what becomes of the wall times that the change
-// leaves out or repeats.
-func (r *Rule) oddRemark(s *span) string {
+// meetsChange reports whether a pinned recurrence has a wall time that the
+// change at the end of a span leaves out or repeats, and whether one is free.
+func (r *Rule) meetsChange(s *span) (hit, free bool, err error) {
 	lo, hi := s.to+min(s.off, s.after), s.to+max(s.off, s.after)
-	gap := s.after > s.off
-	var hit, free bool
 	b := budget{searchSteps}
 	for i := range r.series {
 		sr := &r.series[i]
@@ -113,10 +112,23 @@ func (r *Rule) oddRemark(s *span) string {
 			free = true
 			continue
 		}
+		if s.to < sr.start-secondsPerDay || s.to > sr.end+secondsPerDay {
+			continue
+		}
 		if _, ok := sr.onWall(lo, hi, 0, &b); ok {
 			hit = true
 		}
 	}
+	if b.over() {
+		return false, false, ErrUndecided
+	}
+	return hit, free, nil
+}
+
+// oddRemark says in words what becomes of the wall times that the change
+// leaves out or repeats.
+func (r *Rule) oddRemark(s *span, hit, free bool) string {
+	gap := s.after > s.off
 	nonexistent, ambiguous := r.policy.names()
 	switch {
 	case hit && gap && nonexistent == "skip":
@@ -124,11 +136,11 @@ func (r *Rule) oddRemark(s *span) string {
 	case hit && gap:
 		return "times that the change leaves out move forward by its length"
 	case hit && ambiguous == "both":
-		return "times that exist twice run twice"
+		return "times that exist twice fire twice"
 	case hit:
-		return "times that exist twice run once, at the " + ambiguous
+		return "times that exist twice fire once, at the " + ambiguous
 	case free:
-		return "the rule counts real time: no time is left out and none is repeated without its hour having passed"
+		return "the rule counts real time: what the change repeats fires again, and nothing else is affected"
 	}
 	return "the rule has no time that the change leaves out or repeats"
 }

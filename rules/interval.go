@@ -65,7 +65,7 @@ func (r *Rule) beginInterval(start int64, given bool, w *words) error {
 	c := &r.includes[0]
 	if c.freq < daily {
 		if r.start = epoch; given {
-			r.start = r.zone.resolve(start, r.policy)
+			r.start = withinCalendar(r.zone.resolve(start, r.policy))
 		}
 		r.zone = utc
 		return nil

@@ -2,33 +2,210 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Warning is something about a rule that works, and may not be meant.
 type Warning struct {
-	Code    string `json:"code"`
+	Code    string `json:"code"` // one of the words below, for filters
 	Message string `json:"message"`
 }
+
+// The codes of warnings.
+const (
+	WarnExhausted   = "exhausted"    // nothing is left after Now
+	WarnDense       = "dense"        // fires more often a day than MaxPerDay
+	WarnMonthEnd    = "month-end"    // names a day that some months lack
+	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time
+	WarnPastStart   = "past-start"   // starts before Now
+	WarnUnaligned   = "unaligned"    // DTSTART is not itself an occurrence
+	WarnEitherDay   = "either-day"   // cron: both day fields restricted, either will do
+	WarnBothDays    = "both-days"    // cron: both must match here, others take either
+	WarnUnevenStep  = "uneven-step"  // cron: a step that does not divide its field
+	WarnCollision   = "collision"    // many other rules fire at the same instant
+)
 
 // LintOptions says what Lint compares a rule with.
 type LintOptions struct {
 	Now       time.Time
-	MaxPerDay int     // how many runs in 24 hours are fine; 0 is 1440, one a minute
+	MaxPerDay int     // how many times in the 24 hours after Now are fine; 0 is 1440, one a minute
 	Others    []*Rule // rules of other jobs
 	MaxShared int     // how many others may share the next occurrence; 0 is 10
 }
 
-// Lint warns of what a rule's author may not have meant.
+// Lint warns of what a rule's author may not have meant. The error wraps
+// ErrUndecided.
 func Lint(r *Rule, o LintOptions) ([]Warning, error) {
-	var list []Warning
-	warn := func(code, format string, args ...any) {
-		list = append(list, Warning{code, fmt.Sprintf(format, args...)})
+	l := linter{rule: r, options: o}
+	if l.options.MaxPerDay == 0 {
+		l.options.MaxPerDay = 24 * 60
 	}
-	if next, err := r.Next(o.Now); err != nil {
-		return nil, err
-	} else if next.IsZero() {
-		warn("exhausted", "nothing is left of the rule after %s", o.Now.UTC().Format(time.RFC3339))
+	if l.options.MaxShared == 0 {
+		l.options.MaxShared = 10
 	}
-	return list, nil
+	for _, check := range []func() error{l.frequency, l.monthEnds, l.clockChanges, l.start, l.cron, l.collisions} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return l.list, nil
+}
+
+type linter struct {
+	rule    *Rule
+	options LintOptions
+	list    []Warning
+}
+
+func (l *linter) warn(code, format string, args ...any) {
+	l.list = append(l.list, Warning{code, fmt.Sprintf(format, args...)})
+}
+
+// frequency warns of a rule that is over, or fires very often.
+func (l *linter) frequency() error {
+	now := l.options.Now
+	next, err := l.rule.Next(now)
+	if err != nil {
+		return err
+	}
+	if next.IsZero() {
+		l.warn(WarnExhausted, "no occurrence is left after %s", now.UTC().Format(time.RFC3339))
+		return nil
+	}
+	n, err := l.rule.Count(now, now.Add(24*time.Hour))
+	if err != nil {
+		return err
+	}
+	if n > int64(l.options.MaxPerDay) {
+		l.warn(WarnDense, "fires %d times in the next 24 hours, more than %d", n, l.options.MaxPerDay)
+	}
+	return nil
+}
+
+// monthEnds warns of the 29th to 31st, which months lack.
+func (l *linter) monthEnds() error {
+	for i := range l.rule.includes {
+		c := &l.rule.includes[i]
+		day, _ := splitCivil(l.rule.start)
+		_, month, mday := dateOf(day)
+		f := dayFilter{months: c.months, mdays: c.mdays}
+		if !c.namesDays() && c.freq >= monthly {
+			if f.mdays = 1 << mday; c.freq == yearly && f.months == 0 {
+				f.months = 1 << month
+			}
+		}
+		if c.skip != skipOmit || c.nmdays != 0 || c.wdays != 0 || f.mdays == 0 || f.mdays&(1<<29-1) != 0 {
+			continue
+		}
+		lacking := 0
+		for m := 1; m <= 12; m++ {
+			if f.owners()>>m&1 != 0 && f.mdays&(uint32(2)<<daysInMonth(2001, m)-1) == 0 {
+				lacking++
+			}
+		}
+		if lacking > 0 {
+			l.warn(WarnMonthEnd, "names only days from the 29th on: %s without them %s skipped; for the last day write -1 or L, or add SKIP=BACKWARD",
+				counted(lacking, "month"), map[bool]string{true: "is", false: "are"}[lacking == 1])
+			return nil
+		}
+	}
+	return nil
+}
+
+// clockChanges warns of wall times that one of the next two changes leaves out
+// or repeats.
+func (l *linter) clockChanges() error {
+	s := l.rule.zone.at(floor(l.options.Now))
+	for range 2 {
+		if s.to >= endInstant {
+			return nil
+		}
+		if hit, _, err := l.rule.meetsChange(&s); err != nil {
+			return err
+		} else if hit {
+			night, err := l.rule.oddNight(&s)
+			if err != nil {
+				return err
+			}
+			l.warn(WarnClockChange, "on %s in %s %s: %s; other schedulers skip such times, or run them twice",
+				time.Unix(s.to+s.off-1, 0).UTC().Format("2006-01-02"), l.rule.Zone(), night.Change, night.Remark)
+		}
+		s = l.rule.zone.at(s.to)
+	}
+	return nil
+}
+
+// start warns of a start that is past, or is no occurrence.
+func (l *linter) start() error {
+	r := l.rule
+	stated := strings.Contains(strings.ToUpper(r.source), "DTSTART") || strings.Contains(strings.ToLower(r.source), "starting")
+	if !stated || len(r.includes) == 0 {
+		return nil
+	}
+	start := r.zone.resolve(r.start, r.policy)
+	if start < floor(l.options.Now) {
+		l.warn(WarnPastStart, "starts at %s, which is past; times before now count for COUNT and INTERVAL and do not fire", r.local(start))
+	}
+	if r.form != &rruleForm {
+		return nil
+	}
+	first, err := r.Next(time.Unix(start-1, 0))
+	if err != nil {
+		return err
+	}
+	if first.Unix() != start {
+		l.warn(WarnUnaligned, "DTSTART, %s, does not match the rule and is not an occurrence here; some calendars add it", r.local(start))
+	}
+	return nil
+}
+
+// cron warns of texts that other readers of cron take differently.
+func (l *linter) cron() error {
+	r := l.rule
+	if r.form != &cronForm || r.source[0] == '@' {
+		return nil
+	}
+	fields := strings.Fields(r.source)
+	fields = fields[len(fields)-5:]
+	day, week := fields[2], fields[4]
+	restricted := func(f string) bool { return f != "*" && f != "?" }
+	if restricted(day) && restricted(week) {
+		if open(day) || open(week) {
+			l.warn(WarnBothDays, "a day must match both %q and %q, since one of them begins with * or ?; most libraries take either", day, week)
+		} else {
+			l.warn(WarnEitherDay, "fires on days that match %q and on days that match %q; for both at once, cron has no form", day, week)
+		}
+	}
+	for i, f := range []*cronField{&cronMinute, &cronHour} {
+		_, step, ok := strings.Cut(fields[i], "*/")
+		n, number := digitsOf(step)
+		if ok && number && n > 0 && (f.high+1)%n != 0 {
+			l.warn(WarnUnevenStep, "%q starts over in every %s: the last gap is %d, not %d; for even gaps write `every …`",
+				fields[i], []string{"hour", "day"}[i], (f.high+1)%n, n)
+		}
+	}
+	return nil
+}
+
+// collisions warns of an instant that many rules share.
+func (l *linter) collisions() error {
+	next, err := l.rule.Next(l.options.Now)
+	if err != nil || next.IsZero() {
+		return err
+	}
+	shared := 0
+	for _, o := range l.options.Others {
+		at, err := o.Next(next.Add(-time.Second))
+		if err != nil {
+			return err
+		}
+		if at.Equal(next) {
+			shared++
+		}
+	}
+	if shared > l.options.MaxShared {
+		l.warn(WarnCollision, "%d other rules fire at %s too; ~ in a cron field spreads them by name", shared, next.Format(time.RFC3339))
+	}
+	return nil
 }

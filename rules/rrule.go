@@ -272,7 +272,7 @@ func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, err
 }
 
 func (t *rruleText) readRecurs(r *Rule, lines []line, start *stamp) ([]recur, error) {
-	list := make([]recur, 0, len(lines))
+	var list []recur
 	for i := range lines {
 		p := recurReader{line: &lines[i], start: start, zone: r.zone}
 		c, err := p.read()

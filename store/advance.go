@@ -21,6 +21,8 @@ type writer struct {
 	moves   []moveRow
 	gaps    []gapRow
 	plans   []planRow
+	cancel  []string
+	pauses  []pauseOf
 	rules   []ruleRow
 	replan  []int64
 	planned map[int64]string // the jobs' plan_input as it was read
@@ -28,6 +30,13 @@ type writer struct {
 
 func newWriter(s *Store, tx *sql.Tx, now time.Time) *writer {
 	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}}
+}
+
+// pauseOf is a pause that a decision begins.
+type pauseOf struct {
+	job    int64
+	name   string
+	reason string
 }
 
 // The rows of the documents; their names are those of the columns.
@@ -100,7 +109,9 @@ func (w *writer) add(c *Case, d *Decision) {
 	for _, r := range d.Made {
 		r.ID = NewRunID(w.now, w.seq)
 		w.seq++
-		r.Owner, r.Job = c.Job.Owner, c.Job.Name
+		if r.JobID == c.Job.ID {
+			r.Owner, r.Job = c.Job.Owner, c.Job.Name
+		}
 		w.made = append(w.made, r)
 		w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
 			at(r.ScheduledFor), at(r.IntervalStart), at(r.IntervalEnd), at(r.ReadyAt)})
@@ -112,6 +123,10 @@ func (w *writer) add(c *Case, d *Decision) {
 	}
 	for _, g := range d.Gaps {
 		w.gaps = append(w.gaps, gapRow{g.JobID, g.ScheduleID, at(g.From), at(g.Through), g.Reason, g.Rule})
+	}
+	w.cancel = append(w.cancel, d.Cancel...)
+	if d.Pause != "" {
+		w.pauses = append(w.pauses, pauseOf{d.Plan.JobID, c.Job.FullName(), d.Pause})
 	}
 	p := d.Plan
 	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Error, at(p.LastScheduledFor), p.LastRunID, p.LastState,
@@ -153,6 +168,9 @@ func (w *writer) write(ctx context.Context) error {
 	if err := w.writeRules(ctx); err != nil {
 		return err
 	}
+	if err := w.writeStops(ctx); err != nil {
+		return err
+	}
 	// The guard that makes the decision right where a lock is not to be had: every plan still has the version that
 	// was read.
 	return bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans)))
@@ -175,6 +193,31 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 	}
 	_, err = w.s.exec(ctx, w.tx, "lose_attempts", args{"ids": ids, "now": w.s.d.encode(w.now)})
 	return err
+}
+
+// writeStops asks holders to cancel runs, and pauses jobs that failed. A pause is rare, and is a statement of its own.
+func (w *writer) writeStops(ctx context.Context) error {
+	now := w.s.d.encode(w.now)
+	if len(w.cancel) > 0 {
+		ids, err := doc(w.cancel)
+		if err != nil {
+			return err
+		}
+		if _, err := w.s.exec(ctx, w.tx, "request_cancel", args{"now": now, "ids": ids, "by": "overlap: replace"}); err != nil {
+			return err
+		}
+	}
+	for _, p := range w.pauses {
+		if _, err := w.s.exec(ctx, w.tx, "pause", args{"now": now, "scope": "job", "subject_id": p.job, "subject": nil, "reason": p.reason,
+			"paused_by": "dbjobs", "until_at": nil}); err != nil {
+			return err
+		}
+		if _, err := w.s.exec(ctx, w.tx, "insert_change", args{"now": now, "by": "dbjobs", "kind": "job", "subject_id": p.job, "subject": p.name,
+			"action": "pause", "reason": p.reason, "was": document(""), "became": document("")}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bulk writes rows by one statement.

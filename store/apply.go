@@ -128,7 +128,7 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	if !a.o.Prune || a.o.Manifest == "" {
 		return nil
 	}
-	return a.prune(ctx, d, schedules.named, jobs)
+	return a.prune(ctx, d, jobs)
 }
 
 // record notes a change; before and after are the JSON of the definition, nil where there is none.
@@ -281,7 +281,7 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 }
 
 // prune removes what the manifest owns and does not name: jobs first, then schedules that nobody uses any more.
-func (a *applier) prune(ctx context.Context, d Definitions, schedules map[string]Schedule, jobs map[string]Job) error {
+func (a *applier) prune(ctx context.Context, d Definitions, jobs map[string]Job) error {
 	named := map[string]bool{}
 	for _, j := range d.Jobs {
 		named[a.key(j)] = true

@@ -67,6 +67,9 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 			return &FieldError{"job " + j.FullName(), "after", "a job cannot run after itself"}
 		}
 		j.afterID = other.ID
+		if err := circle(known, j); err != nil {
+			return err
+		}
 	} else {
 		j.afterID = 0
 	}
@@ -92,6 +95,21 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 		return a.record(ctx, "job", j.FullName(), "create", j.ID, nil, j)
 	}
 	return a.record(ctx, "job", j.FullName(), "change", j.ID, old, j)
+}
+
+// circle refuses a job that would run after itself by way of others.
+func circle(known map[string]Job, j Job) error {
+	byID := map[int64]Job{}
+	for _, k := range known {
+		byID[k.ID] = k
+	}
+	for next, path := byID[j.afterID], j.Name; next.ID != 0; next = byID[next.afterID] {
+		path += " after " + next.Name
+		if next.ID == j.ID {
+			return &FieldError{"job " + j.FullName(), "after", "goes in a circle: " + path}
+		}
+	}
+	return nil
 }
 
 func (a *applier) steps(ctx context.Context, j Job) error {

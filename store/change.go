@@ -32,7 +32,7 @@ func (s *Store) RemoveJob(ctx context.Context, name, by, reason string) error {
 		if err != nil {
 			return err
 		}
-		return a.removeJob(ctx, j)
+		return a.removeJob(ctx, j.Job)
 	})
 }
 

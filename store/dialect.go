@@ -29,6 +29,8 @@ type dialect struct {
 	lock       string            // taken at the start of a migration, in its transaction
 	ddlCommits bool              // DDL ends a transaction: each statement stands alone
 	isolation  sql.IsolationLevel
+	connection string // see Store.Interrupt
+	stop       string
 }
 
 // class is what the store does about an error of the engine.

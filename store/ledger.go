@@ -43,6 +43,9 @@ type Run struct {
 	FinishedAt    time.Time `json:"finished_at,omitzero"`
 	SettledAt     time.Time `json:"settled_at,omitzero"`
 	Error         string    `json:"error,omitempty"`
+
+	// HolderAlive: the lease has ended, but the holder shows another sign of life (SQLite).
+	HolderAlive bool `json:"-"`
 }
 
 // Attempt is one try of a step.

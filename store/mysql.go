@@ -19,6 +19,7 @@ var mysqlDialect = &dialect{
 		"@now":        "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
 		"@lease":      "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
 		"@later":      "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
+		"@true":       "1",
 		"@stale_link": "stale = 1",
 		"@stale":      "stale = 1",
 		"@queued":     "queued_in",
@@ -40,6 +41,8 @@ var mysqlDialect = &dialect{
 	connector:   mysqlConnector,
 	classify:    classifyMySQL,
 	ddlCommits:  true,
+	connection:  "SELECT CONNECTION_ID()",
+	stop:        "KILL QUERY %d",
 	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so that those who take and those who
 	// insert into one index block each other.
 	isolation: sql.LevelReadCommitted,

@@ -55,16 +55,30 @@ type Case struct {
 	WasDisabled bool
 	Rules       []Rule
 	Runs        []Run // not settled yet, oldest first
-	Pauses      []Pause
-	input       string
+	// Followers are the jobs that run after this one.
+	Followers []Follower
+	Pauses    []Pause
+	input     string
+}
+
+// Follower is a job that runs when a run of another has succeeded.
+type Follower struct {
+	JobID    int64
+	Queue    string
+	Priority int
 }
 
 // Decision is what follows: all of it is written in the transaction that advances the plan, or nothing.
 type Decision struct {
-	Plan   Plan
-	Made   []Run  // new runs; ids are given when they are written
-	Moved  []Move // runs let go, recovered or settled
-	Gaps   []Gap
+	Plan  Plan
+	Made  []Run  // new runs; ids are given when they are written
+	Moved []Move // runs let go, recovered or settled
+	Gaps  []Gap
+	Kept  []Kept // what stays of the history, where runs were settled
+	// Cancel are runs in other hands that are to be stopped; their next heartbeat tells them.
+	Cancel []string
+	// Pause pauses the job from now on, for this reason.
+	Pause  string
 	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
 	Replan bool   // the rules are written anew and the definitions are marked as planned
 }
@@ -89,6 +103,9 @@ const (
 	RunWakes // a wait is over, a lease ends, a run has ended
 	Due
 	needs
+
+	// Startup is a need that only a tick can know of, which is told a start-up identity.
+	Startup = needs
 )
 
 // Needs are all of them.
@@ -102,11 +119,11 @@ func Needs() []Need {
 
 // String is the need in words.
 func (n Need) String() string {
-	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due"}[n]
+	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "start-up"}[n]
 }
 
 func (n Need) statement() string {
-	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan"}[n]
+	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_startup"}[n]
 }
 
 // Page is a place in the list of a need. Paging by key leaves behind what other sessions hold locked, and does not
@@ -120,6 +137,9 @@ type Page struct {
 	now  time.Time
 	last bool
 	upTo time.Time
+
+	// StartupID is the identity that the jobs of the need Startup have not run for yet.
+	StartupID string
 }
 
 // Jobs is how many jobs the page has.
@@ -149,7 +169,7 @@ func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 		return false, nil
 	}
 	seen, rows := make(map[int64]bool, limit), 0
-	a := args{"now": s.now(), "at": p.at, "up_to": p.upTo, "id": p.id, "limit": limit}
+	a := args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "id": p.id, "limit": limit}
 	err := s.query(ctx, s.db, p.need.statement(), a, func(r *sql.Rows) error {
 		var job, id int64
 		var run string
@@ -186,6 +206,7 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
+	Kept    []Kept // of jobs that have runs newly settled
 }
 
 // Parked is a job that is not planned until its definition is mended, or a host has what it needs.
@@ -222,6 +243,7 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 				b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
 			}
 			b.Moved += len(d.Moved)
+			b.Kept = append(b.Kept, d.Kept...)
 		}
 		b.Made = w.made
 		return w.write(ctx)
@@ -235,7 +257,7 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 	if err != nil {
 		return nil, err
 	}
-	if p.need < Due { // a due plan is there; for the others there may be none yet
+	if p.need != Due { // a due plan is there; for the others there may be none yet
 		if _, err := s.exec(ctx, tx, "enlist", args{"ids": ids}); err != nil {
 			return nil, err
 		}
@@ -263,10 +285,10 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 	if ids, err = doc(locked); err != nil {
 		return nil, err
 	}
-	return cases, s.readDefinitions(ctx, tx, ids, byJob)
+	return cases, s.readDefinitions(ctx, tx, p, ids, byJob)
 }
 
-func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids string, byJob map[int64]*Case) error {
 	since := time.Time{}
 	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
 		var j Job
@@ -293,10 +315,18 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 	if err := s.readRules(ctx, tx, ids, byJob); err != nil {
 		return err
 	}
+	if p.need == RunWakes { // only runs that ended have followers to wake
+		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
+			return err
+		}
+	}
 	err = s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
 		var run Run
 		if err := r.Scan(scanRun(&run)...); err != nil {
 			return err
+		}
+		if run.State == Running && run.LeaseUntil.Before(p.now) {
+			run.HolderAlive = s.alive(run.Holder)
 		}
 		c := byJob[run.JobID]
 		c.Runs = append(c.Runs, run)
@@ -306,13 +336,13 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, ids string, byJ
 		return err
 	}
 	return s.query(ctx, tx, "batch_pauses", args{"since": since.Add(time.Microsecond)}, func(r *sql.Rows) error {
-		var p Pause
-		if err := r.Scan(scanPause(&p)...); err != nil {
+		var pause Pause
+		if err := r.Scan(scanPause(&pause)...); err != nil {
 			return err
 		}
 		for _, c := range byJob {
-			if p.covers(c) {
-				c.Pauses = append(c.Pauses, p)
+			if pause.covers(c) {
+				c.Pauses = append(c.Pauses, pause)
 			}
 		}
 		return nil
@@ -345,6 +375,18 @@ func (p *Pause) covers(c *Case) bool {
 	return false
 }
 
+func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+	return s.query(ctx, tx, "batch_followers", args{"ids": ids}, func(r *sql.Rows) error {
+		var of int64
+		var f Follower
+		err := r.Scan(&of, &f.JobID, &f.Queue, &f.Priority)
+		if c := byJob[of]; c != nil {
+			c.Followers = append(c.Followers, f)
+		}
+		return err
+	})
+}
+
 func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
 	return s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
 		var u Rule
@@ -365,6 +407,7 @@ func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids string, byJob map
 type Probe struct {
 	Now      time.Time
 	Schema   Schema
+	Login    string // who we are to the database; empty on SQLite
 	Frozen   bool
 	Queued   bool      // a run of the queue may be taken now
 	NextWake time.Time // when something needs a decision next; not after Now: something does
@@ -392,7 +435,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var next, wake time.Time
 	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
 		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
-		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick})
+		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick}, &p.Login)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}

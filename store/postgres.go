@@ -25,6 +25,7 @@ var postgres = &dialect{
 		"@now":        "coalesce(:now::timestamptz, statement_timestamp())",
 		"@lease":      "(@now + :lease_ms::bigint * interval '1 millisecond')",
 		"@later":      "(@now + :later_ms::bigint * interval '1 millisecond')",
+		"@true":       "true",
 		"@stale_link": "planned IS DISTINCT FROM schedule_id",
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func (s *Store) groups(ctx context.Context, q querier) (map[string]Group, error)
 
 // jobs reads all jobs by full name, with steps and schedules.
 func (s *Store) jobs(ctx context.Context, q querier) (map[string]Job, error) {
-	list, err := s.statuses(ctx, q)
+	list, err := s.statuses(ctx, q, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +58,11 @@ func (s *Store) jobs(ctx context.Context, q querier) (map[string]Job, error) {
 	return m, nil
 }
 
-// statuses reads all jobs with the facts of their plans, by name.
-func (s *Store) statuses(ctx context.Context, q querier) ([]JobStatus, error) {
+// statuses reads one job, or all with job 0, with the facts of their plans, by name.
+func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus, error) {
 	var list []JobStatus
 	index := map[int64]int{}
-	err := s.query(ctx, q, "jobs", args{}, func(r *sql.Rows) error {
+	err := s.query(ctx, q, "jobs", args{"job": job}, func(r *sql.Rows) error {
 		var v JobStatus
 		if err := r.Scan(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.PlanError), nullable(&v.LastState), at{&v.LastScheduled},
 			at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), &v.RunsOpen, &v.RunsRunning)...); err != nil {
@@ -74,16 +75,16 @@ func (s *Store) statuses(ctx context.Context, q querier) ([]JobStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list, s.complete(ctx, q, list, index)
+	return list, s.complete(ctx, q, list, index, job)
 }
 
 // complete adds steps, schedules and the names behind ids.
-func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index map[int64]int) error {
+func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index map[int64]int, job int64) error {
 	all, err := s.schedules(ctx, q)
 	if err != nil {
 		return err
 	}
-	err = s.query(ctx, q, "job_links", args{}, func(r *sql.Rows) error {
+	err = s.query(ctx, q, "job_links", args{"job": job}, func(r *sql.Rows) error {
 		var job, id int64
 		var name sql.NullString
 		if err := r.Scan(&job, &id, &name); err != nil {
@@ -104,7 +105,7 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 	if err != nil {
 		return err
 	}
-	err = s.query(ctx, q, "all_steps", args{}, func(r *sql.Rows) error {
+	err = s.query(ctx, q, "all_steps", args{"job": job}, func(r *sql.Rows) error {
 		var job int64
 		var st Step
 		if err := r.Scan(scanStep(&job, &st)...); err != nil {
@@ -123,22 +124,50 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 		slices.Sort(v.Schedules)
 		if k, ok := index[v.afterID]; ok {
 			v.After = list[k].FullName()
+		} else if v.afterID != 0 {
+			var other Job
+			if err := s.row(ctx, q, "job_name", args{"id": v.afterID}, &other.Owner, &other.Name); err != nil {
+				return err
+			}
+			v.After = other.FullName()
 		}
 		v.Normalize()
 	}
 	return nil
 }
 
-func (s *Store) findJob(ctx context.Context, q querier, name string) (Job, error) {
-	known, err := s.jobs(ctx, q)
+// findJob finds a job by owner/name, or by a name that only one owner has: the login's own first.
+func (s *Store) findJob(ctx context.Context, q querier, name string) (JobStatus, error) {
+	known := map[string]Job{}
+	_, plain, ok := strings.Cut(name, "/")
+	if !ok {
+		plain = name
+	}
+	err := s.query(ctx, q, "jobs_named", args{"name": plain}, func(r *sql.Rows) error {
+		j := Job{Name: plain}
+		err := r.Scan(&j.ID, &j.Owner)
+		known[j.FullName()] = j
+		return err
+	})
 	if err != nil {
-		return Job{}, err
+		return JobStatus{}, err
 	}
 	var login string
 	if err := s.row(ctx, q, "login", args{}, &login); err != nil {
-		return Job{}, err
+		return JobStatus{}, err
 	}
-	return find(known, name, login)
+	j, err := find(known, name, login)
+	if err != nil {
+		return JobStatus{}, err
+	}
+	list, err := s.statuses(ctx, q, j.ID)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed this moment
+	}
+	if err != nil {
+		return JobStatus{}, err
+	}
+	return list[0], nil
 }
 
 // JobFilter selects jobs; empty fields select all.
@@ -146,7 +175,7 @@ type JobFilter struct{ Owner, Manifest string }
 
 // Jobs lists jobs with the facts of their plans, by name.
 func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
-	list, err := s.statuses(ctx, s.db)
+	list, err := s.statuses(ctx, s.db, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -165,20 +194,13 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 
 // Job finds a job by name or owner/name.
 func (s *Store) Job(ctx context.Context, name string) (JobStatus, error) {
-	j, err := s.findJob(ctx, s.db, name)
+	v, err := s.findJob(ctx, s.db, name)
 	if err != nil {
-		return JobStatus{}, err
+		return v, err
 	}
-	list, err := s.Jobs(ctx, JobFilter{})
-	if err != nil {
-		return JobStatus{}, err
-	}
-	for _, v := range list {
-		if v.ID == j.ID {
-			return v, nil
-		}
-	}
-	return JobStatus{}, fmt.Errorf("job %q: %w", name, ErrNotFound)
+	pauses, err := s.activePauses(ctx)
+	v.derive(pauses)
+	return v, err
 }
 
 func (s *Store) activePauses(ctx context.Context) ([]Pause, error) {

@@ -27,6 +27,7 @@ var sqlite = &dialect{
 		"@now":        "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
 		"@lease":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
 		"@later":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
+		"@true":       "1",
 		"@stale_link": "planned IS NOT schedule_id",
 		"@stale":      "planned IS NOT plan_input",
 		"@queued":     "state = 'queued' AND queue",
@@ -53,9 +54,7 @@ var sqlite = &dialect{
 func sqlitePath(raw string) (path string, options url.Values, err error) {
 	_, rest, _ := strings.Cut(raw, ":")
 	rest, query, _ := strings.Cut(rest, "?")
-	if strings.HasPrefix(rest, "//") { // sqlite:///abs/path, sqlite://relative
-		rest = strings.TrimPrefix(rest, "//")
-	}
+	rest = strings.TrimPrefix(rest, "//") // sqlite:///abs/path, sqlite://relative
 	if path, err = url.PathUnescape(rest); err != nil || path == "" {
 		return "", nil, &URLError{"want sqlite:PATH, such as sqlite:jobs.db or sqlite:///var/lib/dbjobs/jobs.db"}
 	}

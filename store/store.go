@@ -35,6 +35,8 @@ type Store struct {
 	q     map[string]statement
 	clock func() time.Time
 	url   string
+	// around is the Wrap of the options.
+	around func(driver.Connector) driver.Connector
 }
 
 // Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
@@ -48,7 +50,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL}
+	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL, around: o.Wrap}
 	c, err := d.connector(rawURL, o)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Database names the engine and dialect as the program's messages call it, without any secret.
+// Dialect is the dialect's name: postgres, mysql or sqlite.
 func (s *Store) Dialect() string { return s.d.name }
 
 // Engine is the engine's name and version, such as "PostgreSQL 15.18".

@@ -27,8 +27,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 			Groups:    []store.Group{{Name: "etl", MaxRunning: 2}},
 			Schedules: []store.Schedule{{Name: "nightly", Rule: "30 2 * * *", Zone: "Europe/Berlin"}},
 			Jobs: []store.Job{
-				{Name: "late", After: "rollup", Steps: []store.Step{sqlStep("", "SELECT 1")}},
-				{Name: "rollup", Schedules: []string{"nightly"}, Group: "etl", Tags: []string{"b", "a"},
+				{Name: "late", Steps: []store.Step{sqlStep("", "SELECT 1")}},
+				{Name: "rollup", Schedules: []string{"nightly"}, Tags: []string{"b", "a"},
 					Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{sqlStep("load", "SELECT 1"), sqlStep("tell", "SELECT 2")}},
 			},
 		}

@@ -174,8 +174,20 @@ func duration(d Duration) error {
 	return nil
 }
 
-// Validate refuses contradicting or absurd policies, with the field named. Call Normalize first.
+// Validate refuses contradicting or absurd policies and steps, with the field named. Call Normalize first.
 func (j *Job) Validate() error {
+	if err := j.ValidatePolicies(); err != nil {
+		return err
+	}
+	subject := "job " + j.FullName()
+	if err := firstError(subject, check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
+		return err
+	}
+	return j.validateSteps(subject)
+}
+
+// ValidatePolicies is Validate without the steps: what a decision needs of a row that may have come by plain SQL.
+func (j *Job) ValidatePolicies() error {
 	subject := "job " + j.FullName()
 	checks := []check{
 		{"name", checkName(j.Name)},
@@ -190,7 +202,6 @@ func (j *Job) Validate() error {
 		{"on_error", oneOf(j.OnError, "continue", "pause")},
 		{"pause_after", atLeast(j.PauseAfter, 0)},
 		{"keep.runs", atLeast(j.Keep.Runs, 1)},
-		{"steps", atLeast(len(j.Steps), 1)},
 	}
 	for name, d := range map[string]Duration{"missed_within": j.MissedWithin, "grace": j.Grace, "timeout": j.Timeout, "jitter": j.Jitter,
 		"repeat_after": j.RepeatAfter, "keep.age": j.Keep.Age, "retry.backoff": *j.Retry.Backoff, "retry.max_backoff": *j.Retry.MaxBackoff} {
@@ -214,10 +225,25 @@ func (j *Job) Validate() error {
 	if j.Own != nil {
 		checks = append(checks, check{"rule", notEmpty(j.Own.Rule)})
 	}
-	if err := firstError(subject, checks...); err != nil {
-		return err
+	checks = append(checks, j.later()...)
+	return firstError(subject, checks...)
+}
+
+// later refuses the policies that the tables have a place for and no pass heeds yet: a policy that is accepted is kept.
+func (j *Job) later() []check {
+	var checks []check
+	for _, p := range []struct {
+		field string
+		set   bool
+	}{
+		{"group", j.Group != ""}, {"start", j.Start != ""}, {"repeat_after", j.RepeatAfter != 0},
+		{"remove_when_done", j.RemoveDone}, {"timeout", j.Timeout != 0},
+	} {
+		if p.set {
+			checks = append(checks, check{p.field, fmt.Errorf("is not available in this version")})
+		}
 	}
-	return j.validateSteps(subject)
+	return checks
 }
 
 func (j *Job) validateSteps(subject string) error {

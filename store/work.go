@@ -316,12 +316,15 @@ func (s *Store) RunNow(ctx context.Context, name string, with map[string]string)
 	return r, err
 }
 
-// JobDB is a pool of connections for the SQL of jobs, apart from the store's own.
+// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's.
 func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	o.forJobs = true
 	c, err := s.d.connector(s.url, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Wrap == nil {
+		o.Wrap = s.around
 	}
 	if o.Wrap != nil {
 		c = o.Wrap(c)
@@ -330,6 +333,11 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	db.SetMaxIdleConns(0) // thrown away after the run: whatever a statement did to its session goes with it
 	return db, nil
 }
+
+// Interrupt tells how a statement is stopped on a server whose driver would leave it running when its context ends:
+// the query for the connection's number, and the statement (with %d) that stops what it executes, sent from another
+// connection. Empty where the driver stops statements itself.
+func (s *Store) Interrupt() (connection, stop string) { return s.d.connection, s.d.stop }
 
 // Instant is the form in which the engine's driver takes an instant as an argument.
 func (s *Store) Instant(t time.Time) any { return s.d.encode(t) }

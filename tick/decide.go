@@ -17,17 +17,30 @@ const instant = time.Microsecond
 //	ended runs ─────> facts of the plan         nominal times since the last decision ─> runs, or gaps with a reason
 //	expired leases ─> handed out again, lost    waiting runs ─> queued, as far as overlap and pauses allow
 func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
-	d := &decision{now: now, c: c, plan: c.Plan}
+	d := &decision{now: now, c: c, plan: c.Plan, pauses: slices.Clip(c.Pauses), startupID: parse.startupID}
 	d.plan.Error = ""
 	d.settle()
 	d.recover()
 	d.readRules(parse)
-	if d.plan.Error == "" {
+	if c.Stale || c.Plan.Error != "" { // a row may have come by plain SQL
+		if err := d.job().ValidatePolicies(); err != nil && !d.gone() {
+			d.park("%v", err)
+		}
+	}
+	if !parse.may(d.job()) {
+		d.unhosted = true
+		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
+	}
+	switch {
+	case d.plan.Error == "":
 		d.occurrences()
+	case d.changed: // what is owed up to the change is on record, and nothing fires back from it
+		d.pass(store.Edited)
 	}
 	d.admit()
 	d.next()
-	return store.Decision{Plan: d.plan, Made: d.made, Moved: d.moved, Gaps: d.gaps, Rules: d.kept, Replan: d.replan}
+	return store.Decision{Plan: d.plan, Made: append(d.made, d.woken...), Moved: d.moved, Gaps: d.gaps, Kept: d.history(),
+		Cancel: d.cancel, Pause: d.paused, Rules: d.kept, Replan: d.replan}
 }
 
 type decision struct {
@@ -35,14 +48,23 @@ type decision struct {
 	c    *store.Case
 	plan store.Plan
 
-	live   []live       // the rules that the job has now
-	kept   []store.Rule // and as the plan is to know them
-	replan bool
-	active []store.Run // not ended, as this decision leaves them; oldest first
-	was    []string    // their states as they were read
-	made   []store.Run
-	moved  []store.Move
-	gaps   []store.Gap
+	live    []live       // the rules that the job has now
+	kept    []store.Rule // and as the plan is to know them
+	replan  bool
+	changed bool // a rule is new, another one, or gone
+	// unhosted: parked for what this host lacks; looked at again at each nominal time, on whatever host.
+	unhosted bool
+	active   []store.Run // not ended, as this decision leaves them; oldest first
+	was      []string    // their states as they were read
+	made     []store.Run
+	woken    []store.Run // of jobs that run after this one
+	pauses   []store.Pause
+	paused   string // why this decision pauses the job
+	cancel   []string
+	// startupID is the identity of the start-up that this pass reports.
+	startupID string
+	moved     []store.Move
+	gaps      []store.Gap
 }
 
 func (d *decision) job() *store.Job { return &d.c.Job }
@@ -83,9 +105,11 @@ func (d *decision) settleRun(r store.Run, was string) {
 	switch r.State {
 	case store.Succeeded:
 		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
+		d.wake(r.ID)
 	case store.Failed, store.Lost:
 		p.LastError = r.Error
 		p.Streak++
+		d.onError(r.Occurrence)
 	}
 	p.Cycles++
 	keep := time.Duration(d.job().Keep.Age)
@@ -93,6 +117,38 @@ func (d *decision) settleRun(r store.Run, was string) {
 		keep = 90 * 24 * time.Hour
 	}
 	d.moved = append(d.moved, store.Move{Run: r, Was: was, ExpiresAt: r.FinishedAt.Add(keep)})
+}
+
+// wake makes a run of each job that runs after this one. It is let go by that job's own decision.
+func (d *decision) wake(run string) {
+	for _, f := range d.c.Followers {
+		d.woken = append(d.woken, store.Run{JobID: f.JobID, Occurrence: "after:" + run, State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now})
+	}
+}
+
+// onError pauses the job where its policy wants that after a failed run.
+func (d *decision) onError(occurrence string) {
+	j := d.job()
+	switch {
+	case d.paused != "" || d.gone():
+		return
+	case j.OnError == "pause":
+		d.paused = fmt.Sprintf("run %s failed, and on_error is pause", occurrence)
+	case j.PauseAfter > 0 && d.plan.Streak >= j.PauseAfter:
+		d.paused = fmt.Sprintf("%d runs in a row failed (pause_after)", d.plan.Streak)
+	default:
+		return
+	}
+	d.pauses = append(d.pauses, store.Pause{Scope: "job", SubjectID: d.plan.JobID, Since: d.now})
+}
+
+// history tells what stays of the ledger, where runs were settled.
+func (d *decision) history() []store.Kept {
+	if d.plan.Cycles == d.c.Plan.Cycles || d.gone() {
+		return nil
+	}
+	k := d.job().Keep
+	return []store.Kept{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
 func final(state string) bool {
@@ -105,7 +161,7 @@ func (d *decision) recover() {
 	active, was := d.active, d.was
 	d.active, d.was = nil, nil
 	for i, r := range active {
-		if r.State != store.Running || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
+		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
 			d.active, d.was = append(d.active, r), append(d.was, was[i])
 			continue
 		}
@@ -128,14 +184,14 @@ func (d *decision) recover() {
 func (d *decision) admit() {
 	room, pause := d.capacity(), d.pause()
 	for _, r := range d.active {
-		if r.State != store.Waiting || r.Fence > 0 {
+		if !final(r.State) && (r.State != store.Waiting || r.Fence > 0) {
 			room--
 		}
 	}
 	place := func(r *store.Run) {
 		first := r.State == store.Waiting && r.Fence == 0
 		switch {
-		case r.State == store.Running:
+		case r.State == store.Running || final(r.State):
 		case d.gone() && r.State != store.Running:
 			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "the job was removed"
 		case pause != nil && r.Fence == 0:
@@ -196,8 +252,8 @@ func (d *decision) capacity() int {
 
 // pause is the pause of the whole job that holds now.
 func (d *decision) pause() *store.Pause {
-	for i := range d.c.Pauses {
-		if p := &d.c.Pauses[i]; p.Scope != "schedule" && p.Holds(d.now) {
+	for i := range d.pauses {
+		if p := &d.pauses[i]; p.Scope != "schedule" && p.Holds(d.now) {
 			return p
 		}
 	}
@@ -207,7 +263,7 @@ func (d *decision) pause() *store.Pause {
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
 	d.plan.NextRun = time.Time{}
-	if d.plan.Error != "" || d.gone() || d.job().Disabled {
+	if d.plan.Error != "" && !d.unhosted || d.gone() || d.job().Disabled {
 		return
 	}
 	if p := d.pause(); p != nil { // resumed by hand, the pause itself is the need
@@ -224,7 +280,7 @@ func (d *decision) next() {
 			d.plan.NextRun = t
 		}
 	}
-	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" {
+	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" && !d.unhosted {
 		d.plan.NextRun = time.Time{}
 	}
 }

@@ -51,15 +51,14 @@ func (d *decision) readRules(parse *parser) {
 		from := through
 		switch {
 		case r.Input == "":
-			from = earlier(d.now, r.LinkedAt)
+			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no tick has seen what it was before
 		case changed && r.Linked && r.ChangedAt.After(through):
 			from = earlier(d.now, r.ChangedAt)
 		case changed:
 			from = d.now // plain SQL: the change counts from where it is noticed
 		}
-		if changed || !r.LinkPlanned {
-			d.replan = true
-		}
+		d.replan = d.replan || changed || !r.LinkPlanned
+		d.changed = d.changed || changed
 		if changed && r.Text != "" {
 			if old, err := parse.planned(&r); err == nil {
 				d.gap(&live{r, old, through}, window{through, from}, store.Edited)
@@ -107,8 +106,8 @@ func (d *decision) owed(l *live) []window {
 		w.to = earlier(w.to, t)
 	}
 	free := []window{w}
-	for i := range d.c.Pauses {
-		p := &d.c.Pauses[i]
+	for i := range d.pauses {
+		p := &d.pauses[i]
 		if p.Missed || p.Scope == "schedule" && p.SubjectID != l.ScheduleID {
 			continue
 		}
@@ -134,17 +133,15 @@ func (d *decision) owed(l *live) []window {
 
 // occurrences decides the nominal times up to now: each becomes a run, or lies in a gap.
 func (d *decision) occurrences() {
-	d.plan.DecidedThrough = d.now
-	if d.gone() || d.job().Disabled || d.c.WasDisabled {
-		reason := store.Disabled
-		if d.gone() {
-			reason = store.Edited
-		}
-		for i := range d.live {
-			d.gap(&d.live[i], window{d.live[i].from, d.now}, reason)
-		}
+	switch {
+	case d.gone():
+		d.pass(store.Edited)
+		return
+	case d.job().Disabled || d.c.WasDisabled:
+		d.pass(store.Disabled)
 		return
 	}
+	d.plan.DecidedThrough = d.now
 	owed := make([][]window, len(d.live))
 	for i := range d.live {
 		owed[i] = d.owed(&d.live[i])
@@ -164,12 +161,29 @@ func (d *decision) occurrences() {
 		}
 	}
 	if reason == "" {
-		for i, t := range due {
-			d.make(t, i)
+		if len(due) > 0 && d.job().Overlap == "replace" {
+			d.replace()
 		}
+		for _, t := range due {
+			d.make(t)
+		}
+	}
+	if id := d.startupID; id != "" && d.job().OnStartup && d.plan.StartupID != id {
+		d.plan.StartupID = id
+		d.plan.RunsMade++
+		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,
+			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})
 	}
 	if d.plan.Error != "" { // a rule gave up half-way: nothing of this is written, and all of it decided later
 		d.plan.DecidedThrough, d.gaps, d.made = d.c.Plan.DecidedThrough, nil, nil
+	}
+}
+
+// pass lets all that is due go, for one reason.
+func (d *decision) pass(reason string) {
+	d.plan.DecidedThrough = d.now
+	for i := range d.live {
+		d.gap(&d.live[i], window{d.live[i].from, d.now}, reason)
 	}
 }
 
@@ -231,8 +245,21 @@ func (d *decision) refused(due []time.Time) string {
 	return ""
 }
 
+// replace makes way for newer occurrences: what has not begun is cancelled, and whoever executes an older one is told.
+func (d *decision) replace() {
+	for i := range d.active {
+		switch r := &d.active[i]; {
+		case r.ScheduledFor.IsZero(): // a request is never replaced
+		case r.State == store.Running:
+			d.cancel = append(d.cancel, r.ID)
+		default:
+			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "replaced by a newer occurrence"
+		}
+	}
+}
+
 // make makes the run of a nominal time.
-func (d *decision) make(t time.Time, nth int) {
+func (d *decision) make(t time.Time) {
 	j := d.job()
 	start := d.plan.LastScheduledFor
 	if start.IsZero() {

@@ -61,21 +61,16 @@ func childTick(spec string) error {
 		return err
 	}
 	defer s.Close()
-	jobs, err := s.JobDB(o)
+	x, err := executor.NewSQL(s)
 	if err != nil {
 		return err
 	}
-	defer jobs.Close()
-	login, err := s.Login(ctx)
-	if err != nil {
-		return err
-	}
+	defer x.Close()
 	fmt.Println("ready")
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	t := &tick.Tick{Store: s, Login: login, Name: "child", Holder: c.Holder, Version: "test", Now: time.Now, Batch: c.Batch,
-		Executors: executor.Registry{"sql": &executor.SQL{DB: jobs, Login: login, Instant: s.Instant}}}
+	t := &tick.Tick{Store: s, Name: "child", Holder: c.Holder, Version: "test", Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x}}
 	r, err := t.Run(ctx)
 	if encoded := json.NewEncoder(os.Stdout).Encode(childReport{Report: r, Removed: removed()}); err == nil {
 		err = encoded

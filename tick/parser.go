@@ -10,8 +10,9 @@ import (
 
 // parser reads rules and keeps them by text for one pass: thousands of jobs may share a schedule.
 type parser struct {
-	login string // whom this host's SQL connections log in as
-	known map[parserKey]parsed
+	login     string // whom this host's SQL connections log in as
+	startupID string // of the start-up that the tick reports
+	known     map[parserKey]parsed
 }
 
 type parserKey struct {
@@ -24,7 +25,12 @@ type parsed struct {
 	err  error
 }
 
-func newParser(login string) *parser { return &parser{login: login, known: map[parserKey]parsed{}} }
+func newParser(login, startupID string) *parser {
+	return &parser{login: login, startupID: startupID, known: map[parserKey]parsed{}}
+}
+
+// may tells whether this host can run the SQL of a job: it logs in as the job's owner. SQLite knows no logins.
+func (p *parser) may(j *store.Job) bool { return p.login == "" || j.ID == 0 || j.Owner == p.login }
 
 // planned reads a rule as the plan knows it: canonical text, which needs no zone or start from elsewhere.
 func (p *parser) planned(r *store.Rule) (*rules.Rule, error) {

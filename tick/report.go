@@ -20,6 +20,7 @@ type Report struct {
 	Succeeded int            `json:"succeeded"`
 	Failed    int            `json:"failed"`             // finally
 	Waiting   int            `json:"waiting"`            // runs that wait for a retry
+	Pruned    int            `json:"pruned,omitempty"`   // old runs deleted
 	Outdated  int            `json:"outdated,omitempty"` // ends that were refused: the run was handed out again
 	Parked    []store.Parked `json:"parked,omitempty"`   // jobs that cannot be planned
 	Runs      []Ended        `json:"runs,omitempty"`     // runs that ended or wait for a retry, in that order

@@ -30,14 +30,14 @@ const (
 type Tick struct {
 	Store     *store.Store
 	Executors executor.Registry
-	Login     string // whom the executors' SQL connections log in as
 
 	Name     string // of the trigger: its stretches of ticks are recorded under it
 	Holder   string // host and process: unique for each start of a process
 	Version  string // of the program, for the record
 	Instance string // of the database that is meant; another one is refused
 
-	Limit        int           // runs to start at most; 0: no limit
+	StartupID    string        // of the machine's or function's start; jobs with on_startup run once for each
+	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
 	Concurrency  int           // runs side by side; 0: 4
 	Batch        int           // jobs decided in one transaction; 0: 1,000
 	Budget       time.Duration // for the whole pass; 0: none
@@ -51,7 +51,7 @@ type Tick struct {
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() {
+	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() && t.StartupID == "" {
 		return p.end(ctx, err)
 	}
 	work, stop := p.budget(ctx)
@@ -63,9 +63,9 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		if err = p.take(work); err != nil || p.quiet() {
 			break
 		}
-		p.await(work)
+		p.await()
 	}
-	return p.end(ctx, errors.Join(err, p.finishAll()))
+	return p.end(ctx, errors.Join(err, p.finishAll(), p.prune(work)))
 }
 
 // pass is a pass under way.
@@ -74,6 +74,8 @@ type pass struct {
 	log    *slog.Logger
 	parse  *parser
 	probe  *store.Probe
+	kept   []store.Kept
+	moved  int // runs that the last decisions made, let go or settled
 	report Report
 	holder store.Holder
 	batch  int
@@ -83,7 +85,7 @@ type pass struct {
 
 // begin asks the database what there is to do, and refuses one that is not the one that is meant.
 func (t *Tick) begin(ctx context.Context) (*pass, error) {
-	p := &pass{t: t, log: t.Log, parse: newParser(t.Login), began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
+	p := &pass{t: t, log: t.Log, began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -91,12 +93,12 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 		p.batch = decideSize
 	}
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
-	p.workers.init(t.Concurrency)
+	p.init(t.Concurrency)
 	probe, err := t.Store.Probe(ctx, t.Name, workQueue)
 	if err != nil {
 		return p, err
 	}
-	p.probe = probe
+	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.report.StartedAt, p.report.Frozen, p.report.NextRun = probe.Now, probe.Frozen, probe.NextWake
 	if probe.Schema.Instance != t.Instance {
 		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or `dbjobs migrate --instance` if the database is the right one",
@@ -120,11 +122,15 @@ func (p *pass) needed() []store.Need {
 			list = append(list, n)
 		}
 	}
+	if p.t.StartupID != "" {
+		list = append(list, store.Startup)
+	}
 	return list
 }
 
 // decide pages through the needs. What somebody else had locked is tried once more, at the end of its need.
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
+	p.moved = 0
 	for _, n := range needs {
 		passed := 1
 		for try := 0; try < 2 && passed > 0; try++ {
@@ -145,6 +151,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 // decideNeed pages through one need, and counts the jobs that somebody else had locked.
 func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now)
+	page.StartupID = p.t.StartupID
 	for {
 		more, err := p.t.Store.Next(ctx, page, p.batch)
 		if err != nil || !more {
@@ -155,8 +162,25 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err er
 			return passed, err
 		}
 		passed += page.Jobs() - b.Decided
+		p.moved += len(b.Made) + b.Moved
 		p.report.add(b)
+		p.kept = append(p.kept, b.Kept...)
 	}
+}
+
+// prune deletes a bounded part of the history that is not kept.
+func (p *pass) prune(ctx context.Context) error {
+	if len(p.kept) == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done(): // the budget is used up; the next pass prunes
+		return nil
+	default:
+	}
+	n, err := p.t.Store.Prune(ctx, p.kept[:min(len(p.kept), decideSize)])
+	p.report.Pruned = n
+	return err
 }
 
 // dryRun lists the jobs that need a decision, and changes nothing.

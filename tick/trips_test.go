@@ -21,7 +21,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 				var c storetest.Calls
 				d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
 				d.Seed(t, storetest.Seed{Jobs: n, Rules: []string{"every 5m", "0 * * * *"}, Queue: "another"})
-				tk := newTick(t, d, d.Store)
+				tk := newTick(t, d.Store)
 				tk.Batch = many + 1 // a full page has another behind it
 				if r, err := tk.Run(t.Context()); err != nil || r.Decided != n {
 					t.Fatalf("plan: %v: %+v", err, r)
@@ -63,7 +63,7 @@ func TestATickWithNothingDueIsTwoStatements(t *testing.T) {
 			var c storetest.Calls
 			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
 			d.Seed(t, storetest.Seed{Jobs: 100, Rules: []string{"every 5m"}})
-			tk := newTick(t, d, d.Store)
+			tk := newTick(t, d.Store)
 			for _, pass := range []string{"plan", "first with nothing due", "next"} {
 				c.Reset()
 				if _, err := tk.Run(t.Context()); err != nil {

@@ -25,6 +25,7 @@ type workers struct {
 	taken   int // by the last take
 	stop    context.CancelFunc
 	beating sync.WaitGroup
+	release func() // the sign of life
 }
 
 type result struct {
@@ -62,7 +63,7 @@ func (p *pass) mayStart(ctx context.Context) int {
 	if ctx.Err() != nil {
 		return 0
 	}
-	if p.t.Limit > 0 {
+	if p.t.Limit != 0 {
 		free = min(free, p.t.Limit-p.report.Started)
 	}
 	if p.t.Budget > 0 && p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2 {
@@ -78,6 +79,12 @@ func (p *pass) take(ctx context.Context) error {
 	free := p.mayStart(ctx)
 	if free <= 0 {
 		return nil
+	}
+	if p.release == nil {
+		var err error
+		if p.release, err = p.t.Store.Hold(p.holder); err != nil {
+			return err
+		}
 	}
 	tasks, err := p.t.Store.Take(ctx, workQueue, free, p.holder)
 	if err != nil {
@@ -101,11 +108,14 @@ func (p *pass) take(ctx context.Context) error {
 	return nil
 }
 
-// quiet: nothing runs here, and nothing was to be taken.
-func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 }
+// quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be.
+func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 && p.moved == 0 }
 
 // await waits for one run to end, and takes in what else has ended.
-func (p *pass) await(_ context.Context) {
+func (p *pass) await() {
+	if len(p.running) == 0 {
+		return
+	}
 	p.settle(<-p.ended)
 	for {
 		select {
@@ -122,6 +132,9 @@ func (p *pass) await(_ context.Context) {
 func (p *pass) finishAll() error {
 	for len(p.running) > 0 {
 		p.settle(<-p.ended)
+	}
+	if p.release != nil {
+		p.release()
 	}
 	return errors.Join(p.errs...)
 }

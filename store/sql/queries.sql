@@ -38,7 +38,7 @@ SELECT @now, i.version, i.oldest, i.instance,
   (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT 1),
-  t.since, t.last_at
+  t.since, t.last_at, @login
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
 WHERE i.id = 1;
@@ -66,6 +66,10 @@ FROM (SELECT id, plan_input FROM dbjobs.schedules WHERE @stale) s
 JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
 LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id AND r.input = s.plan_input
 WHERE r.job_id IS NULL AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
+
+-- name: need_startup
+SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND p.startup_id = :startup
+WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
 
 -- name: need_pause
 SELECT DISTINCT @now, j.id, NULL, j.id
@@ -99,6 +103,10 @@ JOIN dbjobs.schedules s ON s.id = l.schedule_id
 LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id
 WHERE l.job_id IN @ids AND r.job_id IS NULL
 ORDER BY 1, 2;
+
+-- name: batch_followers
+SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
+WHERE j.after_job_id IN @ids AND j.removed_at IS NULL ORDER BY j.after_job_id, j.id;
 
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r WHERE @open IN @ids ORDER BY id;
@@ -182,6 +190,9 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running';
 
+-- name: request_cancel
+UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id IN @run_ids AND state IN ('running', 'waiting') AND cancel_at IS NULL;
+
 -- name: lose_attempts
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id IN @run_ids AND state = 'running';
 
@@ -234,18 +245,25 @@ SELECT @job_columns, p.next_run, p.decided_through, p.error, p.last_state, p.las
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running')
 FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
-WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+WHERE j.removed_at IS NULL AND (:job = 0 OR j.id = :job) ORDER BY j.name, j.owner;
+
+-- name: jobs_named
+SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
+
+-- name: job_name
+SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 
 -- name: job_id
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
 
 -- name: job_links
-SELECT l.job_id, s.id, s.name FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id ORDER BY l.job_id, s.name;
+SELECT l.job_id, s.id, s.name FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE :job = 0 OR l.job_id = :job ORDER BY l.job_id, s.name;
 
 -- name: all_steps
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure
-FROM dbjobs.steps ORDER BY job_id, position;
+FROM dbjobs.steps WHERE :job = 0 OR job_id = :job ORDER BY job_id, position;
 
 -- name: insert_job
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
@@ -350,3 +368,12 @@ FROM dbjobs.attempts WHERE run_id = :id ORDER BY number;
 -- name: gaps
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
 WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
+
+-- name: expired_runs
+SELECT id FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT :limit;
+
+-- name: delete_attempts
+DELETE FROM dbjobs.attempts WHERE run_id IN @run_ids;
+
+-- name: delete_runs
+DELETE FROM dbjobs.runs WHERE id IN @run_ids AND settled_at IS NOT NULL;

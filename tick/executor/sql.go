@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -21,11 +22,42 @@ import (
 // its session goes with it. Statements of a step run one after the other in one session, each by itself; with atomic,
 // all in one transaction with the end of the step.
 type SQL struct {
-	DB *sql.DB
-	// Login is who the connections are; empty on SQLite. A job of another owner is refused.
-	Login string
-	// Instant is the form in which an argument that is an instant is given to the engine.
-	Instant func(time.Time) any
+	db      *sql.DB
+	login   func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
+	instant func(time.Time) any
+	// How a statement is stopped on the server, where the driver does not: see store.Interrupt.
+	connection, stop string
+}
+
+// NewSQL gives an executor with connections of its own to the store's database, made when they are needed. Close it.
+func NewSQL(s *store.Store) (*SQL, error) {
+	db, err := s.JobDB(store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	e := &SQL{db: db, login: once(s.Login), instant: s.Instant}
+	e.connection, e.stop = s.Interrupt()
+	return e, nil
+}
+
+// Close ends its connections.
+func (e *SQL) Close() error { return e.db.Close() }
+
+// once keeps the first answer; an error is asked again.
+func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
+	var mu sync.Mutex
+	var known bool
+	var answer string
+	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known {
+			return answer, nil
+		}
+		v, err := ask(ctx)
+		answer, known = v, err == nil
+		return v, err
+	}
 }
 
 // ReadSQL reads the spec of a step strictly.
@@ -48,8 +80,12 @@ func ReadSQL(spec json.RawMessage) (store.SQLSpec, error) {
 
 // Execute runs one attempt.
 func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
-	if owner := r.Task.Job.Owner; owner != e.Login {
-		return Result{}, fmt.Errorf("the job belongs to %q, and this host has credentials for %q only", owner, e.Login)
+	login, err := e.login(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if owner := r.Task.Job.Owner; login != "" && owner != login {
+		return Result{}, fmt.Errorf("the job belongs to %q, and this host has credentials for %q only", owner, login)
 	}
 	spec, err := ReadSQL(r.Spec)
 	if err != nil {
@@ -59,16 +95,21 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	conn, err := e.DB.Conn(ctx)
+	conn, err := e.db.Conn(ctx)
 	if err != nil {
 		return Result{}, describe(err)
 	}
-	// Not back into the pool: ErrBadConn makes database/sql close the connection.
-	defer func() { _ = conn.Close() }()
-	if spec.Atomic {
-		return e.atomic(ctx, conn, spec, args, r)
+	defer func() { _ = conn.Close() }() // the pool keeps none: the session ends here
+	outer := ctx
+	ctx, release, err := e.stoppable(outer, conn)
+	if err != nil {
+		return Result{}, describe(err)
 	}
-	rows, err := statements(ctx, conn, spec.SQL, args)
+	defer release()
+	if spec.Atomic {
+		return e.atomic(outer, ctx, conn, spec, args, r)
+	}
+	rows, err := statements(outer, ctx, conn, spec.SQL, args)
 	if err != nil {
 		return Result{}, err
 	}
@@ -79,13 +120,13 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 //
 // Crash window: where the answer to COMMIT is lost, the caller tries to record a failure under the same fence. If the
 // COMMIT took place, the run is no longer running and that is refused; if not, it is recorded and the step tried again.
-func (e *SQL) atomic(ctx context.Context, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
+func (e *SQL) atomic(outer, ctx context.Context, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return Result{}, describe(err)
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	rows, err := statements(ctx, tx, spec.SQL, args)
+	rows, err := statements(outer, ctx, tx, spec.SQL, args)
 	if err != nil {
 		return Result{}, err
 	}
@@ -98,13 +139,50 @@ func (e *SQL) atomic(ctx context.Context, conn *sql.Conn, spec store.SQLSpec, ar
 	return Result{Rows: &rows, Ended: true}, nil
 }
 
+// stopGrace is how long a statement may take to stop on the server before its connection is dropped.
+const stopGrace = 10 * time.Second
+
+// stoppable gives the context for the statements of an attempt. Where the driver would drop the connection and leave
+// the statement running on the server, the end of ctx stops it there, by its number, and the statement returns with
+// the server's answer: a retry never runs beside what it retries.
+func (e *SQL) stoppable(ctx context.Context, conn *sql.Conn) (context.Context, func(), error) {
+	if e.connection == "" {
+		return ctx, func() {}, nil
+	}
+	var number int64
+	if err := conn.QueryRowContext(ctx, e.connection).Scan(&number); err != nil {
+		return nil, nil, err
+	}
+	statements, drop := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		ctx, cancel := context.WithTimeout(statements, stopGrace)
+		defer cancel()
+		for ctx.Err() == nil { // between two statements there is nothing to stop: again, until the attempt has ended
+			_, _ = e.db.ExecContext(ctx, fmt.Sprintf(e.stop, number))
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+		drop()
+	})
+	return statements, func() {
+		drop()
+		if !unwatch() {
+			<-stopped
+		}
+	}, nil
+}
+
 type execer interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 }
 
 // statements runs them in order and adds up the rows that they affected. Rows that a statement returns are read and
-// dropped.
-func statements(ctx context.Context, q execer, list []string, args []any) (int64, error) {
+// dropped. outer is the attempt's context: a statement that was stopped on the server may return without an error.
+func statements(outer, ctx context.Context, q execer, list []string, args []any) (int64, error) {
 	var total int64
 	for i, st := range list {
 		res, err := q.ExecContext(ctx, st, args...)
@@ -113,6 +191,9 @@ func statements(ctx context.Context, q execer, list []string, args []any) (int64
 				err = fmt.Errorf("statement %d: %w", i+1, err)
 			}
 			return total, describe(err)
+		}
+		if outer.Err() != nil {
+			return total, context.Cause(outer)
 		}
 		if n, err := res.RowsAffected(); err == nil {
 			total += n
@@ -136,7 +217,7 @@ func (e *SQL) arguments(list []any, facts map[string]any) ([]any, error) {
 				return nil, fmt.Errorf("argument %s: %w", w, err)
 			}
 		case time.Time:
-			v = e.Instant(w)
+			v = e.instant(w)
 		case map[string]any, []any:
 			b, err := json.Marshal(w)
 			if err != nil {

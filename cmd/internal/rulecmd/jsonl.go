@@ -8,22 +8,14 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/dbjobs/dbjobs/rules"
 )
 
 // question is a line of `rule next --jsonl`.
 type question struct {
 	ID    json.RawMessage `json:"id"`    // of any type, given back as it is
 	Rule  *string         `json:"rule"`  // in any form; the lines of an RRULE text joined by \n
-	After *string         `json:"after"` // RFC 3339; also when a rule without a start was created
-	Count *int            `json:"count"` // DefaultCount if absent
-}
-
-// failure answers a line that has no times.
-type failure struct {
-	ID    json.RawMessage `json:"id,omitempty"`
-	Error string          `json:"error"`
+	After *string         `json:"after"` // RFC 3339; a rule without a start counts as created then
+	Count *int            `json:"count"` // --count if absent
 }
 
 // longestLine is the most a line may have. A longer one is answered with an
@@ -31,32 +23,35 @@ type failure struct {
 const longestLine = 1 << 20
 
 // NextLines answers questions about rules, an object a line, in order: for
-// {"id","rule","after","count"} it writes {"id","next","exhausted"} or
-// {"id","error"}. A line that cannot be answered does not end the run; blank
-// lines are passed over. It keeps one line in memory, and the rules asked for
-// last, since the same rule is often asked for in a row.
+// {"id","rule","after","count"} it writes {"id","next","exhausted"}, times in
+// UTC, or {"id","error"}. A line that cannot be answered does not end the run;
+// blank lines are passed over. Memory does not grow with the number of lines.
+// Answers are written when no further question is at hand, so that a program
+// may ask one at a time.
 func NextLines(stdin io.Reader, stdout io.Writer, o Options) error {
 	in := bufio.NewReaderSize(stdin, 64<<10)
 	out := bufio.NewWriterSize(stdout, 64<<10)
-	l := lines{options: o}
+	var line, reply []byte
 	for {
-		text, tooLong, err := readLine(in, l.line[:0])
-		l.line = text
-		if len(bytes.TrimSpace(text)) > 0 || tooLong {
-			if err := l.answer(out, text, tooLong); err != nil {
+		var tooLong bool
+		var readErr error
+		line, tooLong, readErr = readLine(in, line[:0])
+		if tooLong || len(bytes.TrimSpace(line)) > 0 {
+			reply = o.answer(reply[:0], line, tooLong)
+			if _, err := out.Write(reply); err != nil {
 				return err
 			}
 		}
-		if err == io.EOF {
-			return out.Flush()
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("reading questions: %w", err), out.Flush())
-		}
-		if in.Buffered() == 0 { // whoever asks one at a time waits for the answer
+		if readErr != nil || in.Buffered() == 0 {
 			if err := out.Flush(); err != nil {
 				return err
 			}
+		}
+		if readErr == io.EOF {
+			return nil
+		}
+		if readErr != nil {
+			return fmt.Errorf("reading questions: %w", readErr)
 		}
 	}
 }
@@ -76,47 +71,45 @@ func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err erro
 	}
 }
 
-type lines struct {
-	options Options
-	line    []byte
-}
-
-func (l *lines) answer(out *bufio.Writer, text []byte, tooLong bool) error {
+// answer appends the line that answers a line.
+func (o *Options) answer(buf, line []byte, tooLong bool) []byte {
 	var q question
-	var reply any
-	var err error
-	if tooLong {
-		err = fmt.Errorf("a line has at most %d bytes", longestLine)
-	} else if err = decode(text, &q); err == nil {
-		reply, err = l.times(&q)
+	var t *times
+	err := fmt.Errorf("a line has at most %d bytes", longestLine)
+	if !tooLong {
+		if err = decode(line, &q); err == nil {
+			t, err = o.times(&q)
+		}
 	}
+	if q.ID == nil {
+		q.ID = json.RawMessage("null")
+	}
+	buf = append(append(buf, `{"id":`...), q.ID...)
 	if err != nil {
-		reply = &failure{q.ID, err.Error()}
+		text, _ := json.Marshal(err.Error()) // a string always encodes
+		return append(append(append(buf, `,"error":`...), text...), '}', '\n')
 	}
-	data, err := json.Marshal(reply)
-	if err != nil {
-		return err
+	buf = append(buf, `,"next":[`...)
+	for i, at := range t.Next {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = append(append(append(buf, '"'), at...), '"')
 	}
-	out.Write(data)
-	return out.WriteByte('\n')
+	if t.Exhausted {
+		return append(buf, `],"exhausted":true}`+"\n"...)
+	}
+	return append(buf, `],"exhausted":false}`+"\n"...)
 }
 
 // decode reads a question. Its id is kept, if it can be read, even where the
 // rest is wrong.
-func decode(text []byte, q *question) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(q)
-	if err == nil {
-		if _, extra := d.Token(); extra != io.EOF {
-			err = errors.New("more than one value on the line")
-		}
-	}
-	if err != nil {
+func decode(line []byte, q *question) error {
+	if err := json.Unmarshal(line, q); err != nil {
 		var id struct {
 			ID json.RawMessage `json:"id"`
 		}
-		if json.Unmarshal(text, &id) == nil {
+		if json.Unmarshal(line, &id) == nil {
 			q.ID = id.ID
 		}
 		return fmt.Errorf(`a line is one object {"id","rule","after","count"}: %w`, err)
@@ -124,18 +117,18 @@ func decode(text []byte, q *question) error {
 	return nil
 }
 
-func (l *lines) times(q *question) (*times, error) {
+func (o *Options) times(q *question) (*times, error) {
 	if q.Rule == nil {
 		return nil, errors.New(`"rule" is missing`)
 	}
-	after := l.options.after()
+	after := o.after()
 	if q.After != nil {
 		var err error
 		if after, err = time.Parse(time.RFC3339, *q.After); err != nil {
 			return nil, fmt.Errorf(`"after" is %q; it is an RFC 3339 time such as 2026-03-29T00:30:00Z`, *q.After)
 		}
 	}
-	count := l.options.Count
+	count := o.Count
 	if count == 0 {
 		count = DefaultCount
 	}
@@ -145,21 +138,12 @@ func (l *lines) times(q *question) (*times, error) {
 	if count < 0 || count > MaxCount {
 		return nil, fmt.Errorf(`"count" is %d; allowed: 0 to %d`, count, MaxCount)
 	}
-	r, err := l.options.parse(*q.Rule, after)
+	r, err := o.parse(*q.Rule, after)
 	if err != nil {
 		return nil, err
 	}
-	t, err := l.ask(r, after, count)
-	if err != nil {
-		return nil, err
-	}
-	t.ID = q.ID
-	return t, nil
-}
-
-func (l *lines) ask(r *rules.Rule, after time.Time, count int) (*times, error) {
 	if count == 0 {
-		return &times{Next: []string{}}, nil
+		return &times{}, nil
 	}
 	return nextTimes(r, after, count)
 }

@@ -4,10 +4,9 @@
 package rulecmd
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -51,9 +50,8 @@ func (o *Options) parse(text string, start time.Time) (*rules.Rule, error) {
 // times is what next prints: at most count times after an instant, and whether
 // the rule has no more than these.
 type times struct {
-	ID        json.RawMessage `json:"id,omitempty"`
-	Next      []string        `json:"next"`
-	Exhausted bool            `json:"exhausted"`
+	Next      []string `json:"next"`
+	Exhausted bool     `json:"exhausted"`
 }
 
 // nextTimes asks a rule. Exhausted is true if fewer than count exist.
@@ -94,20 +92,15 @@ func Next(stdout io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(stdout)
 	if o.JSON {
-		if err := json.NewEncoder(w).Encode(t); err != nil {
-			return err
-		}
-		return w.Flush()
+		return encode(stdout, t)
 	}
-	for _, at := range t.Next {
-		fmt.Fprintln(w, at)
+	if len(t.Next) == 0 {
+		_, err = io.WriteString(stdout, "none: the rule is exhausted\n")
+		return err
 	}
-	if t.Exhausted && len(t.Next) == 0 {
-		fmt.Fprintln(w, "none: the rule is exhausted")
-	}
-	return w.Flush()
+	_, err = io.WriteString(stdout, strings.Join(t.Next, "\n")+"\n")
+	return err
 }
 
 func (o *Options) single() (string, error) {

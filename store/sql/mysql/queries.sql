@@ -80,3 +80,13 @@ SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @n
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id', number INT PATH '$.number', step INT PATH '$.step',
   step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt', fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET
   utf8mb4 PATH '$.holder')) AS d;
+
+-- name: surplus_runs
+SELECT r.id FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d
+JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
+WHERE r.settled_at IS NOT NULL LIMIT :limit;
+
+-- name: delete_old_gaps
+DELETE g FROM dbjobs.gaps g
+JOIN JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS d
+ON g.job_id = d.job_id AND g.through_at < d.since;

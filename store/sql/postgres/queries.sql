@@ -60,3 +60,12 @@ FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, inpu
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
 FROM json_to_recordset(:rows::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
+
+-- name: surplus_runs
+SELECT r.id FROM json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)
+JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
+WHERE r.settled_at IS NOT NULL LIMIT :limit;
+
+-- name: delete_old_gaps
+DELETE FROM dbjobs.gaps g USING json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
+WHERE g.job_id = d.job_id AND g.through_at < d.since;

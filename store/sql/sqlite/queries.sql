@@ -68,3 +68,12 @@ INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, ho
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
 FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value ->> 'step' AS step, value ->> 'step_name' AS step_name, value ->>
   'attempt' AS attempt, value ->> 'fence' AS fence, value ->> 'holder' AS holder FROM json_each(:rows)) AS d WHERE true;
+
+-- name: surplus_runs
+SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below FROM json_each(:rows)) AS d
+JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
+WHERE r.settled_at IS NOT NULL LIMIT :limit;
+
+-- name: delete_old_gaps
+DELETE FROM dbjobs.gaps WHERE EXISTS (SELECT 1 FROM json_each(:rows)
+  WHERE job_id = value ->> 'job_id' AND through_at < value ->> 'since');

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (c *cli) apply() *cobra.Command {
+	var path string
+	var o store.ApplyOptions
+	cmd := &cobra.Command{
+		Use:   "apply -f jobs.yaml",
+		Short: "Bring the database to what a manifest says",
+		Long: `Brings jobs and schedules to what the manifest says, all of them or none, and shows what changed.
+Applying the same file again changes nothing. What the file does not name stays, unless --prune says to remove what
+the same manifest brought in before.`,
+		Args: positional(),
+	}
+	cmd.Flags().StringVarP(&path, "file", "f", "", "manifest to read; - is standard input")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show the changes")
+	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
+	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for the change log")
+	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		m, err := c.readManifest(cmd.Context(), path)
+		if err != nil {
+			return err
+		}
+		if o.Prune && m.Name == "" {
+			return badInput("--prune removes what the manifest owns, and this one has no name; write manifest: NAME into it")
+		}
+		if err := c.resolve(cmd, m); err != nil {
+			return err
+		}
+		o.Manifest = m.Name
+		changes, err := c.change(cmd, m.Definitions, o)
+		if err != nil {
+			return err
+		}
+		a := report.Applied{Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes)}
+		return c.print(a, func() error { return report.Changes(c.stdout, a) })
+	})
+	return c.prints(cmd)
+}
+
+// readManifest reads the file of apply, or standard input.
+func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest, error) {
+	var in io.Reader
+	o := manifest.Options{File: path, Name: manifest.NameOf(path), Now: time.Now()}
+	switch path {
+	case "":
+		return nil, badInput("apply needs a manifest; give it with -f jobs.yaml, or -f - for standard input")
+	case "-":
+		o.File, o.Name = "standard input", ""
+		in = interruptible{ctx, c.stdin}
+	default:
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, &usageError{problem: err.Error()}
+		}
+		defer f.Close()
+		in = f
+	}
+	return manifest.Decode(in, o)
+}
+
+// interruptible is a reader whose Read ends with its context, though what it reads from may block for ever.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interruptible) Read(b []byte) (int, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data := make([]byte, len(b)) // b is the caller's again once Read has returned
+		n, err := i.r.Read(data)
+		done <- result{data[:n], err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	case r := <-done:
+		return copy(b, r.data), r.err
+	}
+}
+
+// resolve looks up the schedules that the manifest names and does not define, before anything is made.
+func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
+	if !m.Elsewhere() {
+		return nil
+	}
+	if err := c.find(cmd); err != nil {
+		return err
+	}
+	if c.db.Embedded && !c.db.Exists() {
+		return m.Resolve(nil)
+	}
+	s, err := c.open(cmd, use)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	schedules, err := s.Schedules(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, sc := range schedules {
+		names = append(names, sc.Name)
+	}
+	return m.Resolve(names)
+}
+
+// change writes definitions, and makes the embedded database for them if need be; a dry run makes nothing.
+func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptions) ([]store.Change, error) {
+	a := begin
+	if o.DryRun {
+		a = use
+	}
+	s, err := c.open(cmd, a)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return s.Apply(cmd.Context(), d, o)
+}
+
+func (c *cli) export() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write what the database defines as a manifest",
+		Long: `Writes jobs and schedules as a manifest that apply reads back without a change. Definitions that
+different manifests own cannot stand in one file: --manifest chooses, and --manifest= is what none of them owns.`,
+		Args: positional(),
+	}
+	cmd.Flags().StringVar(&name, "manifest", "", "only what this manifest owns")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) error {
+		d, owners, err := definitions(ctx, s)
+		if err != nil {
+			return err
+		}
+		switch chosen := cmd.Flags().Changed("manifest"); {
+		case chosen && !slices.Contains(owners, name):
+			return badInput("no definition belongs to the manifest %q; there are %s", name, manifests(owners))
+		case !chosen && len(owners) > 1:
+			return badInput("the definitions belong to different manifests; choose one with --manifest: %s", manifests(owners))
+		case !chosen && len(owners) == 1:
+			name = owners[0]
+		}
+		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Manifest != name })
+		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
+		login, err := s.Login(ctx)
+		if err != nil {
+			return err
+		}
+		return manifest.Encode(c.stdout, name, d, login)
+	})
+	return cmd
+}
+
+// definitions reads everything, and the manifests that own it.
+func definitions(ctx context.Context, s *store.Store) (d store.Definitions, owners []string, err error) {
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return d, nil, err
+	}
+	for _, j := range jobs {
+		d.Jobs = append(d.Jobs, j.Job)
+		owners = append(owners, j.Manifest)
+	}
+	if d.Schedules, err = s.Schedules(ctx); err != nil {
+		return d, nil, err
+	}
+	for _, sc := range d.Schedules {
+		owners = append(owners, sc.Manifest)
+	}
+	slices.Sort(owners)
+	return d, slices.Compact(owners), nil
+}
+
+func manifests(names []string) string {
+	shown := make([]string, len(names))
+	for i, n := range names {
+		if shown[i] = n; n == "" {
+			shown[i] = `"" (none)`
+		}
+	}
+	if len(shown) == 0 {
+		return "none"
+	}
+	return strings.Join(shown, ", ")
+}
+
+// already turns "already there" into what to do about it.
+func already(err error, what, name string) error {
+	if errors.Is(err, store.ErrExists) {
+		return &usageError{problem: what + " " + name + " is already there", hint: "change it with dbjobs apply, or remove it first"}
+	}
+	return err
+}

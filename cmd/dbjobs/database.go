@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// access says what a command may do to a database that is not there, or not up to date.
+type access int
+
+const (
+	use   access = iota // it has to be there, its schema in range
+	probe               // it has to be there; the command looks at the schema itself
+	begin               // the embedded default is made where it is missing
+	alter               // any SQLite file is made where it is missing, and the schema may be anything
+)
+
+// find decides which database is meant.
+func (c *cli) find(cmd *cobra.Command) error {
+	var err error
+	if c.db, err = settings.Find(c.database, cmd.Flags().Changed("database"), c.env); err != nil {
+		return &usageError{problem: err.Error()}
+	}
+	return nil
+}
+
+// open opens the database that is meant. Only the embedded default comes into being by being used, and only by the
+// commands that put something into it: a tick that lost its URL must not tick an empty file for ever.
+func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
+	if err := c.find(cmd); err != nil {
+		return nil, err
+	}
+	missing := c.db.Embedded && !c.db.Exists()
+	if missing && (a == use || a == probe) {
+		return nil, &usageError{
+			problem: "no database is named, and there is no embedded one at " + c.db.Path,
+			hint:    "set DBJOBS_DATABASE_URL or --database, or make the embedded one with dbjobs apply, job create or migrate",
+		}
+	}
+	if missing {
+		c.say("making the embedded database %s", c.db.Path)
+	}
+	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing})
+	if a == alter && errors.Is(err, store.ErrSchema) { // an SQLite file by another name
+		c.say("making the database %s", c.db.Display())
+		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a == alter || a == probe {
+		return s, nil
+	}
+	if err := s.CheckSchema(cmd.Context()); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// with makes a command's body of a function that uses the database.
+func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return c.do(func(cmd *cobra.Command, args []string) error {
+		s, err := c.open(cmd, use)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return fn(cmd.Context(), s, cmd, args)
+	})
+}
+
+// prints adds --json, with which a command prints its facts for programs.
+func (c *cli) prints(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// print writes facts to standard output: v as JSON, or as human lays it out.
+func (c *cli) print(v any, human func() error) error {
+	if c.asJSON {
+		return report.JSON(c.stdout, v)
+	}
+	return human()
+}
+
+// envAnnotation marks a flag that a variable can stand for.
+const envAnnotation = "dbjobs_variable"
+
+// variable lets a variable of the environment stand for a flag that is not given, and says so in its help.
+func variable(cmd *cobra.Command, flag, name string) {
+	f := cmd.Flags().Lookup(flag)
+	f.Usage += " (" + name + ")"
+	f.Annotations = map[string][]string{envAnnotation: {name}}
+}
+
+// fromEnvironment sets the flags that were not given from their variables. An empty variable is one that is not set.
+func (c *cli) fromEnvironment(cmd *cobra.Command) (err error) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		names := f.Annotations[envAnnotation]
+		if len(names) == 0 || f.Changed || err != nil {
+			return
+		}
+		if value, _ := c.env(names[0]); value != "" {
+			if bad := f.Value.Set(value); bad != nil {
+				err = badInput("%s: found %q: %v", names[0], value, bad)
+			}
+		}
+	})
+	return err
+}
+
+// durationFlag is a length of time on the command line, written as in a manifest.
+type durationFlag struct{ *store.Duration }
+
+func (d durationFlag) Set(s string) error { return d.UnmarshalText([]byte(s)) }
+func (d durationFlag) Type() string       { return "duration" }

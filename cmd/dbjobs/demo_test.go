@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program is the command line as a program: testscript.Main put it on the path.
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("dbjobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestDemo: the demonstration shows what it says, the commands that it ends with work when pasted, and it leaves
+// nothing where git would see it.
+func TestDemo(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "a home") // a blank, as people's folders have
+	demo := exec.Command("../../scripts/demo", program(t), home)
+	out, err := demo.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"rollup ", "clean-up ", " succeeded ", " failed ", " missed; ", "no such table: website.pages", "on request",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the output lacks %q", want)
+		}
+	}
+	_, commands, _ := strings.Cut(string(out), "# Three commands to try:\n")
+	tries := strings.Split(strings.TrimSpace(commands), "\n")
+	if len(tries) != 3 {
+		t.Fatalf("ends with %q", commands)
+	}
+	for _, try := range tries {
+		c := exec.Command("bash", "-c", try)
+		c.Dir = t.TempDir() // wherever they are pasted
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", strings.TrimSpace(try), err, out)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", out)
+	}
+
+	// A second time it begins anew; and it takes no folder that it did not make.
+	if out, err := exec.Command("../../scripts/demo", program(t), home).CombinedOutput(); err != nil {
+		t.Errorf("again: %v\n%s", err, out)
+	}
+	theirs := t.TempDir()
+	kept := filepath.Join(theirs, "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("../../scripts/demo", program(t), theirs).CombinedOutput(); err == nil {
+		t.Errorf("took a folder of somebody's:\n%s", out)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// The exit codes, which scripts and monitors rely on.
+const (
+	exitDone        = 0
+	exitFailed      = 1 // the command, or the pass of a tick
+	exitUsage       = 2 // usage or bad input
+	exitJobFailed   = 3 // the pass is done, a job failed: only with --fail-on-job-error
+	exitSchema      = 4 // the schema is outside the range of this program
+	exitDatabase    = 5 // the database is out of reach, or not writable
+	exitInterrupted = 130
+)
+
+// usageError is bad input: what is wrong, and what to do about it.
+type usageError struct{ problem, hint string }
+
+func (e *usageError) Error() string {
+	if e.hint == "" {
+		return e.problem
+	}
+	return e.problem + "; " + e.hint
+}
+
+func badInput(format string, args ...any) error {
+	return &usageError{problem: fmt.Sprintf(format, args...)}
+}
+
+var errJobFailed = errors.New("a job failed")
+
+// exitCode is the one place where errors become numbers.
+func exitCode(ctx context.Context, err error) int {
+	is := func(targets ...error) bool {
+		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
+	}
+	_, badUsage := errors.AsType[*usageError](err)
+	_, badManifest := errors.AsType[*manifest.Error](err)
+	_, badField := errors.AsType[*store.FieldError](err)
+	_, badURL := errors.AsType[*store.URLError](err)
+	switch {
+	case err == nil:
+		return exitDone
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case badUsage, badManifest, badField, badURL, is(store.ErrNotFound, store.ErrExists):
+		return exitUsage
+	case is(errJobFailed):
+		return exitJobFailed
+	case is(store.ErrSchema):
+		return exitSchema
+	case is(store.ErrUnreachable, store.ErrReadOnly):
+		return exitDatabase
+	}
+	return exitFailed
+}
+
+// complain tells what went wrong, a line for each problem, none of them with a password.
+func (c *cli) complain(code int, err error) {
+	switch code {
+	case exitDone:
+		return
+	case exitInterrupted:
+		err = errInterrupted
+	}
+	if m, ok := errors.AsType[*manifest.Error](err); ok {
+		for _, p := range m.Problems {
+			c.say("%s", p)
+		}
+		return
+	}
+	where := ""
+	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) {
+		where = c.db.Display() + ": "
+	}
+	c.say("%s%v", where, err)
+}
+
+// say writes one line of talk.
+func (c *cli) say(format string, args ...any) {
+	fmt.Fprintf(c.stderr, "dbjobs: %s\n", report.Line(c.db.Scrub(fmt.Sprintf(format, args...))))
+}
+
+// misused explains a command line that led to no command.
+func (c *cli) misused(root *cobra.Command, args []string, err error) error {
+	if _, ok := errors.AsType[*usageError](err); !ok {
+		err = &usageError{problem: err.Error()}
+	}
+	e, _ := errors.AsType[*usageError](err)
+	cmd, rest, findErr := root.Find(args)
+	if findErr != nil {
+		cmd, rest = root, args
+	}
+	if cmd.HasSubCommands() { // a flag of a command that does not exist is not the problem
+		if i := slices.IndexFunc(rest, func(a string) bool { return !strings.HasPrefix(a, "-") }); i >= 0 {
+			return unknownCommand(cmd, rest[i:])
+		}
+	}
+	if e.hint == "" {
+		e.hint = unknownFlagHint(cmd, e.problem)
+	}
+	return e
+}
+
+// unknownCommand says that g has no such command, or that one is needed.
+func unknownCommand(g *cobra.Command, args []string) error {
+	var names []string
+	for _, sub := range g.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	e := &usageError{problem: g.CommandPath() + " needs a command", hint: "one of " + strings.Join(names, ", ")}
+	if len(args) > 0 {
+		e.problem = fmt.Sprintf("unknown command %q for %s", args[0], g.CommandPath())
+		if n := nearest.To(args[0], names); n != "" {
+			e.hint = "did you mean " + n + "?"
+		}
+	}
+	return e
+}
+
+func unknownFlagHint(cmd *cobra.Command, problem string) string {
+	hint := "see " + cmd.CommandPath() + " --help"
+	name, ok := strings.CutPrefix(problem, "unknown flag: --")
+	if !ok {
+		return hint
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if n := nearest.To(name, names); n != "" {
+		return "did you mean --" + n + "? " + hint
+	}
+	return hint
+}
+
+// positional wants the arguments named, no more and no fewer. A name that ends with ? may be left out.
+func positional(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		least := 0
+		for _, n := range names {
+			if !strings.HasSuffix(n, "?") {
+				least++
+			}
+		}
+		switch {
+		case len(args) < least:
+			return badInput("%s: %s is missing", cmd.CommandPath(), names[len(args)])
+		case len(args) > len(names):
+			return badInput("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)])
+		}
+		return nil
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (c *cli) job() *cobra.Command {
+	g := &cobra.Command{Use: "job", Short: "Create, list, show, pause, resume, remove and run jobs"}
+	g.AddCommand(c.jobCreate(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobRemove(), c.jobRunNow())
+	return group(g)
+}
+
+// definitionFlags adds flags that describe a definition, and gives a function that tells which were given.
+func definitionFlags(cmd *cobra.Command, flags ...[]manifest.Flag) func() manifest.Given {
+	given := manifest.Given{}
+	for _, f := range slices.Concat(flags...) {
+		cmd.Flags().Var(definitionFlag{f, given}, f.Name, f.Help)
+		if f.Kind == manifest.Switch {
+			cmd.Flags().Lookup(f.Name).NoOptDefVal = "true"
+		}
+	}
+	return func() manifest.Given { return given }
+}
+
+// definitionFlag notes what is given for a flag. What it means is for package manifest.
+type definitionFlag struct {
+	manifest.Flag
+	given manifest.Given
+}
+
+func (f definitionFlag) String() string { return "" }
+
+func (f definitionFlag) Set(value string) error {
+	switch f.Kind {
+	case manifest.Texts:
+		f.given[f.Name] = append(f.given[f.Name], value)
+		return nil
+	case manifest.Switch:
+		on, err := strconv.ParseBool(value)
+		if err != nil || !on {
+			delete(f.given, f.Name)
+			return err
+		}
+	}
+	f.given[f.Name] = []string{value}
+	return nil
+}
+
+// Type is what the help calls the value.
+func (f definitionFlag) Type() string {
+	switch f.Kind {
+	case manifest.Switch:
+		return "bool"
+	case manifest.Literal:
+		return "value"
+	}
+	return "text"
+}
+
+func (c *cli) jobCreate() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "create NAME --sql STATEMENT",
+		Short: "Create a job with one step",
+		Example: `  dbjobs job create tidy --rule "every 5m" --sql "DELETE FROM sessions WHERE expires < CURRENT_TIMESTAMP"
+  dbjobs job create report --schedule nightly --sql "INSERT INTO report SELECT * FROM totals" --atomic`,
+		Args: positional("NAME"),
+	}
+	given := definitionFlags(cmd, manifest.RuleFlags, manifest.JobFlags)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+		m, err := manifest.JobFromFlags(args[0], given(), time.Now())
+		if err != nil {
+			return err
+		}
+		if err := c.resolve(cmd, m); err != nil {
+			return err
+		}
+		s, err := c.open(cmd, begin)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Reason: reason})
+		if err != nil {
+			return already(err, "job", args[0])
+		}
+		c.say("created job %s", args[0])
+		return c.showJob(cmd.Context(), s, m.Jobs[0].FullName())
+	})
+	return c.prints(cmd)
+}
+
+// showJob prints a job after a command changed it, for those who asked for JSON.
+func (c *cli) showJob(ctx context.Context, s *store.Store, name string) error {
+	if !c.asJSON {
+		return nil
+	}
+	j, err := s.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	return report.JSON(c.stdout, j)
+}
+
+func (c *cli) jobList() *cobra.Command {
+	var f store.JobFilter
+	cmd := &cobra.Command{Use: "list", Short: "List the jobs", Args: positional()}
+	cmd.Flags().StringVar(&f.Owner, "owner", "", "only jobs of this owner")
+	cmd.Flags().StringVar(&f.Manifest, "manifest", "", "only jobs that this manifest owns")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+		jobs, err := s.Jobs(ctx, f)
+		if err != nil {
+			return err
+		}
+		return c.print(report.List(jobs), func() error { return report.Jobs(c.stdout, jobs) })
+	})
+	return c.prints(cmd)
+}
+
+func (c *cli) jobShow() *cobra.Command {
+	return c.prints(&cobra.Command{
+		Use: "show NAME", Short: "Show a job with its policies and its state", Args: positional("NAME"),
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+			status, err := s.Job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			gaps, err := s.Gaps(ctx, status.FullName(), 10)
+			if err != nil {
+				return err
+			}
+			j := report.JobDetail{JobStatus: status, Gaps: report.List(gaps)}
+			return c.print(j, func() error { return report.Job(c.stdout, j) })
+		}),
+	})
+}
+
+func (c *cli) jobPause() *cobra.Command {
+	var until string
+	var p store.Pause
+	cmd := &cobra.Command{
+		Use: "pause NAME", Short: "Pause a job: what is due meanwhile becomes a recorded gap", Args: positional("NAME"),
+		Long: `Pauses a job. What runs goes on; what has not begun is held; what falls due meanwhile is recorded as a gap.`,
+	}
+	cmd.Flags().StringVar(&until, "until", "", "end by itself at this instant, such as 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&p.Reason, "reason", "", "why")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		if until != "" {
+			t, err := time.Parse(time.RFC3339, until)
+			if err != nil {
+				return badInput("--until: found %q, want an instant such as 2026-12-01T08:00:00Z", until)
+			}
+			p.Until = t.UTC()
+		}
+		if err := s.PauseJob(ctx, args[0], p); err != nil {
+			return err
+		}
+		c.say("paused job %s", args[0])
+		return c.showJob(ctx, s, args[0])
+	})
+	return c.prints(cmd)
+}
+
+func (c *cli) jobResume() *cobra.Command {
+	var missed bool
+	cmd := &cobra.Command{Use: "resume NAME", Short: "End the pause of a job", Args: positional("NAME")}
+	cmd.Flags().BoolVar(&missed, "missed", false, "treat what fell due meanwhile as missed, not as paused")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		if err := s.ResumeJob(ctx, args[0], missed, ""); err != nil {
+			return err
+		}
+		c.say("resumed job %s", args[0])
+		return c.showJob(ctx, s, args[0])
+	})
+	return c.prints(cmd)
+}
+
+func (c *cli) jobRemove() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a job; its history stays until it is pruned", Args: positional("NAME")}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		if err := s.RemoveJob(ctx, args[0], "", reason); err != nil {
+			return err
+		}
+		c.say("removed job %s", args[0])
+		return nil
+	})
+	return cmd
+}
+
+func (c *cli) jobRunNow() *cobra.Command {
+	var pairs []string
+	cmd := &cobra.Command{
+		Use: "run-now NAME", Short: "Ask for a run outside the schedule; the next tick executes it", Args: positional("NAME"),
+		Long: `Asks for a run outside the schedule and prints its id. The next tick executes it, behind what the job has open.`,
+	}
+	cmd.Flags().StringArrayVar(&pairs, "arg", nil, "NAME=VALUE that the run is told; may be given several times")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		with := map[string]string{}
+		for _, p := range pairs {
+			name, value, ok := strings.Cut(p, "=")
+			if !ok || name == "" {
+				return badInput("--arg: found %q, want NAME=VALUE", p)
+			}
+			with[name] = value
+		}
+		r, err := s.RunNow(ctx, args[0], with)
+		if err != nil {
+			return err
+		}
+		return c.print(r, func() error {
+			c.say("the next dbjobs tick runs it")
+			_, err := fmt.Fprintln(c.stdout, r.ID)
+			return err
+		})
+	})
+	return c.prints(cmd)
+}

@@ -1,0 +1,126 @@
+// Command dbjobs runs scheduled jobs whose definitions, schedules and history live in a database.
+//
+// It is the only main of the module: flags, settings, output and exit codes are here, and nothing else. A process
+// does one thing and exits; whatever it opened is closed on the way out, also when it is told to stop.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the first signal asks, the second one kills
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+}
+
+// run is the whole program: it takes what a process has and gives its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) int {
+	c := &cli{stdin: stdin, stdout: bufio.NewWriter(stdout), answers: stdout, stderr: stderr, env: env}
+	root := c.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	flushed := c.stdout.Flush()
+	switch {
+	case flushed != nil && (err == nil || !c.began):
+		err = fmt.Errorf("writing the output: %w", flushed) // data that did not arrive is a failure
+	case err != nil && !c.began:
+		err = c.misused(root, args, err)
+	}
+	code := exitCode(ctx, err)
+	c.complain(code, err)
+	return code
+}
+
+// cli is one invocation.
+type cli struct {
+	stdin   io.Reader
+	stdout  *bufio.Writer // data
+	answers io.Writer     // the same without a buffer, for a dialogue
+	stderr  io.Writer     // talk
+	env     settings.Lookup
+
+	database string // --database
+	asJSON   bool   // --json
+	db       settings.Database
+	began    bool // a command was found and its flags were good: errors are the command's own
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dbjobs",
+		Short: "Run scheduled jobs that live in a database",
+		Long: `dbjobs runs scheduled jobs whose definitions, schedules and history live in a database.
+Nothing stays resident: let cron, a systemd timer or a cloud scheduler start "dbjobs tick" each minute.
+
+The database is --database or DBJOBS_DATABASE_URL: postgres://user:password@host/database,
+mysql://user:password@host/database or sqlite:path. Without either it is an embedded SQLite file in
+$XDG_DATA_HOME/dbjobs or ~/.local/share/dbjobs, made by the first apply, create or migrate.
+
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error),
+4 schema outside the range of this program, 5 database out of reach or not writable, 130 interrupted.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
+	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.runs(), c.rule(), c.version())
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultCompletionCmd()
+	for _, sub := range root.Commands() {
+		if sub.Name() == "completion" {
+			group(sub)
+		}
+	}
+	return group(root)
+}
+
+// helpCommand is cobra's, but for a topic that does not exist: asking for it is a mistake like any other.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(topic, rest)
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
+}
+
+// group makes a command that only holds others refuse to be run itself: a crontab line that lost its end must fail.
+func group(g *cobra.Command) *cobra.Command {
+	g.Args = cobra.ArbitraryArgs
+	g.RunE = func(g *cobra.Command, args []string) error { return unknownCommand(g, args) }
+	return g
+}
+
+// do makes fn the command's body. From there on errors are what fn met, no longer how the command was written.
+func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := c.fromEnvironment(cmd); err != nil {
+			return err
+		}
+		c.began = true
+		return fn(cmd, args)
+	}
+}
+
+var errInterrupted = errors.New("interrupted")

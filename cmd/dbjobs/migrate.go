@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (c *cli) migrate() *cobra.Command {
+	var status, printText bool
+	var instance string
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the tables up to date (makes them, and an SQLite file, where they are missing)",
+		Long: `Brings the tables of dbjobs up to date, and makes them where they are missing. It can be run any number of
+times, also by two at once. Where only others may create tables, --print gives them the statements.`,
+		Args: positional(),
+	}
+	cmd.Flags().BoolVar(&status, "status", false, "only tell the schema's version")
+	cmd.Flags().BoolVar(&printText, "print", false, "only print the statements, without connecting")
+	cmd.Flags().StringVar(&instance, "instance", "", "name this database: a tick whose DBJOBS_INSTANCE differs does nothing")
+	cmd.MarkFlagsMutuallyExclusive("status", "print", "instance")
+	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		if printText {
+			return c.printMigrations(cmd)
+		}
+		a := alter
+		if status {
+			a = probe
+		}
+		s, err := c.open(cmd, a)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		if !status {
+			if err := c.runMigrations(cmd.Context(), s); err != nil {
+				return err
+			}
+		}
+		if cmd.Flags().Changed("instance") {
+			if err := s.SetInstance(cmd.Context(), instance); err != nil {
+				return err
+			}
+			c.say("this database is now the instance %q", instance)
+		}
+		return c.printSchema(cmd.Context(), s)
+	})
+	return c.prints(cmd)
+}
+
+func (c *cli) printMigrations(cmd *cobra.Command) error {
+	if err := c.find(cmd); err != nil {
+		return err
+	}
+	text, err := store.MigrationText(c.db.URL)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(c.stdout, text)
+	return err
+}
+
+func (c *cli) runMigrations(ctx context.Context, s *store.Store) error {
+	applied, err := s.Migrate(ctx)
+	for _, name := range applied {
+		c.say("applied %s", name)
+	}
+	return err
+}
+
+func (c *cli) printSchema(ctx context.Context, s *store.Store) error {
+	schema, err := s.Schema(ctx)
+	if err != nil {
+		return err
+	}
+	engine, err := s.Engine(ctx)
+	if err != nil {
+		return err
+	}
+	v := report.Schema{Database: c.db.Display(), Engine: engine, Schema: schema, Usable: schema.Check() == nil}
+	return c.print(v, func() error { return v.Print(c.stdout) })
+}

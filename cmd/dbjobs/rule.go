@@ -1,0 +1,95 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/rulecmd"
+)
+
+func (c *cli) rule() *cobra.Command {
+	g := &cobra.Command{Use: "rule", Short: "Try out rules; needs no database"}
+	g.AddCommand(c.ruleNext(), c.ruleExplain(), c.ruleLint())
+	return group(g)
+}
+
+// ruleFlags are what a rule's text leaves open.
+func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
+	cmd.Flags().StringVar(&o.Zone, "tz", "", "time zone of the rule (UTC)")
+	cmd.Flags().StringVar(&o.Seed, "seed", "", "name of the schedule, for ~ in a cron line")
+	cmd.Flags().StringVar(&o.Nonexistent, "nonexistent", "", "a wall time that a clock change leaves out: forward or skip (forward)")
+	cmd.Flags().StringVar(&o.Ambiguous, "ambiguous", "", "a wall time that a clock change repeats: first, last or both (first)")
+}
+
+func (c *cli) ruleNext() *cobra.Command {
+	var o rulecmd.Options
+	var after string
+	var lines bool
+	cmd := &cobra.Command{
+		Use: "next RULE", Short: "Print when a rule fires next", Args: positional("RULE?"),
+		Long: `Prints when a rule fires next, in UTC. With --jsonl it answers questions from standard input, an object a line:
+{"id": 1, "rule": "every 5m", "after": "2026-03-29T00:30:00Z", "count": 3}`,
+		Example: `  dbjobs rule next "30 2 * * *" --tz Europe/Berlin --after 2026-03-28T12:00:00Z`,
+	}
+	ruleFlags(cmd, &o)
+	cmd.Flags().StringVar(&after, "after", "", "first instant not to print (now)")
+	cmd.Flags().IntVar(&o.Count, "count", rulecmd.DefaultCount, "how many")
+	cmd.Flags().BoolVar(&lines, "jsonl", false, "answer questions from standard input")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	cmd.RunE = c.do(func(_ *cobra.Command, args []string) (err error) {
+		o.Rules, o.Now = args, time.Now()
+		if after != "" {
+			if o.After, err = time.Parse(time.RFC3339, after); err != nil {
+				return badInput("--after: found %q, want an instant such as 2026-03-28T12:00:00Z", after)
+			}
+		}
+		switch {
+		case lines && len(args) > 0:
+			return badInput("--jsonl reads its rules from standard input; leave %q out", args[0])
+		case lines: // straight to standard output: whoever asks a line at a time waits for the answer
+			return rulecmd.NextLines(c.stdin, c.answers, o)
+		}
+		return badRule(rulecmd.Next(c.stdout, o))
+	})
+	return cmd
+}
+
+func (c *cli) ruleExplain() *cobra.Command {
+	var o rulecmd.Options
+	cmd := &cobra.Command{
+		Use: "explain RULE", Short: "Say what a rule means: in English, as RFC 5545 text, and when it fires", Args: positional("RULE"),
+		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --tz Europe/Berlin`,
+	}
+	ruleFlags(cmd, &o)
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
+		o.Rules, o.Now = args, time.Now()
+		return badRule(rulecmd.Explain(c.stdout, o))
+	})
+	return cmd
+}
+
+func (c *cli) ruleLint() *cobra.Command {
+	var o rulecmd.Options
+	cmd := &cobra.Command{
+		Use: "lint RULE...", Short: "Say what is questionable about rules; exit 2 if one is refused", Args: cobra.ArbitraryArgs,
+		Example: `  dbjobs rule lint "0 0 */2 * MON" "every 5m"`,
+	}
+	ruleFlags(cmd, &o)
+	cmd.Flags().IntVar(&o.MaxPerDay, "max-per-day", 0, "warn of rules that fire more often")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
+		o.Rules, o.Now = args, time.Now()
+		return badRule(rulecmd.Lint(c.stdout, o))
+	})
+	return cmd
+}
+
+// badRule is bad input: nothing else can be wrong with a rule that is only looked at.
+func badRule(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{problem: err.Error()}
+}

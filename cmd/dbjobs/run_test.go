@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// invoke runs a command line in this process, with an empty home folder unless home says otherwise.
+func invoke(ctx context.Context, t *testing.T, home string, stdin io.Reader, stdout io.Writer, args ...string) (code int, stderr string) {
+	t.Helper()
+	env := func(name string) (string, bool) {
+		if name == "HOME" {
+			return home, true
+		}
+		return "", false
+	}
+	var talk bytes.Buffer
+	code = run(ctx, args, stdin, stdout, &talk, env)
+	return code, talk.String()
+}
+
+// TestNamesThatAreNoText: what no shell story can hold.
+func TestNamesThatAreNoText(t *testing.T) {
+	for _, args := range [][]string{
+		{"job", "create", "caf\xe9", "--sql", "SELECT 1"},
+		{"job", "create", "a", "--sql", "SELECT '\xff'"},
+		{"job", "create", "a", "--sql", "SELECT 'x\x00y'"},
+		{"schedule", "create", "a\xff", "--rule", "every 5m"},
+	} {
+		home := t.TempDir()
+		code, stderr := invoke(t.Context(), t, home, nil, io.Discard, args...)
+		if code != exitUsage || !strings.Contains(stderr, "UTF-8") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: code %d, said %q", args, code, stderr)
+		}
+		if left, _ := os.ReadDir(home); len(left) > 0 {
+			t.Errorf("%q left %v", args, left)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestOutputThatDoesNotArriveIsAFailure: a script that reads the output must not take half of it for all.
+func TestOutputThatDoesNotArriveIsAFailure(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"completion", "bash"}} {
+		code, stderr := invoke(t.Context(), t, t.TempDir(), nil, fullDisk{}, args...)
+		if code != exitFailed || !strings.Contains(stderr, "no space left") {
+			t.Errorf("%q: code %d, said %q", args, code, stderr)
+		}
+	}
+}
+
+// TestInterrupted: a signal ends a command that waits, and one whose statement would run for hours, with code 130.
+func TestInterrupted(t *testing.T) {
+	home := t.TempDir()
+	const forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+	for _, args := range [][]string{{"job", "create", "long", "--sql", forever}, {"job", "run-now", "long"}} {
+		if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, args...); code != exitDone {
+			t.Fatalf("%q: code %d, said %q", args, code, stderr)
+		}
+	}
+	never, w := io.Pipe()
+	defer w.Close()
+	for _, args := range [][]string{{"apply", "-f", "-"}, {"tick"}} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("as a signal does"))
+		began := time.Now()
+		code, stderr := invoke(ctx, t, home, never, io.Discard, args...)
+		cancel()
+		if code != exitInterrupted || stderr != "dbjobs: interrupted\n" {
+			t.Errorf("%q: code %d, said %q", args, code, stderr)
+		}
+		if d := time.Since(began); d > 20*time.Second {
+			t.Errorf("%q took %v to end", args, d)
+		}
+	}
+}
+
+// TestSignalReachesTheProgram: the signals themselves, sent to the program as built.
+func TestSignalReachesTheProgram(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		cmd := exec.Command(program(t), "apply", "-f", "-")
+		cmd.Env = []string{"HOME=" + t.TempDir()}
+		stdin, err := cmd.StdinPipe() // stays open: the program waits
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stdin.Close()
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond) // until it listens to signals
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // its code is looked at below
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || stderr.String() != "dbjobs: interrupted\n" {
+			t.Errorf("%v: code %d, said %q", sig, code, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (c *cli) schedule() *cobra.Command {
+	g := &cobra.Command{Use: "schedule", Short: "Create, list, show and remove schedules that jobs share"}
+	g.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.scheduleRemove())
+	return group(g)
+}
+
+func (c *cli) scheduleCreate() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "create NAME --rule RULE", Short: "Create a schedule", Args: positional("NAME"),
+		Example: `  dbjobs schedule create nightly --rule "30 2 * * *" --zone Europe/Berlin`,
+	}
+	given := definitionFlags(cmd, manifest.RuleFlags)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+		m, err := manifest.ScheduleFromFlags(args[0], given(), time.Now())
+		if err != nil {
+			return err
+		}
+		s, err := c.open(cmd, begin)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Reason: reason})
+		if err != nil {
+			return already(err, "schedule", args[0])
+		}
+		c.say("created schedule %s", args[0])
+		if !c.asJSON {
+			return nil
+		}
+		v, err := s.Schedule(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return report.JSON(c.stdout, v)
+	})
+	return c.prints(cmd)
+}
+
+func (c *cli) scheduleList() *cobra.Command {
+	return c.prints(&cobra.Command{
+		Use: "list", Short: "List the schedules that jobs share", Args: positional(),
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+			list, err := s.Schedules(ctx)
+			if err != nil {
+				return err
+			}
+			return c.print(report.List(list), func() error { return report.Schedules(c.stdout, list) })
+		}),
+	})
+}
+
+func (c *cli) scheduleShow() *cobra.Command {
+	return c.prints(&cobra.Command{
+		Use: "show NAME", Short: "Show a schedule", Args: positional("NAME"),
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+			v, err := s.Schedule(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return c.print(v, func() error { return report.Schedule(c.stdout, v) })
+		}),
+	})
+}
+
+func (c *cli) scheduleRemove() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME")}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		if err := unused(ctx, s, args[0]); err != nil {
+			return err
+		}
+		if err := s.RemoveSchedule(ctx, args[0], "", reason); err != nil {
+			return err
+		}
+		c.say("removed schedule %s", args[0])
+		return nil
+	})
+	return cmd
+}
+
+// unused tells which jobs a schedule would have to be taken from before it can go. The store refuses, too.
+func unused(ctx context.Context, s *store.Store, schedule string) error {
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, j := range jobs {
+		if slices.Contains(j.Schedules, schedule) {
+			users = append(users, j.Name)
+		}
+	}
+	if len(users) > 0 {
+		return badInput("schedule %s is used by %s; take it from them first", schedule, strings.Join(users, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	// A program built with the race detector sleeps for a second before it exits. Stories start hundreds of them.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
+	testscript.Main(m, map[string]func(){"dbjobs": main})
+}
+
+// TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		Setup:               func(e *testscript.Env) error { return emptyHome(e) },
+		Cmds:                storyCommands,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// TestScriptsOnEachEngine runs the stories about what a database does, each in a database of its own, on every engine.
+func TestScriptsOnEachEngine(t *testing.T) {
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir: "testdata/engines",
+				Setup: func(e *testscript.Env) error {
+					return forEngine(e, engine, storetest.URL(e.T().(testing.TB), engine))
+				},
+				Condition: func(cond string) (bool, error) {
+					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
+						return name == engine, nil
+					}
+					return false, fmt.Errorf("unknown condition %q", cond)
+				},
+				Cmds:                storyCommands,
+				RequireExplicitExec: true,
+				RequireUniqueNames:  true,
+			})
+		})
+	}
+}
+
+// forEngine tells a story its database, and two URLs of it that cannot work: one with a wrong password, and one that
+// takes no writes.
+func forEngine(e *testscript.Env, engine, raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return err
+	}
+	wrong := *u
+	wrong.User = url.UserPassword(u.User.Username(), "geheim")
+	query := u.Query()
+	switch engine {
+	case "sqlite":
+		query.Set("mode", "ro")
+	case "postgres":
+		query.Set("default_transaction_read_only", "on")
+	default:
+		query.Set("tx_read_only", "1")
+	}
+	u.RawQuery = query.Encode()
+	e.Setenv("DBJOBS_DATABASE_URL", raw)
+	e.Setenv("WRONG_PASSWORD", wrong.String())
+	e.Setenv("READ_ONLY", u.String())
+	return emptyHome(e)
+}
+
+func emptyHome(e *testscript.Env) error {
+	home := filepath.Join(e.WorkDir, "home")
+	e.Setenv("HOME", home)
+	e.Setenv("GORACE", os.Getenv("GORACE"))
+	return os.Mkdir(home, 0o700)
+}
+
+// storyCommands are what stories can say beyond testscript's own words.
+var storyCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"exits": exits,
+	"sql":   runSQL,
+}
+
+// exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody.
+// With < FILE before the program, the file is its standard input.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		e, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("running %s: %v", args[1], err)
+		}
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s ended with code %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |.
+func runSQL(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: sql STATEMENT")
+	}
+	url := ts.Getenv("DBJOBS_DATABASE_URL")
+	if url == "" {
+		url = "sqlite:" + filepath.Join(ts.Getenv("HOME"), ".local/share/dbjobs/dbjobs.db")
+	}
+	s, err := store.Open(context.Background(), url, store.Options{})
+	ts.Check(err)
+	defer s.Close()
+	db, err := s.JobDB(store.Options{})
+	ts.Check(err)
+	defer db.Close()
+	rows, err := db.Query(args[0])
+	ts.Check(err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	ts.Check(err)
+	for rows.Next() {
+		cells, into := make([]string, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		ts.Check(rows.Scan(into...))
+		_, err := fmt.Fprintln(ts.Stdout(), strings.Join(cells, "|"))
+		ts.Check(err)
+	}
+	ts.Check(rows.Err())
+}

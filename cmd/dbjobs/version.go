@@ -1,0 +1,42 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (c *cli) version() *cobra.Command {
+	return c.prints(&cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  positional(),
+		RunE: c.do(func(*cobra.Command, []string) error {
+			v := build()
+			return c.print(v, func() error { return v.Print(c.stdout) })
+		}),
+	})
+}
+
+// build is what the build recorded of itself.
+func build() report.Version {
+	v := report.Version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Latest}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Version = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value[:min(12, len(s.Value))]
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}

@@ -1,0 +1,194 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Flag is a key of a job or schedule that "job create" and "schedule create" take as a flag. One grammar serves the
+// file and the command line, and so do its messages.
+type Flag struct {
+	Name string
+	Path string // where it stands in a manifest, below the job or schedule
+	Kind Kind
+	Help string
+}
+
+// Kind is what a flag takes.
+type Kind int
+
+// The kinds of flags.
+const (
+	Text    Kind = iota // a text, also one that looks like a number
+	Texts               // the same, given several times
+	Literal             // a number, a duration, an instant: read as a manifest reads it
+	Switch              // present or not
+)
+
+// RuleFlags describe a schedule.
+var RuleFlags = []Flag{
+	{"rule", "rule", Text, "when: an RRULE text, a cron line, every 5m, at 2026-12-01T17:30:00, ..."},
+	{"zone", "zone", Text, "time zone of the rule (UTC)"},
+	{"nonexistent", "nonexistent", Text, "a wall time that a clock change leaves out: forward or skip (forward)"},
+	{"ambiguous", "ambiguous", Text, "a wall time that a clock change repeats: first, last or both (first)"},
+	{"description", "description", Text, "what it is for"},
+}
+
+// JobFlags describe a job, besides RuleFlags for its own rule.
+var JobFlags = []Flag{
+	{"schedule", "schedules", Texts, "name of a schedule; may be given several times"},
+	{"sql", "sql", Texts, "statement to run; given several times, they run in order"},
+	{"arg", "args", Texts, "argument of the statement, as text; may be given several times"},
+	{"atomic", "atomic", Switch, "run the statements in one transaction with the record of their success"},
+	{"owner", "owner", Text, "login that the job belongs to (yours)"},
+	{"tag", "tags", Texts, "tag; may be given several times"},
+	{"queue", "queue", Text, "who takes its runs (tick)"},
+	{"priority", "priority", Literal, "higher is taken first (0)"},
+	{"overlap", "overlap", Text, "wait, wait-all, skip or allow (wait)"},
+	{"max-running", "max_running", Literal, "runs at a time with overlap allow"},
+	{"missed", "missed", Text, "what is late: latest, all or skip (latest)"},
+	{"missed-limit", "missed_limit", Literal, "newest runs made with missed all (100)"},
+	{"missed-within", "missed_within", Literal, "what is older does not run (no limit)"},
+	{"grace", "grace", Literal, "how late the newest may be with missed skip (2m)"},
+	{"attempts", "retry.attempts", Literal, "tries of a step, or until-next (1)"},
+	{"backoff", "retry.backoff", Literal, "wait before the second try; doubles (10s)"},
+	{"max-backoff", "retry.max_backoff", Literal, "longest wait between tries (1h)"},
+	{"handouts", "handouts", Literal, "times a run may be lost and begun again (3); 1 is at most once"},
+	{"jitter", "jitter", Literal, "spread of the start (none)"},
+	{"max-cycles", "max_cycles", Literal, "finished after so many runs"},
+	{"not-before", "not_before", Literal, "no nominal times before this instant"},
+	{"not-after", "not_after", Literal, "no nominal times after this instant"},
+	{"keep-runs", "keep.runs", Literal, "newest runs kept (1000)"},
+	{"keep-age", "keep.age", Literal, "runs older than this go (90d)"},
+	{"disabled", "disabled", Switch, "make it, but decide nothing for it"},
+}
+
+// Given are the values of flags by name, for those that were given.
+type Given map[string][]string
+
+// JobFromFlags builds a job as a manifest with these keys would; what is wrong is an *Error that names the flags.
+func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
+	entry, rule := &object{}, &object{}
+	for _, fl := range RuleFlags {
+		if values := given[fl.Name]; len(values) > 0 && fl.Name == "description" {
+			entry.put("description", fl.node(values))
+		} else if len(values) > 0 {
+			rule.put(fl.Path, fl.node(values))
+		}
+	}
+	entry.section("rule", rule)
+	nested := map[string]*object{}
+	for _, fl := range JobFlags {
+		values := given[fl.Name]
+		if len(values) == 0 {
+			continue
+		}
+		if outer, inner, ok := strings.Cut(fl.Path, "."); ok {
+			if nested[outer] == nil {
+				nested[outer] = &object{}
+			}
+			nested[outer].put(inner, fl.node(values))
+			continue
+		}
+		entry.put(fl.Path, fl.node(values))
+	}
+	for _, outer := range []string{"retry", "keep"} {
+		if o := nested[outer]; o != nil {
+			entry.section(outer, o)
+		}
+	}
+	f := &file{decoder: &decoder{file: "job create"}, m: &Manifest{}, now: now, zone: "UTC", names: map[string]bool{}}
+	if node := f.reread(given, entry); node != nil {
+		f.readJob(pair{quoted(name), node})
+	}
+	for i := range f.m.elsewhere {
+		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
+	}
+	return f.m, f.flagError("jobs", name, append(RuleFlags, JobFlags...))
+}
+
+// ScheduleFromFlags is JobFromFlags for a schedule.
+func ScheduleFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
+	entry := &object{}
+	for _, fl := range RuleFlags {
+		if values := given[fl.Name]; len(values) > 0 {
+			entry.put(fl.Path, fl.node(values))
+		}
+	}
+	f := &file{decoder: &decoder{file: "schedule create"}, m: &Manifest{}, now: now, zone: "UTC"}
+	if node := f.reread(given, entry); node != nil {
+		all := &object{}
+		all.put(name, node)
+		f.readSchedules(all.node())
+	}
+	return f.m, f.flagError("schedules", name, RuleFlags)
+}
+
+// reread sends what the flags say through YAML, so that numbers are numbers and a list is not a mapping. What YAML
+// could not hold is a problem of its flag.
+func (f *file) reread(given Given, o *object) *yaml.Node {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		for _, v := range given[name] {
+			if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+				f.problems = append(f.problems, Problem{File: f.file, Path: "--" + name, Text: fmt.Sprintf("%q is not UTF-8 text", v)})
+			}
+		}
+	}
+	if len(f.problems) > 0 {
+		return nil
+	}
+	var doc yaml.Node
+	text, err := yaml.Marshal(o.node())
+	if err == nil {
+		err = yaml.Unmarshal(text, &doc)
+	}
+	if err != nil {
+		f.problems = append(f.problems, Problem{File: f.file, Text: err.Error()})
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// node is the value as a manifest would have it.
+func (fl Flag) node(values []string) *yaml.Node {
+	switch last := values[len(values)-1]; fl.Kind {
+	case Texts:
+		return list(values)
+	case Text:
+		return quoted(last)
+	case Switch:
+		return plain("true")
+	default:
+		return plain(last)
+	}
+}
+
+// flagError turns the paths of a manifest into the flags that stand for them.
+func (f *file) flagError(section, name string, flags []Flag) error {
+	if len(f.problems) == 0 {
+		return nil
+	}
+	prefix := join(section, name)
+	for i := range f.problems {
+		p := &f.problems[i]
+		p.Line, p.Column = 0, 0
+		path := strings.TrimPrefix(strings.TrimPrefix(p.Path, prefix), ".")
+		path, _, _ = strings.Cut(strings.TrimPrefix(path, "rule."), "[")
+		if strings.HasPrefix(p.Path, "--") {
+			continue
+		}
+		p.Path = fmt.Sprintf("%q", name)
+		for _, fl := range flags {
+			if fl.Path == path {
+				p.Path = "--" + fl.Name
+			}
+		}
+	}
+	return &Error{f.problems}
+}

@@ -1,0 +1,178 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// later are keys that have their place in the tables, and that no pass heeds yet: what is accepted is kept, so these
+// are refused.
+var later = []string{"group", "groups", "on_error", "pause_after", "start", "repeat_after", "on_startup", "after", "remove_when_done"}
+
+// policies are the keys of a job that may stand under defaults, too.
+func policies(j *store.Job) []field {
+	return []field{
+		{"owner", text(&j.Owner)},
+		{"tags", texts(&j.Tags)},
+		{"queue", text(&j.Queue)},
+		{"priority", number(&j.Priority, math.MinInt32, math.MaxInt32)},
+		{"overlap", choice(&j.Overlap, "wait", "wait-all", "skip", "allow")},
+		{"max_running", number(&j.MaxRunning, 1, math.MaxInt32)},
+		{"missed", choice(&j.Missed, "latest", "all", "skip")},
+		{"missed_limit", number(&j.MissedLimit, 1, math.MaxInt32)},
+		{"missed_within", duration(&j.MissedWithin, true)},
+		{"grace", duration(&j.Grace, false)},
+		{"retry", retry(&j.Retry)},
+		{"handouts", number(&j.Handouts, 1, math.MaxInt32)},
+		{"jitter", duration(&j.Jitter, true)},
+		{"keep", func(d *decoder, n *yaml.Node, path string) {
+			d.mapping(n, path, []field{{"runs", number(&j.Keep.Runs, 1, math.MaxInt32)}, {"age", duration(&j.Keep.Age, false)}})
+		}},
+	}
+}
+
+// onlyOnJobs are the keys that make sense for one job alone.
+func onlyOnJobs(j *store.Job) []field {
+	return []field{
+		{"description", text(&j.Description)},
+		{"disabled", boolean(&j.Disabled)},
+		{"max_cycles", number(&j.MaxCycles, 1, math.MaxInt64)},
+		{"not_before", instant(&j.NotBefore)},
+		{"not_after", instant(&j.NotAfter)},
+	}
+}
+
+func retry(into *store.Retry) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		length := func(into **store.Duration) func(*decoder, *yaml.Node, string) {
+			return func(d *decoder, n *yaml.Node, path string) {
+				v, before := store.Duration(0), len(d.problems)
+				if duration(&v, true)(d, n, path); len(d.problems) == before {
+					*into = &v
+				}
+			}
+		}
+		d.mapping(n, path, []field{
+			{"attempts", func(d *decoder, n *yaml.Node, path string) {
+				n, ok := d.scalar(n, path, "a number from 1 to 1000, or until-next", "!!int", "!!str")
+				if !ok {
+					return
+				}
+				var a store.Attempts
+				if err := a.UnmarshalText([]byte(n.Value)); err != nil {
+					d.problem(n, path, "%v", err)
+					return
+				}
+				into.Attempts = &a
+			}},
+			{"backoff", length(&into.Backoff)},
+			{"max_backoff", length(&into.MaxBackoff)},
+			{"jitter", func(d *decoder, n *yaml.Node, path string) {
+				v, before := 0, len(d.problems)
+				if number(&v, 0, 100)(d, n, path); len(d.problems) == before {
+					into.Jitter = &v
+				}
+			}},
+		})
+	}
+}
+
+// readJob reads one entry of jobs. Its steps are steps:, or one step written into the job as sql:.
+func (f *file) readJob(p pair) {
+	before := len(f.problems)
+	places := map[string]*yaml.Node{}
+	f.places = places
+	j := f.defaults
+	j.Name = p.key.Value
+	path := join("jobs", j.Name)
+	var single store.SQLSpec
+	var ruleNode, scheduleNode, stepsNode, schedulesNode *yaml.Node
+	fields := []field{
+		{"schedule", func(_ *decoder, n *yaml.Node, path string) { scheduleNode = n; f.scheduleNames(&j, n, path, false) }},
+		{"schedules", func(_ *decoder, n *yaml.Node, path string) { schedulesNode = n; f.scheduleNames(&j, n, path, true) }},
+		{"rule", func(_ *decoder, n *yaml.Node, _ string) { ruleNode = n }},
+		{"steps", func(d *decoder, n *yaml.Node, path string) { stepsNode = n; j.Steps = readSteps(d, n, path) }},
+	}
+	fields = append(append(append(fields, sqlFields(&single)...), onlyOnJobs(&j)...), policies(&j)...)
+	f.mapping(p.value, path, fields)
+
+	if scheduleNode != nil && schedulesNode != nil {
+		f.problem(schedulesNode, join(path, "schedules"), "write schedule or schedules, not both")
+	}
+	if ruleNode != nil {
+		own := &store.Schedule{}
+		if f.readRule(own, ruleNode, join(path, "rule"), j.Name) {
+			j.Own = own
+		}
+		f.places = places
+	}
+	if len(f.problems) > before {
+		return
+	}
+	if f.singleStep(&j, single, stepsNode, p.key, path); len(f.problems) > before {
+		return
+	}
+	j.Normalize()
+	if err := j.Validate(); err != nil {
+		f.invalid(err, p.key, path)
+		return
+	}
+	f.m.Jobs = append(f.m.Jobs, j)
+}
+
+// singleStep makes the step of a job that has sql: in place of steps:.
+func (f *file) singleStep(j *store.Job, spec store.SQLSpec, steps, key *yaml.Node, path string) {
+	switch written := len(spec.SQL) > 0; {
+	case steps == nil && !written && (len(spec.Args) > 0 || spec.Atomic):
+		f.problem(key, path, "args and atomic belong to sql, which is missing")
+	case steps == nil && !written:
+		f.problem(key, path, "the job does nothing: sql or steps is missing")
+	case steps != nil && (written || len(spec.Args) > 0 || spec.Atomic):
+		f.problem(steps, join(path, "steps"), "write sql, args and atomic in the steps, or leave steps out")
+	case written:
+		j.Steps = []store.Step{{Name: stepName(0), Executor: "sql", Spec: encodeSpec(spec)}}
+	}
+}
+
+// scheduleNames reads the names of shared schedules; those that the file does not define are kept for Resolve.
+func (f *file) scheduleNames(j *store.Job, n *yaml.Node, path string, several bool) {
+	if several {
+		texts(&j.Schedules)(f.decoder, n, path)
+	} else {
+		name, before := "", len(f.problems)
+		if text(&name)(f.decoder, n, path); len(f.problems) == before {
+			j.Schedules = []string{name}
+		}
+	}
+	for i, name := range j.Schedules {
+		if f.names[name] {
+			continue
+		}
+		where := path
+		if several {
+			where = fmt.Sprintf("%s[%d]", path, i)
+		}
+		at := f.places[where]
+		if at == nil {
+			at = n
+		}
+		f.m.elsewhere = append(f.m.elsewhere,
+			reference{name, Problem{File: f.file, Line: at.Line, Column: at.Column, Path: where}})
+	}
+}
+
+// stepName is the name of a step that has none, as package store gives it.
+func stepName(i int) string { return fmt.Sprintf("step %d", i+1) }
+
+func encodeSpec(spec store.SQLSpec) json.RawMessage {
+	b, err := json.Marshal(spec)
+	if err != nil {
+		panic(fmt.Sprintf("manifest: a spec of texts and numbers: %v", err)) // a decoder let something else in
+	}
+	return b
+}

@@ -1,0 +1,220 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// MaxBytes is the longest manifest that Decode reads: far beyond what people write, and little to hold in memory.
+const MaxBytes = 16 << 20
+
+// Manifest is a jobs.yaml, read and checked, with all defaults filled in.
+type Manifest struct {
+	Name string // owns what it defines: what apply --prune may remove
+	store.Definitions
+
+	elsewhere []reference // schedules that jobs name and this file does not define
+}
+
+// reference is a place in the file that names a schedule.
+type reference struct {
+	name string
+	at   Problem // without its text
+}
+
+// Options say how to read a manifest.
+type Options struct {
+	File string    // names the manifest in problems
+	Name string    // what the manifest is called, unless it says so itself; "" is owned by nobody
+	Now  time.Time // what a rule that counts "from creation" is checked from
+}
+
+// Decode reads one manifest. What is wrong with it is an *Error; anything else is an error of the reader.
+func Decode(r io.Reader, o Options) (*Manifest, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", o.File, err)
+	}
+	d := &decoder{file: o.File}
+	m := &Manifest{Name: o.Name}
+	if len(data) > MaxBytes {
+		d.problem(nil, "", "longer than %d bytes", MaxBytes)
+	} else if root := d.document(data); root != nil {
+		f := &file{decoder: d, m: m, now: o.Now, zone: "UTC"}
+		f.read(root)
+	}
+	if len(d.problems) > 0 {
+		slices.SortStableFunc(d.problems, func(a, b Problem) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		return nil, &Error{d.problems}
+	}
+	return m, nil
+}
+
+// Elsewhere tells whether jobs name schedules that the file does not define, so that Resolve has something to do.
+func (m *Manifest) Elsewhere() bool { return len(m.elsewhere) > 0 }
+
+// Resolve checks the schedules that jobs name against those of the file and of the database.
+func (m *Manifest) Resolve(inDatabase []string) error {
+	names := make([]string, 0, len(m.Schedules)+len(inDatabase))
+	for _, s := range m.Schedules {
+		names = append(names, s.Name)
+	}
+	names = append(names, inDatabase...)
+	var problems []Problem
+	for _, r := range m.elsewhere {
+		if slices.Contains(inDatabase, r.name) {
+			continue
+		}
+		r.at.Text = fmt.Sprintf("there is no schedule %q", r.name)
+		if n := nearest.To(r.name, names); n != "" {
+			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
+		} else if len(names) > 0 {
+			r.at.Text += "; there are " + strings.Join(names[:min(20, len(names))], ", ")
+		}
+		problems = append(problems, r.at)
+	}
+	if len(problems) > 0 {
+		return &Error{problems}
+	}
+	return nil
+}
+
+// document parses the only document of the file.
+func (d *decoder) document(data []byte) *yaml.Node {
+	if at := invalidUTF8(data); at >= 0 {
+		line := 1 + bytes.Count(data[:at], []byte("\n"))
+		column := at - bytes.LastIndexByte(data[:at], '\n')
+		d.problems = append(d.problems, Problem{File: d.file, Line: line, Column: column, Text: fmt.Sprintf("found the byte %#x, which is not UTF-8", data[at])})
+		return nil
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		d.syntax(err)
+		return nil
+	}
+	var doc, more yaml.Node
+	if err := loader.Load(&doc); err != nil && !errors.Is(err, io.EOF) {
+		d.syntax(err)
+		return nil
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
+		d.problem(nil, "", "the file is empty; it needs at least jobs: or schedules:")
+		return nil
+	}
+	switch err := loader.Load(&more); {
+	case err == nil:
+		d.problem(&more, "", "a second document begins here; a manifest is one document")
+		return nil
+	case !errors.Is(err, io.EOF):
+		d.syntax(err)
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// invalidUTF8 is where a text stops being UTF-8, or -1.
+func invalidUTF8(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// syntax reports what the YAML library says, with its place as a place.
+func (d *decoder) syntax(err error) {
+	p := Problem{File: d.file, Text: "not YAML: " + err.Error()}
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		p.Text = "not YAML: " + e.Message
+		p.Line, p.Column = e.Mark.Line, e.Mark.Column
+	}
+	d.problems = append(d.problems, p)
+}
+
+// file is one manifest being read.
+type file struct {
+	*decoder
+	m        *Manifest
+	now      time.Time
+	zone     string // of schedules that name none
+	defaults store.Job
+	names    map[string]bool // of the schedules read
+}
+
+func (f *file) read(root *yaml.Node) {
+	var schedules, jobs, defaults, zone *yaml.Node
+	hold := func(into **yaml.Node) func(*decoder, *yaml.Node, string) {
+		return func(_ *decoder, n *yaml.Node, _ string) { *into = n }
+	}
+	fields := []field{
+		{"manifest", text(&f.m.Name)}, {"zone", hold(&zone)}, {"defaults", hold(&defaults)},
+		{"schedules", hold(&schedules)}, {"jobs", hold(&jobs)},
+	}
+	f.mapping(withoutExtensions(root), "", fields)
+	if zone != nil {
+		f.readZone(zone)
+	}
+	if defaults != nil {
+		f.mapping(defaults, "defaults", policies(&f.defaults))
+	}
+	f.readSchedules(schedules)
+	if jobs != nil {
+		for _, p := range f.pairs(jobs, "jobs", "a mapping of jobs by name") {
+			f.readJob(p)
+		}
+	}
+}
+
+// withoutExtensions is the mapping less its keys that begin with x-, which belong to the author.
+func withoutExtensions(n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return n
+	}
+	kept := *n
+	kept.Content = nil
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if !strings.HasPrefix(n.Content[i].Value, "x-") {
+			kept.Content = append(kept.Content, n.Content[i], n.Content[i+1])
+		}
+	}
+	return &kept
+}
+
+func (f *file) readZone(n *yaml.Node) {
+	zone := ""
+	text(&zone)(f.decoder, n, "zone")
+	if zone == "" {
+		return
+	}
+	// A rule that any zone can carry: what it refuses is the zone.
+	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone, Start: f.now}); err != nil {
+		f.problem(n, "zone", "found %q: %v", zone, err)
+		return
+	}
+	f.zone = zone
+}
+
+// NameOf is what a manifest in a file is called unless it says so itself: the file's name without its extension.
+func NameOf(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

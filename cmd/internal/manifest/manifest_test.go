@@ -1,0 +1,173 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+
+func decode(t *testing.T, text string) (*Manifest, error) {
+	t.Helper()
+	return Decode(strings.NewReader(text), Options{File: "jobs.yaml", Name: "jobs", Now: now})
+}
+
+// TestProblems reads every file of testdata/bad, whose first lines, as comments, are the problems to be found.
+func TestProblems(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for line := range strings.Lines(string(text)) {
+				if w, ok := strings.CutPrefix(line, "#! "); ok {
+					want = append(want, strings.TrimSpace(w))
+				}
+			}
+			m, err := decode(t, string(text))
+			if err == nil {
+				err = m.Resolve(nil)
+			}
+			if err == nil {
+				t.Fatal("was accepted")
+			}
+			got := strings.Split(err.Error(), "\n")
+			for i, w := range want { // what follows … is for another package to word
+				if w, open := strings.CutSuffix(w, "…"); open && i < len(got) && strings.HasPrefix(got[i], w) {
+					want[i] = got[i]
+				}
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("found\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+			}
+		})
+	}
+}
+
+// TestRoundTrip: what Encode writes is read back as the same, also when it was itself read back.
+func TestRoundTrip(t *testing.T) {
+	files, err := filepath.Glob("testdata/good/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := decode(t, string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRoundTrip(t, m)
+		})
+	}
+}
+
+func checkRoundTrip(t *testing.T, m *Manifest) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Encode(&out, m.Name, m.Definitions, ""); err != nil {
+		t.Fatal(err)
+	}
+	again, err := decode(t, out.String())
+	if err != nil {
+		t.Fatalf("what was written is refused: %v\n%s", err, out.String())
+	}
+	again.elsewhere, m.elsewhere = nil, nil
+	if !reflect.DeepEqual(m, again) {
+		t.Errorf("read\n%+v\nwrote\n%s\nread again\n%+v", m, out.String(), again)
+	}
+}
+
+func TestNamesOfSchedulesMayBeInTheDatabase(t *testing.T) {
+	m, err := decode(t, "jobs: {a: {schedule: nightly, sql: SELECT 1}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Elsewhere() {
+		t.Error("nothing to resolve")
+	}
+	if err := m.Resolve([]string{"nightly"}); err != nil {
+		t.Error(err)
+	}
+	err = m.Resolve([]string{"nightlyy"})
+	if err == nil || !strings.Contains(err.Error(), "jobs.yaml:1:22: jobs.a.schedule: ") || !strings.Contains(err.Error(), "did you mean nightlyy?") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManifestName(t *testing.T) {
+	for file, want := range map[string]string{"jobs.yaml": "jobs", "etc/reports.prod.yml": "reports.prod", "jobs": "jobs"} {
+		if got := NameOf(file); got != want {
+			t.Errorf("%s: got %q, want %q", file, got, want)
+		}
+	}
+	for text, want := range map[string]string{"jobs: {}": "jobs", "manifest: ''": "", "manifest: x": "x"} {
+		m, err := decode(t, text)
+		if err != nil || m.Name != want {
+			t.Errorf("%s: name %q, want %q (%v)", text, m.Name, want, err)
+		}
+	}
+}
+
+// TestAliasBomb: ten lines that stand for 10^9 steps are refused, in time and memory that nobody notices.
+func TestAliasBomb(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("x-step: &s {sql: SELECT 1}\nx-steps: &steps [")
+	b.WriteString(strings.Repeat("*s,", 3000) + "*s]\njobs:\n")
+	for i := range 1000 {
+		b.WriteString("  job" + string(rune('a'+i%26)) + strings.Repeat("x", i/26) + ": {steps: *steps}\n")
+	}
+	began := time.Now()
+	_, err := decode(t, b.String())
+	if e, ok := errors.AsType[*Error](err); !ok || len(e.Problems) != 1 || !strings.Contains(err.Error(), "expand to more than") {
+		t.Errorf("got %v", err)
+	}
+	if d := time.Since(began); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, glob := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml"} {
+		files, _ := filepath.Glob(glob)
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(string(text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		began := time.Now()
+		defer func() {
+			if d := time.Since(began); d > 5*time.Second {
+				t.Errorf("took %v", d)
+			}
+		}()
+		m, err := Decode(strings.NewReader(text), Options{File: "jobs.yaml", Name: "jobs", Now: now})
+		if err != nil {
+			e, ok := errors.AsType[*Error](err)
+			if !ok || len(e.Problems) == 0 {
+				t.Fatalf("not a list of problems: %v", err)
+			}
+			return
+		}
+		checkRoundTrip(t, m)
+	})
+}

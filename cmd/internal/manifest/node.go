@@ -1,0 +1,328 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// maxVisits bounds how many nodes are read, aliases followed: a few lines of anchors can stand for billions.
+const maxVisits = 1_000_000
+
+// decoder collects what is wrong while the nodes of one file are read.
+type decoder struct {
+	file     string
+	problems []Problem
+	places   map[string]*yaml.Node // where a field of the job or schedule being read was found, by its path
+	visits   int
+}
+
+// field is a key that a mapping may have, and what reads its value.
+type field struct {
+	key  string
+	read func(d *decoder, n *yaml.Node, path string)
+}
+
+// problem records one. Nothing is recorded after the file was found to expand to too much: it would be noise.
+func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
+	if d.visits > maxVisits {
+		return
+	}
+	p := Problem{File: d.file, Path: path, Text: fmt.Sprintf(format, args...)}
+	if n != nil {
+		p.Line, p.Column = n.Line, n.Column
+	}
+	d.problems = append(d.problems, p)
+}
+
+// enter follows aliases and counts; false means that the file expands to too much, which is reported once.
+func (d *decoder) enter(n *yaml.Node, path string) (*yaml.Node, bool) {
+	d.visits++
+	if d.visits == maxVisits {
+		d.problem(n, path, "the aliases of this file expand to more than %d values", maxVisits)
+	}
+	if d.visits >= maxVisits {
+		d.visits = maxVisits + 1
+		return nil, false
+	}
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if d.places != nil {
+		d.places[path] = n
+	}
+	return n, true
+}
+
+// pair is one entry of a mapping.
+type pair struct {
+	key   *yaml.Node
+	value *yaml.Node
+}
+
+// pairs are the entries of a mapping in the order of the file, those merged in by << after its own, which win.
+// A key that stands there twice is a problem, and the first one counts.
+func (d *decoder) pairs(n *yaml.Node, path, what string) []pair {
+	n, ok := d.enter(n, path)
+	if !ok {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, path, "found %s, want %s", kindOf(n), what)
+		return nil
+	}
+	return d.merged(n, path, 0)
+}
+
+func (d *decoder) merged(n *yaml.Node, path string, depth int) []pair {
+	own, seen := []pair{}, map[string]*yaml.Node{}
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		for key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		switch {
+		case key.ShortTag() == "!!merge":
+			merges = append(merges, value)
+			continue
+		case key.Kind != yaml.ScalarNode || key.ShortTag() == "!!null":
+			d.problem(key, path, "found %s as a key, want a name", kindOf(key))
+			continue
+		}
+		if first := seen[key.Value]; first != nil {
+			d.problem(key, join(path, key.Value), "is here twice; the first is in line %d", first.Line)
+			continue
+		}
+		seen[key.Value] = key
+		own = append(own, pair{key, value})
+	}
+	for _, m := range merges {
+		for _, p := range d.mergeSources(m, path, depth+1) {
+			if seen[p.key.Value] == nil {
+				seen[p.key.Value] = p.key
+				own = append(own, p)
+			}
+		}
+	}
+	return own
+}
+
+// mergeSources are the entries that a merge key brings in: of a mapping, or of a list of mappings.
+func (d *decoder) mergeSources(n *yaml.Node, path string, depth int) (all []pair) {
+	d.visits++
+	if depth > 20 || d.visits >= maxVisits {
+		d.problem(n, join(path, "<<"), "merges too deep")
+		return nil
+	}
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return d.merged(n, path, depth)
+	case yaml.SequenceNode:
+		for _, c := range n.Content {
+			all = append(all, d.mergeSources(c, path, depth+1)...)
+		}
+		return all
+	}
+	d.problem(n, join(path, "<<"), "found %s, want a mapping or a list of mappings", kindOf(n))
+	return nil
+}
+
+// mapping reads a mapping whose keys are known.
+func (d *decoder) mapping(n *yaml.Node, path string, fields []field) {
+	allowed := make([]string, len(fields))
+	for i, f := range fields {
+		allowed[i] = f.key
+	}
+	for _, p := range d.pairs(n, path, "a mapping with keys such as "+strings.Join(allowed[:min(3, len(allowed))], ", ")) {
+		i := slices.Index(allowed, p.key.Value)
+		if i < 0 {
+			d.unknownKey(p.key, path, allowed)
+			continue
+		}
+		fields[i].read(d, p.value, join(path, p.key.Value))
+	}
+}
+
+func (d *decoder) unknownKey(key *yaml.Node, path string, allowed []string) {
+	what := "unknown key"
+	switch {
+	case slices.Contains([]string{"http", "exec", "call"}, key.Value) && slices.Contains(allowed, "sql"):
+		what = "this executor is not available in this version"
+	case slices.Contains(later, key.Value):
+		what = "not available in this version"
+	}
+	d.problem(key, join(path, key.Value), "%s; %s", what, oneOf(key.Value, allowed))
+}
+
+// items are the elements of a list; a single value is a list of one.
+func (d *decoder) items(n *yaml.Node, path string) []*yaml.Node {
+	n, ok := d.enter(n, path)
+	if !ok {
+		return nil
+	}
+	if n.Kind == yaml.SequenceNode {
+		return n.Content
+	}
+	return []*yaml.Node{n}
+}
+
+// scalar is a value with one of the tags; anything else is a problem that says what is wanted.
+func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml.Node, bool) {
+	n, ok := d.enter(n, path)
+	if !ok {
+		return nil, false
+	}
+	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) {
+		d.problem(n, path, "found %s, want %s", kindOf(n), want)
+		return nil, false
+	}
+	return n, true
+}
+
+func text(into *string) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		if n, ok := d.scalar(n, path, "a text (quote it)", "!!str"); ok {
+			*into = n.Value
+		}
+	}
+}
+
+func texts(into *[]string) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		*into = nil
+		for i, c := range d.items(n, path) {
+			var s string
+			before := len(d.problems)
+			if text(&s)(d, c, fmt.Sprintf("%s[%d]", path, i)); len(d.problems) == before {
+				*into = append(*into, s)
+			}
+		}
+	}
+}
+
+func choice(into *string, allowed ...string) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		n, ok := d.scalar(n, path, "one of "+strings.Join(allowed, ", "), "!!str")
+		if ok && !slices.Contains(allowed, n.Value) {
+			d.problem(n, path, "found %q; %s", n.Value, oneOf(n.Value, allowed))
+		} else if ok {
+			*into = n.Value
+		}
+	}
+}
+
+func boolean(into *bool) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		if n, ok := d.scalar(n, path, "true or false", "!!bool"); ok {
+			*into = strings.EqualFold(n.Value, "true")
+		}
+	}
+}
+
+func number[T int | int64](into *T, low, high int64) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		want := fmt.Sprintf("a whole number from %d to %d", low, high)
+		n, ok := d.scalar(n, path, want, "!!int")
+		if !ok {
+			return
+		}
+		v, err := strconv.ParseInt(n.Value, 10, 64)
+		if err != nil || v < low || v > high {
+			d.problem(n, path, "found %s, want %s", n.Value, want)
+			return
+		}
+		*into = T(v)
+	}
+}
+
+// duration reads a length of time. Zero is refused where it would silently mean the default.
+func duration(into *store.Duration, zero bool) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		n, ok := d.scalar(n, path, "a duration such as 90s, 1h30m or 30d", "!!str", "!!int")
+		if !ok {
+			return
+		}
+		v, err := store.ParseDuration(n.Value)
+		switch {
+		case err != nil:
+			d.problem(n, path, "%v", err)
+		case v == 0 && !zero:
+			d.problem(n, path, "found %s, want more than zero", n.Value)
+		default:
+			*into = v
+		}
+	}
+}
+
+// instant reads a moment with its offset: a wall time alone would need a zone and an answer for clock changes.
+func instant(into *time.Time) func(*decoder, *yaml.Node, string) {
+	return func(d *decoder, n *yaml.Node, path string) {
+		const want = "a time with its offset such as 2026-12-01T17:30:00Z or 2026-12-01T17:30:00+01:00"
+		n, ok := d.scalar(n, path, want, "!!str", "!!timestamp")
+		if !ok {
+			return
+		}
+		t, err := time.Parse(time.RFC3339, n.Value)
+		if err != nil {
+			d.problem(n, path, "found %q, want %s", n.Value, want)
+			return
+		}
+		*into = t.UTC().Truncate(time.Microsecond)
+	}
+}
+
+// join names what lies under key. A name that could be mistaken for a path, or that a terminal would obey, is quoted.
+func join(path, key string) string {
+	plain := key != ""
+	for _, r := range key {
+		plain = plain && (r == '_' || r == '-' || r == '<' || unicode.IsLetter(r) || unicode.IsDigit(r))
+	}
+	if !plain {
+		key = strconv.Quote(key)
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// kindOf names what a node holds as its author would.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		if len(n.Content) == 0 {
+			return "an empty list"
+		}
+		return "a list"
+	}
+	value := n.Value
+	if r := []rune(value); len(r) > 40 {
+		value = string(r[:40]) + "…"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!str":
+		return fmt.Sprintf("the text %q", value)
+	case "!!int", "!!float":
+		return "the number " + value
+	case "!!bool":
+		return "the truth value " + value
+	case "!!timestamp":
+		return "the date " + value
+	}
+	return fmt.Sprintf("%q of the type %s", value, n.ShortTag())
+}

@@ -1,0 +1,55 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
+)
+
+// Problem is one thing wrong in a manifest.
+type Problem struct {
+	File         string // as it was given; "standard input" for -
+	Line, Column int    // from 1; 0 where there is no place to name
+	Path         string // of the field, such as jobs.rollup.steps[1].timeout; "" for the file as a whole
+	Text         string // what was found, and what is allowed
+}
+
+func (p Problem) String() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
+	}
+	b.WriteString(": ")
+	if p.Path != "" {
+		b.WriteString(p.Path)
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Text)
+	return b.String()
+}
+
+// Error is everything wrong in a manifest, in the order of the file. It has at least one problem.
+type Error struct{ Problems []Problem }
+
+// Error gives one line for each problem.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// oneOf names what is allowed, and the nearest of it when found looks like a slip of the pen.
+func oneOf(found string, allowed []string) string {
+	text := "one of " + strings.Join(allowed, ", ")
+	if len(allowed) == 1 {
+		text = allowed[0]
+	}
+	if n := nearest.To(found, allowed); n != "" {
+		text = fmt.Sprintf("did you mean %s? (%s)", n, text)
+	}
+	return text
+}

@@ -1,0 +1,116 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (f *file) readSchedules(n *yaml.Node) {
+	f.names = map[string]bool{}
+	if n == nil {
+		return
+	}
+	for _, p := range f.pairs(n, "schedules", "a mapping of schedules by name") {
+		s := store.Schedule{Name: p.key.Value}
+		path := join("schedules", s.Name)
+		f.names[s.Name] = true
+		if !f.readRule(&s, p.value, path, s.Name) {
+			continue
+		}
+		if err := s.Validate(); err != nil {
+			f.invalid(err, p.key, path)
+			continue
+		}
+		f.m.Schedules = append(f.m.Schedules, s)
+	}
+}
+
+// readRule reads a bare rule, or a mapping with a rule and what belongs to it, and tries the rule.
+// False means that a problem was found.
+func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, seed string) bool {
+	before := len(f.problems)
+	f.places = map[string]*yaml.Node{}
+	rulePath := path
+	if v, ok := f.enter(n, path); !ok {
+		return false
+	} else if v.Kind == yaml.MappingNode {
+		rulePath = join(path, "rule")
+		f.mapping(v, path, scheduleFields(s))
+		if s.Rule == "" && len(f.problems) == before {
+			f.problem(v, path, "rule is missing")
+		}
+	} else {
+		text(&s.Rule)(f.decoder, v, path)
+	}
+	if len(f.problems) > before {
+		return false
+	}
+	s.Rule = strings.TrimSpace(s.Rule)
+	if s.Zone == "" {
+		s.Zone = f.zone
+	}
+	s.Normalize()
+	_, err := rules.Parse(s.Rule, rules.Defaults{
+		Zone: s.Zone, Start: f.now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous})
+	if err != nil {
+		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(err.Error(), "rule: "))
+	}
+	return err == nil
+}
+
+func scheduleFields(s *store.Schedule) []field {
+	return []field{
+		{"rule", text(&s.Rule)},
+		{"zone", text(&s.Zone)},
+		{"nonexistent", choice(&s.Nonexistent, "forward", "skip")},
+		{"ambiguous", choice(&s.Ambiguous, "first", "last", "both")},
+		{"description", text(&s.Description)},
+	}
+}
+
+// invalid reports what package store has against a definition, at the field that it names if that stands in the file.
+func (f *file) invalid(err error, owner *yaml.Node, path string) {
+	fe, ok := errors.AsType[*store.FieldError](err)
+	if !ok {
+		f.problem(owner, path, "%v", err)
+		return
+	}
+	at, where := owner, path
+	if _, step, ok := strings.Cut(fe.Subject, ", step "); ok {
+		where = f.stepPath(path, step)
+	}
+	if fe.Field != "" && fe.Field != "name" {
+		where += "." + fe.Field
+	}
+	for full := where; len(full) > len(path); full = shorten(full) {
+		if n := f.places[full]; n != nil {
+			at = n
+			break
+		}
+	}
+	f.problem(at, where, "%s", fe.Problem)
+}
+
+// stepPath finds the step of that name in the job under path; the job itself has the step that sql: alone makes.
+func (f *file) stepPath(path, name string) string {
+	for i := 0; ; i++ {
+		step := fmt.Sprintf("%s.steps[%d]", path, i)
+		if f.places[step] == nil {
+			return path
+		}
+		if n := f.places[step+".name"]; n != nil && n.Value == name || n == nil && name == stepName(i) {
+			return step
+		}
+	}
+}
+
+// shorten drops the last part of a path.
+func shorten(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}

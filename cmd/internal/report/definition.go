@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Schedules prints the table of schedule list.
+func Schedules(w io.Writer, schedules []store.Schedule) error {
+	t := newTable(w, "SCHEDULE", "RULE", "ZONE", "JOBS")
+	for _, s := range schedules {
+		t.row(s.Name, s.Rule, s.Zone, count(int64(s.Jobs)))
+	}
+	return t.flush()
+}
+
+// Schedule prints what schedule show tells.
+func Schedule(w io.Writer, s store.Schedule) error {
+	f := newFacts(w)
+	f.add("schedule", s.Name)
+	f.add("description", s.Description)
+	f.add("rule", s.Rule)
+	f.add("zone", s.Zone)
+	f.add("nonexistent", s.Nonexistent)
+	f.add("ambiguous", s.Ambiguous)
+	f.add("jobs", count(int64(s.Jobs)))
+	f.add("manifest", s.Manifest)
+	f.add("created", Instant(s.CreatedAt))
+	return f.flush()
+}
+
+// Applied is what apply did, or with a dry run would do.
+type Applied struct {
+	Manifest string         `json:"manifest"`
+	DryRun   bool           `json:"dry_run"`
+	Changes  []store.Change `json:"changes"`
+}
+
+// Changes prints what changed: a line for each definition, and under it a line for each field.
+func Changes(w io.Writer, a Applied) error {
+	marks := map[string]string{"create": "+", "change": "~", "remove": "-"}
+	for _, c := range a.Changes {
+		mark := marks[c.Action]
+		if mark == "" {
+			mark = "*"
+		}
+		if _, err := fmt.Fprintf(w, "%s %s %s\n", mark, c.Kind, Line(c.Subject)); err != nil {
+			return err
+		}
+		if c.Action != "change" {
+			continue
+		}
+		for _, f := range c.Fields {
+			if _, err := fmt.Fprintf(w, "    %s: %s -> %s\n", f.Field, value(f.Before), value(f.After)); err != nil {
+				return err
+			}
+		}
+	}
+	tallies := map[string]int{}
+	for _, c := range a.Changes {
+		tallies[c.Action]++
+	}
+	text := "no change"
+	if len(a.Changes) > 0 {
+		text = fmt.Sprintf("%d created, %d changed, %d removed", tallies["create"], tallies["change"], tallies["remove"])
+	}
+	if a.DryRun {
+		text += " (dry run: nothing was written)"
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+func value(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return Line(s)
+}

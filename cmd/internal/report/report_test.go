@@ -1,0 +1,69 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                     "plain",
+		"two\nlines\tand\r\nmore\n": "two lines and more",
+		"red \x1b[31m alert\a":      `red \x1b[31m alert\a`,
+		"not utf-8 \xff":            `not utf-8 \xff`,
+		"right to left \u202e":      `right to left \u202e`,
+		"Zürich …":                  "Zürich …",
+	} {
+		if got := Line(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestTablesStayOnTheirLines: a name or an error text that a stranger wrote can neither break a table nor steer the
+// terminal.
+func TestTablesStayOnTheirLines(t *testing.T) {
+	hostile := "x\ny\x1b]0;title\a\tz"
+	var out bytes.Buffer
+	run := store.Run{ID: "1", Job: hostile, Error: hostile}
+	if err := Runs(&out, []store.Run{run}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Jobs(&out, []store.JobStatus{{Job: store.Job{Name: hostile}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Job(&out, JobDetail{JobStatus: store.JobStatus{Job: store.Job{Name: hostile}, LastError: hostile}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Schedules(&out, []store.Schedule{{Name: hostile, Rule: "DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Changes(&out, Applied{Changes: []store.Change{{Kind: "job", Subject: hostile, Action: "change",
+		Fields: []store.FieldChange{{Field: "description", After: hostile}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Tick(&out, tick.Report{Started: 1, Runs: []tick.Ended{{Job: hostile, Error: hostile}}}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\a\t") || strings.Contains(out.String(), "\ny") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestAnEmptyListIsNoNull(t *testing.T) {
+	var out bytes.Buffer
+	if err := JSON(&out, List[store.Run](nil)); err != nil || out.String() != "[]\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+func TestAPassThatDidNothingSaysNothing(t *testing.T) {
+	var out bytes.Buffer
+	if err := Tick(&out, tick.Report{Name: "tick"}); err != nil || out.Len() > 0 {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// Tick prints what a pass did. A pass that did nothing prints nothing: cron mails what is printed.
+func Tick(w io.Writer, r tick.Report) error {
+	if r.DryRun {
+		return due(w, r)
+	}
+	if r.Frozen {
+		_, err := fmt.Fprintln(w, "everything is paused: nothing was decided or taken")
+		return err
+	}
+	if r.Decided+r.Started == 0 && len(r.Parked) == 0 {
+		return nil
+	}
+	if len(r.Runs) > 0 {
+		t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "ERROR")
+		for _, e := range r.Runs {
+			t.row(e.ID, shortJob(e.Job), scheduled(store.Run{ScheduledFor: e.ScheduledFor}), e.State, e.Error)
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%s; %s made%s; %d started: %d succeeded, %d failed",
+		plural(r.Decided, "decision"), plural(r.Made, "run"), gaps(r.Gaps), r.Started, r.Succeeded, r.Failed)
+	if r.Waiting > 0 {
+		text += fmt.Sprintf(", %d wait to be tried again", r.Waiting)
+	}
+	if r.CutShort != "" {
+		text += "; cut short: " + r.CutShort
+	}
+	if next := Instant(r.NextRun); next != "" {
+		text += "; next " + next
+	}
+	_, err := fmt.Fprintln(w, Line(text))
+	return err
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// gaps says what was decided not to run.
+func gaps(byReason map[string]int) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		parts = append(parts, fmt.Sprintf("%d %s", byReason[reason], reason))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", gaps: " + strings.Join(parts, ", ")
+}
+
+// shortJob leaves out an owner that is empty, as it is on SQLite.
+func shortJob(name string) string { return strings.TrimPrefix(name, "/") }
+
+func due(w io.Writer, r tick.Report) error {
+	if len(r.Due) == 0 {
+		text := "nothing needs a decision"
+		if next := Instant(r.NextRun); next != "" {
+			text += "; next " + next
+		}
+		_, err := fmt.Fprintln(w, text)
+		return err
+	}
+	t := newTable(w, "JOB", "NEEDS A DECISION", "SINCE")
+	told := map[string]bool{} // a new job has several reasons; the first says enough
+	for _, d := range r.Due {
+		if told[d.Job] {
+			continue
+		}
+		told[d.Job] = true
+		t.row(shortJob(d.Job), d.Need, Instant(d.Due))
+	}
+	return t.flush()
+}

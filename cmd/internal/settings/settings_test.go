@@ -1,0 +1,78 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+)
+
+func lookup(vars map[string]string) Lookup {
+	return func(name string) (string, bool) {
+		v, ok := vars[name]
+		return v, ok
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		flag      string
+		flagGiven bool
+		env       map[string]string
+		url       string // "" means: an error
+		err       string
+	}{
+		{"flag before variable", "sqlite:a.db", true, map[string]string{URLVariable: "sqlite:b.db"}, "sqlite:a.db", ""},
+		{"variable", "", false, map[string]string{URLVariable: "sqlite:b.db"}, "sqlite:b.db", ""},
+		{"default", "", false, map[string]string{"HOME": "/h"}, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
+		{"data home", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "/x"}, "sqlite:/x/dbjobs/dbjobs.db", ""},
+		{"relative data home does not count", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "x"}, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
+		{"lost variable", "", false, map[string]string{"HOME": "/h", URLVariable: ""}, "", "set but empty"},
+		{"empty flag", "", true, map[string]string{"HOME": "/h"}, "", "--database is set but empty"},
+		{"no home", "", false, nil, "", "HOME"},
+		{"Lambda", "", false, map[string]string{"HOME": "/h", "AWS_LAMBDA_FUNCTION_NAME": "f"}, "", "Lambda keeps no files"},
+		{"Cloud Run", "", false, map[string]string{"HOME": "/h", "CLOUD_RUN_JOB": "f"}, "", "Cloud Run keeps no files"},
+		{"scheme", "oracle://u:geheim@h/d", true, nil, "", "not the URL of a database"},
+		{"words", "host=h password=geheim", true, nil, "", "not the URL of a database"},
+		{"bad escape", "postgres://u:geheim%zz@h/d", true, nil, "", "percent-encoded"},
+		{"bad port", "postgres://u:geheim@h:port/d", true, nil, "", "percent-encoded"},
+		{"no host", "postgres:///d", true, nil, "", "host is missing"},
+		{"socket", "postgres:///d?host=/run/postgresql", true, nil, "postgres:///d?host=/run/postgresql", ""},
+		{"no slashes", "mysql:u:geheim@h", true, nil, "", "host is missing"},
+		{"no path", "sqlite:", true, nil, "", "path after sqlite: is missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := Find(c.flag, c.flagGiven, lookup(c.env))
+			if c.url != "" {
+				if err != nil || d.URL != c.url {
+					t.Errorf("got %q, %v, want %q", d.URL, err, c.url)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("got %q and error %v, want one with %q", d.URL, err, c.err)
+			}
+			if strings.Contains(err.Error(), "geheim") {
+				t.Errorf("the error has the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestDisplayAndScrub(t *testing.T) {
+	for _, c := range []struct{ url, shown, text, scrubbed string }{
+		{"postgres://ann:s3cret@h:5432/d?sslmode=disable", "postgres://ann@h:5432/d", "dial s3cret failed", "dial [hidden] failed"},
+		{"mysql://ann:p%40ss@h/d", "mysql://ann@h/d", "p@ss and p%40ss", "[hidden] and [hidden]"},
+		{"postgres://h/d?user=ann&password=s3cret", "postgres://h/d", "using s3cret", "using [hidden]"},
+		{"postgres://ann:ann@h/d", "postgres://ann@h/d", "login ann refused", "login ann refused"},
+		{"postgres://ann:s3cret@h/d", "postgres://ann@h/d", "cannot parse `postgres://ann:s3cret@h/d`", "cannot parse `postgres://ann@h/d`"},
+		{"sqlite:/h/x.db", "sqlite:/h/x.db", "sqlite:/h/x.db is locked", "sqlite:/h/x.db is locked"},
+	} {
+		d := Database{URL: c.url}
+		if got := d.Display(); got != c.shown {
+			t.Errorf("%s is shown as %q, want %q", c.url, got, c.shown)
+		}
+		if got := d.Scrub(c.text); got != c.scrubbed {
+			t.Errorf("%s: %q became %q, want %q", c.url, c.text, got, c.scrubbed)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package rules
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// prove is how many times longer the random tests run: 1, or DBJOBS_PROVE.
+func prove() int {
+	if n, err := strconv.Atoi(os.Getenv("DBJOBS_PROVE")); err == nil && n > 0 {
+		return n * 20
+	}
+	return 1
+}
+
+// Instants near which clocks change, by zone.
+var oddNights = []struct {
+	zone string
+	at   string
+}{
+	{"America/New_York", "2026-03-08T07:00:00Z"}, {"America/New_York", "2026-11-01T06:00:00Z"},
+	{"Europe/Berlin", "2026-03-29T01:00:00Z"}, {"Europe/Berlin", "2026-10-25T01:00:00Z"},
+	{"Australia/Lord_Howe", "2026-04-04T15:00:00Z"}, {"Australia/Lord_Howe", "2026-10-03T15:30:00Z"},
+	{"America/Sao_Paulo", "2018-11-04T03:00:00Z"}, {"America/Sao_Paulo", "2018-02-18T02:00:00Z"},
+	{"Asia/Beirut", "2026-03-28T22:00:00Z"}, {"Asia/Beirut", "2026-10-24T21:00:00Z"},
+	{"Pacific/Apia", "2011-12-30T10:00:00Z"}, {"Africa/Casablanca", "2026-02-15T02:00:00Z"},
+	{"Africa/Casablanca", "2026-03-22T02:00:00Z"}, {"Asia/Kathmandu", "1985-12-31T18:30:00Z"},
+	{"Antarctica/Troll", "2026-03-29T01:00:00Z"}, {"America/Havana", "2026-11-01T05:00:00Z"},
+	{"Pacific/Kwajalein", "1993-08-21T12:00:00Z"}, {"Africa/Monrovia", "1972-01-07T00:44:30Z"},
+	{"Europe/Dublin", "2090-03-26T01:00:00Z"}, {"UTC", "2026-02-28T12:00:00Z"},
+	{"Asia/Gaza", "2026-03-28T00:00:00Z"}, {"America/Scoresbysund", "2026-03-29T00:00:00Z"},
+}
+
+func instant(t testing.TB, text string) int64 {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Unix()
+}
+
+// ruleOf makes a rule of one recurrence by way of its text.
+func ruleOf(c *recur, start int64, zone string, p policy) (*Rule, error) {
+	z, err := zoneNamed(zone)
+	if err != nil {
+		return nil, err
+	}
+	nonexistent, ambiguous := p.names()
+	text := (&Rule{zone: z, start: start, includes: []recur{*c}, policy: p}).String()
+	return Parse(text, Defaults{Nonexistent: nonexistent, Ambiguous: ambiguous})
+}
+
+// Random rules around odd nights give what the naive engine gives, and the
+// four queries agree with each other.
+func TestEngineAgreesWithNaive(t *testing.T) {
+	g := rand.New(rand.NewPCG(7, 11))
+	never, compared, occurrences := 0, 0, 0
+	for range 400 * prove() {
+		night := oddNights[g.IntN(len(oddNights))]
+		c := randomRecur(g)
+		policies := []policy{{first: true}, {last: true}, {first: true, last: true}, {skip: true, first: true}, {skip: true, last: true}}
+		p := policies[g.IntN(len(policies))]
+		mid := instant(t, night.at)
+		length, age := int64(36*3600), int64(g.IntN(900))*86400
+		if c.freq >= daily {
+			length = 40 * 86400
+			if len(c.pos) == 0 && c.hours != 0 && c.minutes == 0 && c.seconds == 0 {
+				length = 700 * 86400
+			}
+		}
+		start := mid - age - int64(g.IntN(86400))
+		if g.IntN(4) == 0 {
+			start = mid - mid%60 - int64(g.IntN(300))*60
+		}
+		lo, hi := mid-length/2, mid+length/2
+		r, err := ruleOf(&c, start, night.zone, p)
+		if errors.Is(err, ErrNeverFires) {
+			never++
+			if list := naive(c, start, night.zone, p, lo, hi); len(list) > 0 {
+				t.Fatalf("%s\nstart %d in %s: refused as %v, yet it fires at %v", c.String(), start, night.zone, err, time.Unix(list[0], 0).UTC())
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.String(), err)
+		}
+		want := naive(c, start, night.zone, p, lo, hi)
+		agree(t, r, want, lo, hi)
+		compared++
+		occurrences += len(want)
+	}
+	if compared < 250 || occurrences < 20_000 {
+		t.Errorf("%d rules with %d occurrences were compared, %d refused: too few to prove anything", compared, occurrences, never)
+	}
+}
+
+// agree holds the queries of a rule against all its instants in [lo, hi].
+func agree(t *testing.T, r *Rule, want []int64, lo, hi int64) {
+	t.Helper()
+	at := func(t int64) time.Time { return time.Unix(t, 0).UTC() }
+	list, err := r.Between(at(lo-1), at(hi), 0)
+	if err != nil {
+		t.Fatalf("%s\nBetween: %v", r, err)
+	}
+	got := make([]int64, len(list))
+	for i := range list {
+		got[i] = list[i].Unix()
+	}
+	if !slices.Equal(got, want) {
+		for i := 0; i < max(len(got), len(want)); i++ {
+			if i >= len(got) || i >= len(want) || got[i] != want[i] {
+				t.Fatalf("%s\nin (%v, %v]: %d occurrences, want %d; they differ from the %dth on:\n got %v\nwant %v",
+					r, at(lo-1), at(hi), len(got), len(want), i, times(got, i), times(want, i))
+			}
+		}
+	}
+	n, err := r.Count(at(lo-1), at(hi))
+	if err != nil || n != int64(len(want)) {
+		t.Fatalf("%s\nCount(%v, %v) = %d, %v; want %d", r, at(lo-1), at(hi), n, err, len(want))
+	}
+	for i, end := 0, hi+1; i < min(len(want), 500); i++ {
+		prev, err := r.Prev(at(end))
+		if expect := want[len(want)-1-i]; err != nil || prev.Unix() != expect {
+			t.Fatalf("%s\nPrev(%v) = %v, %v; want %v", r, at(end), prev, err, at(expect))
+		}
+		end = prev.Unix()
+	}
+}
+
+func times(list []int64, i int) (out []time.Time) {
+	for ; i < len(list) && len(out) < 4; i++ {
+		out = append(out, time.Unix(list[i], 0).UTC())
+	}
+	return out
+}
+
+// Asked at every second around clock changes, Next and Prev say the same as a
+// walk over the occurrences: nothing lies between two answers.
+func TestEverySecond(t *testing.T) {
+	for _, text := range []string{"*/7 * * * *", "17 */20 1-3 * * *", "30 2 * * *", "every 7m", "FREQ=HOURLY;INTERVAL=2;BYMINUTE=15,45",
+		"FREQ=SECONDLY;INTERVAL=601;BYHOUR=0,1,2,3", "D 30", "FREQ=MINUTELY;INTERVAL=11;BYSETPOS=-1;BYSECOND=1,30"} {
+		for _, night := range oddNights[:12] {
+			mid := instant(t, night.at)
+			for _, d := range []Defaults{{}, {Nonexistent: "skip", Ambiguous: "both"}} {
+				d.Zone, d.Start = night.zone, time.Unix(mid-86400-123, 0)
+				r := mustParse(t, text, d)
+				list, err := r.Between(time.Unix(mid-2*3600, 0), time.Unix(mid+3*3600, 0), 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				everySecond(t, r, mid-2*3600, list)
+			}
+		}
+	}
+}
+
+func everySecond(t *testing.T, r *Rule, from int64, list []time.Time) {
+	t.Helper()
+	for i, at := range list {
+		for s := from; s < at.Unix(); s++ {
+			if next, err := r.Next(time.Unix(s, 0)); err != nil || !next.Equal(at) {
+				t.Fatalf("%s: Next(%v) = %v, %v; want %v", r, time.Unix(s, 0).UTC(), next, err, at)
+			}
+			if i > 0 {
+				if prev, err := r.Prev(time.Unix(s+1, 0)); err != nil || !prev.Equal(list[i-1]) {
+					t.Fatalf("%s: Prev(%v) = %v, %v; want %v", r, time.Unix(s+1, 0).UTC(), prev, err, list[i-1])
+				}
+			}
+		}
+		from = at.Unix()
+	}
+}

@@ -1,0 +1,442 @@
+package rules
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// The naive engine: it makes every period from DTSTART on, every day of it,
+// every second of the clock, by package time, and then asks for each instant
+// what a wall clock shows. It shares no code with the engine but the recur
+// that both read.
+
+func bitList(set uint64) (list []int) {
+	for i := range 64 {
+		if set>>i&1 != 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func naiveDate(c int64) time.Time { return time.Unix(c, 0).UTC() }
+
+func naiveWeekday(t time.Time) int { return (int(t.Weekday()) + 6) % 7 }
+
+func naiveIn(set uint64, n int) bool { return set == 0 || set>>n&1 != 0 }
+
+// naiveWeek numbers weeks by walking from January 1st.
+func naiveWeek(t time.Time, wkst int) (n, of int) {
+	firstOf := func(year int) time.Time {
+		d := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
+		for naiveWeekday(d) != wkst {
+			d = d.AddDate(0, 0, -1)
+		}
+		return d
+	}
+	year := t.Year() + 1
+	for firstOf(year).After(t) {
+		year--
+	}
+	for d := firstOf(year); d.Before(firstOf(year + 1)); d = d.AddDate(0, 0, 7) {
+		of++
+		if !d.After(t) {
+			n++
+		}
+	}
+	return n, of
+}
+
+// naiveByDay judges BYDAY.
+func (r *recur) naiveByDay(t time.Time) bool {
+	if r.wdays == 0 && len(r.nth) == 0 {
+		return true
+	}
+	w := naiveWeekday(t)
+	if r.wdays>>w&1 != 0 {
+		return true
+	}
+	from, to := time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC), time.Date(t.Year(), t.Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	if r.freq == yearly && r.months == 0 {
+		from, to = time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC), time.Date(t.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	before, after := 0, 0
+	for d := from; d.Before(to); d = d.AddDate(0, 0, 1) {
+		if naiveWeekday(d) == w {
+			if !d.After(t) {
+				before++
+			}
+			if !d.Before(t) {
+				after++
+			}
+		}
+	}
+	for _, n := range r.nth {
+		if int(n.wday) == w && (int(n.n) == before || int(-n.n) == after) {
+			return true
+		}
+	}
+	return false
+}
+
+// naiveByNumber judges BYYEARDAY and BYWEEKNO.
+func (r *recur) naiveByNumber(t time.Time) bool {
+	if len(r.yeardays) > 0 {
+		length := time.Date(t.Year(), 12, 31, 0, 0, 0, 0, time.UTC).YearDay()
+		if !slices.Contains(r.yeardays, int16(t.YearDay())) && !slices.Contains(r.yeardays, int16(t.YearDay()-length-1)) {
+			return false
+		}
+	}
+	if len(r.weeks) > 0 {
+		n, of := naiveWeek(t, int(r.wkst))
+		return slices.Contains(r.weeks, int16(n)) || slices.Contains(r.weeks, int16(n-of-1))
+	}
+	return true
+}
+
+// naiveMonthDays makes the days of a month that BYMONTHDAY names, with SKIP.
+func (r *recur) naiveMonthDays(first time.Time) (list []time.Time) {
+	length := first.AddDate(0, 1, -1).Day()
+	add := func(n int) {
+		switch {
+		case n >= 1 && n <= length:
+			list = append(list, first.AddDate(0, 0, n-1))
+		case r.skip == skipOmit:
+		case n < 1 && r.skip == skipBackward:
+			list = append(list, first.AddDate(0, 0, -1))
+		case n < 1:
+			list = append(list, first)
+		case r.skip == skipBackward:
+			list = append(list, first.AddDate(0, 1, -1))
+		default:
+			list = append(list, first.AddDate(0, 1, 0))
+		}
+	}
+	for _, n := range bitList(uint64(r.mdays)) {
+		add(n)
+	}
+	for _, n := range bitList(uint64(r.nmdays)) {
+		add(length + 1 - n)
+	}
+	if r.mdays|r.nmdays == 0 {
+		for n := 1; n <= length; n++ {
+			add(n)
+		}
+	}
+	return list
+}
+
+// naivePeriod makes the days of the kth period of a rule of a day or longer.
+func (r *recur) naivePeriod(start time.Time, k int) (list []time.Time) {
+	day := time.Date(start.Year(), start.Month(), start.Day(), 0, 0, 0, 0, time.UTC)
+	k *= r.interval
+	switch r.freq {
+	case daily, weekly:
+		n := 1
+		if day = day.AddDate(0, 0, k); r.freq == weekly {
+			n = 7
+			for day = day.AddDate(0, 0, 6*k); naiveWeekday(day) != int(r.wkst); {
+				day = day.AddDate(0, 0, -1)
+			}
+		}
+		for i := range n {
+			d := day.AddDate(0, 0, i)
+			last := d.AddDate(0, 1, -d.Day()).Day()
+			if naiveIn(uint64(r.months), int(d.Month())) && (r.mdays|r.nmdays == 0 ||
+				r.mdays>>d.Day()&1 != 0 || r.nmdays>>(last+1-d.Day())&1 != 0) {
+				list = append(list, d)
+			}
+		}
+	case monthly:
+		first := time.Date(day.Year(), day.Month()+time.Month(k), 1, 0, 0, 0, 0, time.UTC)
+		if naiveIn(uint64(r.months), int(first.Month())) {
+			list = r.naiveMonthDays(first)
+		}
+	case yearly:
+		for m := range 12 {
+			if naiveIn(uint64(r.months), m+1) {
+				list = append(list, r.naiveMonthDays(time.Date(day.Year()+k, time.Month(m+1), 1, 0, 0, 0, 0, time.UTC))...)
+			}
+		}
+	}
+	list = slices.DeleteFunc(list, func(d time.Time) bool { return !r.naiveByDay(d) || !r.naiveByNumber(d) })
+	slices.SortFunc(list, time.Time.Compare)
+	return slices.CompactFunc(list, time.Time.Equal)
+}
+
+// naiveImplied fills in what DTSTART implies.
+func (r recur) naiveImplied(start time.Time) recur {
+	if r.mdays|r.nmdays == 0 && r.wdays == 0 && len(r.nth) == 0 && len(r.yeardays) == 0 && len(r.weeks) == 0 {
+		if r.freq == yearly && r.months == 0 {
+			r.months = 1 << int(start.Month())
+		}
+		if r.freq == yearly || r.freq == monthly {
+			r.mdays = 1 << start.Day()
+		}
+		if r.freq == weekly {
+			r.wdays = 1 << naiveWeekday(start)
+		}
+	}
+	if r.hours == 0 && r.freq > hourly {
+		r.hours = 1 << start.Hour()
+	}
+	if r.minutes == 0 && r.freq > minutely {
+		r.minutes = 1 << start.Minute()
+	}
+	if r.seconds == 0 && r.freq > secondly {
+		r.seconds = 1 << start.Second()
+	}
+	return r
+}
+
+// naiveChoose applies BYSETPOS to the times of a period.
+func (r *recur) naiveChoose(set []int64) (list []int64) {
+	if len(r.pos) == 0 {
+		return set
+	}
+	for _, p := range r.pos {
+		if i := int(p) - 1; p > 0 && i < len(set) {
+			list = append(list, set[i])
+		} else if i := len(set) + int(p); p < 0 && i >= 0 {
+			list = append(list, set[i])
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// naiveMatches judges a time of a rule under a day.
+func (r *recur) naiveMatches(c int64) bool {
+	t := naiveDate(c)
+	last := time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	return naiveIn(r.seconds, t.Second()) && naiveIn(r.minutes, t.Minute()) && naiveIn(uint64(r.hours), t.Hour()) &&
+		naiveIn(uint64(r.months), int(t.Month())) && (r.mdays|r.nmdays == 0 ||
+		r.mdays>>t.Day()&1 != 0 || r.nmdays>>(last+1-t.Day())&1 != 0) && r.naiveByDay(day) && r.naiveByNumber(day)
+}
+
+// naiveWall gives the wall times of a rule in [lo, hi), of a day or longer.
+func (r *recur) naiveWall(start, lo, hi int64) (list []int64) {
+	s := naiveDate(start)
+	for k := 0; k < 1<<20; k++ {
+		days := r.naivePeriod(s, k)
+		var set []int64
+		for _, d := range days {
+			for _, h := range bitList(uint64(r.hours)) {
+				for _, m := range bitList(r.minutes) {
+					for _, sec := range bitList(r.seconds) {
+						set = append(set, d.Unix()+int64(h*3600+m*60+sec))
+					}
+				}
+			}
+		}
+		for _, c := range r.naiveChoose(set) {
+			if c >= lo && c < hi {
+				list = append(list, c)
+			}
+		}
+		step := map[frequency]int64{daily: 1, weekly: 7, monthly: 28, yearly: 365}[r.freq] * int64(r.interval) * 86400
+		if start+int64(k)*step > hi+40*86400 {
+			break
+		}
+	}
+	return list
+}
+
+// naiveElapsed gives the times of a rule under a day in [lo, hi), on whatever
+// scale: wall(t) is the wall time to judge, base the start of the first period.
+func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list []int64) {
+	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
+	k := (lo-base)/(unit*int64(r.interval)) - 2
+	for ; ; k++ {
+		p := base + k*unit*int64(r.interval)
+		if p >= hi {
+			return list
+		}
+		var set []int64
+		for t := p; t < p+unit; t++ {
+			if r.naiveMatches(wall(t)) {
+				set = append(set, t)
+			}
+		}
+		for _, t := range r.naiveChoose(set) {
+			if t >= lo && t < hi {
+				list = append(list, t)
+			}
+		}
+	}
+}
+
+// naiveZone reads a zone by package time.
+type naiveZone struct{ loc *time.Location }
+
+func naiveLoad(name string) naiveZone {
+	if name == "UTC" {
+		return naiveZone{time.UTC}
+	}
+	data, _ := zoneData(name)
+	loc, err := time.LoadLocationFromTZData(name, []byte(data))
+	if err != nil {
+		panic(err)
+	}
+	return naiveZone{loc}
+}
+
+func (z naiveZone) wall(t int64) int64 {
+	_, off := time.Unix(t, 0).In(z.loc).Zone()
+	return t + int64(off)
+}
+
+// instants gives the instants at which the wall clock shows c; if there are
+// none, the one with the offset before the gap, and false.
+func (z naiveZone) instants(c int64) (list []int64, exists bool) {
+	offsets := map[int64]bool{}
+	for t := c - 30*3600; t <= c+30*3600; t += 900 {
+		offsets[z.wall(t)-t] = true
+	}
+	for off := range offsets {
+		if z.wall(c-off) == c {
+			list = append(list, c-off)
+		}
+	}
+	if len(list) > 0 {
+		slices.Sort(list)
+		return list, true
+	}
+	back := c
+	for ; ; back -= 60 {
+		if at, ok := z.reading(back, offsets); ok {
+			return []int64{at + c - back}, false
+		}
+	}
+}
+
+func (z naiveZone) reading(c int64, offsets map[int64]bool) (best int64, ok bool) {
+	for off := range offsets {
+		if z.wall(c-off) == c && (!ok || c-off > best) {
+			best, ok = c-off, true
+		}
+	}
+	return best, ok
+}
+
+// naiveRead applies the clock-change policy to wall times.
+func (z naiveZone) naiveRead(walls []int64, p policy) (list []int64) {
+	for _, c := range walls {
+		at, exists := z.instants(c)
+		switch {
+		case !exists && p.skip:
+		case !exists || len(at) == 1 || p.first && !p.last:
+			list = append(list, at[0])
+		case p.last && !p.first:
+			list = append(list, at[len(at)-1])
+		default:
+			list = append(list, at...)
+		}
+	}
+	return list
+}
+
+// naive gives the instants of a rule of one recurrence in [lo, hi].
+func naive(r recur, start int64, zone string, p policy, lo, hi int64) (list []int64) {
+	z := naiveLoad(zone)
+	begin := z.naiveRead([]int64{start}, policy{first: p.first, last: p.last})[0]
+	r = r.naiveImplied(naiveDate(start))
+	const margin = 40 * 3600
+	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
+	switch {
+	case r.freq >= daily:
+		list = z.naiveRead(r.naiveWall(start, lo-margin, hi+margin), p)
+	case r.hours != 0:
+		list = z.naiveRead(r.naiveElapsed(start-((start%unit)+unit)%unit, lo-margin, hi+margin, func(c int64) int64 { return c }), p)
+	default:
+		list = r.naiveElapsed(begin-((start%unit)+unit)%unit, lo, hi+1, z.wall)
+	}
+	list = slices.DeleteFunc(list, func(t int64) bool { return t < begin || t < lo || t > hi || t > r.until })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// randomRecur makes a rule that is legal and not too sparse.
+func randomRecur(g *rand.Rand) recur {
+	r := recur{freq: frequency(g.IntN(7)), interval: 1, until: noUntil}
+	if g.IntN(2) == 0 {
+		r.interval = 1 + g.IntN([...]int{400, 90, 30, 9, 5, 5, 3}[r.freq])
+	}
+	if g.IntN(3) == 0 {
+		r.wkst = int8(g.IntN(7))
+	}
+	chance := func(n int) bool { return g.IntN(n) == 0 }
+	some := func(n, low, high int) (set uint64) {
+		for range 1 + g.IntN(n) {
+			set |= 1 << (low + g.IntN(high-low+1))
+		}
+		return set
+	}
+	if chance(4) {
+		r.months = uint16(some(6, 1, 12))
+	}
+	if r.freq != weekly && chance(3) {
+		if r.mdays = uint32(some(5, 1, 31)); chance(2) {
+			r.nmdays = uint32(some(3, 1, 31))
+		}
+	}
+	if chance(3) {
+		r.wdays = uint8(some(4, 0, 6))
+	}
+	if r.freq >= monthly && chance(4) {
+		for range 1 + g.IntN(3) {
+			n := int8(1 + g.IntN(5))
+			if r.freq == yearly && chance(2) {
+				n = int8(1 + g.IntN(53))
+			}
+			if chance(2) {
+				n = -n
+			}
+			r.nth = append(r.nth, nthDay{n, int8(g.IntN(7))})
+		}
+	} else if r.freq == yearly && chance(3) {
+		for range 1 + g.IntN(4) {
+			n := int16(1 + g.IntN(53))
+			if chance(3) {
+				n = -n
+			}
+			r.weeks = append(r.weeks, n)
+		}
+	}
+	if (r.freq == yearly || r.freq < daily) && chance(5) {
+		for range 20 + g.IntN(60) {
+			n := int16(1 + g.IntN(366))
+			if chance(3) {
+				n = -n
+			}
+			r.yeardays = append(r.yeardays, n)
+		}
+	}
+	if chance(3) {
+		r.hours = uint32(some(5, 0, 23))
+		if chance(2) {
+			r.hours |= uint32(some(2, 0, 4)) // where clocks change
+		}
+	}
+	if chance(3) {
+		r.minutes = some(5, 0, 59)
+	}
+	if chance(4) {
+		r.seconds = some(3, 0, 59)
+	}
+	if chance(5) && (r.months != 0 || r.namesDays() || r.hours != 0 || r.minutes != 0 || r.seconds != 0) {
+		for range 1 + g.IntN(3) {
+			n := int16(1 + g.IntN(6))
+			if chance(2) {
+				n = -n
+			}
+			r.pos = append(r.pos, n)
+		}
+	}
+	if r.freq >= monthly && len(r.yeardays) == 0 && chance(5) {
+		r.skip = skip(1 + g.IntN(2))
+	}
+	return r
+}

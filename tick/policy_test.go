@@ -1,0 +1,155 @@
+package tick_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+func TestAFailedRunPausesItsJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		bad := []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "at once", Own: every("every 5m"), OnError: "pause", Steps: bad},
+			{Name: "third", Own: every("every 5m"), PauseAfter: 3, Steps: bad},
+		}})
+		failed := map[string]int{}
+		for range 6 {
+			for _, e := range run(t, d).Runs {
+				failed[e.Job[strings.LastIndex(e.Job, "/")+1:]]++
+			}
+			d.Clock.Add(5 * time.Minute)
+		}
+		if failed["at once"] != 1 || failed["third"] != 3 {
+			t.Fatalf("%v", failed)
+		}
+		j, err := d.Job(t.Context(), "third")
+		if err != nil || j.State != "paused" || j.Paused.Reason == "" {
+			t.Fatalf("%v: %+v", err, j)
+		}
+		d.Clock.Add(time.Minute)
+		if err := d.ResumeJob(t.Context(), "third", false, ""); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, d); r.Made != 0 {
+			t.Fatalf("resumed, and fired back: %+v", r)
+		}
+		d.Clock.Add(5 * time.Minute)
+		if r := run(t, d); r.Failed != 1 {
+			t.Fatalf("resumed: %+v", r)
+		}
+	})
+}
+
+func TestOneJobRunsAfterAnother(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{step("", "SELECT 1")}
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "third", After: "second", Steps: ok},
+			{Name: "second", After: "first", Steps: ok},
+			{Name: "first", Own: every("every 5m"), Steps: ok},
+			{Name: "never", After: "failing", Steps: ok},
+			{Name: "failing", Own: every("every 5m"), Steps: []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}},
+		}})
+		run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		r := run(t, d)
+		if r.Succeeded != 3 || r.Failed != 1 {
+			t.Fatalf("%+v", r)
+		}
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "first", After: "third", Steps: ok}}}, store.ApplyOptions{})
+		if err == nil || !strings.Contains(err.Error(), "circle") {
+			t.Fatalf("a circle: %v", err)
+		}
+	})
+}
+
+func TestStartupJobsRunOnceForEachStart(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "warm", OnStartup: true, Steps: []store.Step{step("", "SELECT 1")}}}})
+		want := []int{0, 1, 0, 1, 0}
+		for i, id := range []string{"", "boot-1", "boot-1", "boot-2", ""} {
+			p := newTick(t, d.Store)
+			p.StartupID = id
+			r, err := p.Run(t.Context())
+			if err != nil || r.Succeeded != want[i] {
+				t.Fatalf("tick %d: %v, %+v", i, err, r)
+			}
+			d.Clock.Add(time.Minute)
+		}
+	})
+}
+
+func TestReplaceMakesWayForTheNewest(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: every("every 5m"), Overlap: "replace", Steps: []store.Step{step("", "SELECT 1")}}}})
+		decide := func() {
+			t.Helper()
+			p := newTick(t, d.Store)
+			p.Limit = -1
+			if _, err := p.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Add(5 * time.Minute)
+		}
+		decide()
+		decide() // 08:05 is queued
+		h := store.Holder{Name: "h", Lease: time.Hour}
+		tasks, err := d.Take(t.Context(), "tick", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		decide() // 08:10 waits for it, and it is told
+		decide() // 08:15 takes the waiter's place
+		signs, err := d.Heartbeat(t.Context(), []string{tasks[0].Run.ID}, h)
+		if err != nil || !signs[tasks[0].Run.ID].Cancel {
+			t.Fatalf("%v: %+v", err, signs)
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Cancelled, Final: store.Cancelled}, h); err != nil {
+			t.Fatal(err)
+		}
+		run(t, d)
+		runs, err := d.Runs(t.Context(), store.RunFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range runs {
+			got += r.ScheduledFor.Format("15:04 ") + r.State + ", "
+		}
+		if got != "08:20 succeeded, 08:15 cancelled, 08:10 cancelled, 08:05 cancelled, " {
+			t.Fatal(got)
+		}
+	})
+}
+
+func TestATimeoutStopsTheStatementOnTheServer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		long := map[string]string{
+			"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+			"postgres": "SELECT pg_sleep(60)",
+			"mariadb":  "DO SLEEP(60)",
+		}[d.Engine]
+		st := step("slow", long)
+		st.Timeout = store.Duration(300 * time.Millisecond)
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+		if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, d)
+		if r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
+			t.Fatalf("%+v", r)
+		}
+		left := map[string]string{
+			"sqlite":   "SELECT 0",
+			"postgres": "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database() AND query LIKE '%pg_sleep(60)'",
+			"mariadb":  "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'DO SLEEP%'",
+		}[d.Engine]
+		if n := d.Int(t, left); n != 0 {
+			t.Fatalf("%d statements still run on the server", n)
+		}
+	})
+}
