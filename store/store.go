@@ -124,8 +124,7 @@ func (s *Store) prepare(name string, a args) (string, []any, error) {
 	if !ok {
 		return "", nil, fmt.Errorf("no statement %s", name)
 	}
-	bound, err := st.bind(s.d, a)
-	return st.text, bound, err
+	return st.bind(s.d, a)
 }
 
 // exec runs a named statement and counts the rows that it found.
