@@ -178,9 +178,16 @@ func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 // errConflict says that somebody changed what a decision was made from: the transaction is tried again.
 var errConflict = errors.New("changed by somebody else meanwhile")
 
-// The attempts of a transaction: conflicts are rare and short, so that eight tries with growing, random pauses
-// (a second or so in all) pass for "the database does not let this through".
-const txAttempts = 8
+// The attempts of a transaction: conflicts are rare and short, so that a dozen tries with growing, random pauses
+// (three seconds or so in all) pass for "the database does not let this through".
+const txAttempts = 12
+
+// Rest is how long to wait before a transaction that lost against others is tried again after so many tries: longer
+// each time, and never the same for all who lost.
+func Rest(tries int) time.Duration {
+	pause := time.Duration(min(1<<tries, 256)) * time.Millisecond
+	return pause + rand.N(pause)
+}
 
 // tx runs fn in a transaction, and again where the engine or a guard says that it lost against another. Nothing
 // that fn did counts before tx has returned nil. A COMMIT whose answer is lost is an error here: what it did is
@@ -191,16 +198,20 @@ func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 		if err == nil || ctx.Err() != nil || try == txAttempts {
 			return err
 		}
-		if !errors.Is(err, errConflict) && s.d.classify(err) != transient {
+		if !s.Transient(err) {
 			return err
 		}
-		pause := time.Duration(1<<try) * time.Millisecond
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(pause + rand.N(pause)):
+		case <-time.After(Rest(try)):
 		}
 	}
+}
+
+// Transient tells of an error that the transaction lost against another one, and that it can be tried again.
+func (s *Store) Transient(err error) bool {
+	return errors.Is(err, errConflict) || s.d.classify(err) == transient
 }
 
 func (s *Store) once(ctx context.Context, fn func(*sql.Tx) error) error {
