@@ -28,8 +28,10 @@ type writer struct {
 	planned map[int64]string // the jobs' plan_input as it was read
 }
 
-func newWriter(s *Store, tx *sql.Tx, now time.Time) *writer {
-	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}}
+// newWriter has room for one run and one plan of each case, which is what most decisions make.
+func newWriter(s *Store, tx *sql.Tx, now time.Time, cases int) *writer {
+	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{},
+		made: make([]Run, 0, cases), runs: make([]runRow, 0, cases), plans: make([]planRow, 0, cases)}
 }
 
 // pauseOf is a pause that a decision begins.

@@ -238,7 +238,7 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 		if err != nil || len(cases) == 0 {
 			return err
 		}
-		w := newWriter(s, tx, p.now)
+		w := newWriter(s, tx, p.now, len(cases))
 		for i := range cases {
 			c := &cases[i]
 			d := decide(p.now, c)
@@ -272,15 +272,13 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 		}
 	}
 	cases := make([]Case, 0, len(p.jobs))
+	var l Plan
+	into := scanPlan(&l) // once for all rows: thousands of them, with dozens of columns each
 	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, func(r *sql.Rows) error {
-		var c Case
-		l := &c.Plan
-		if err := r.Scan(&l.JobID, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
-			nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), &l.Streak, &l.Cycles, &l.RunsMade, nullable(&l.StartupID)); err != nil {
-			return err
-		}
-		cases = append(cases, c)
-		return nil
+		l = Plan{}
+		err := r.Scan(into...)
+		cases = append(cases, Case{Plan: l})
+		return err
 	})
 	if err != nil || len(cases) == 0 {
 		return nil, err
@@ -296,11 +294,13 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 
 func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
 	since := time.Time{}
+	var j Job
+	var input string
+	var planned sql.NullString
+	into := append(scanJob(&j), &input, &planned)
 	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
-		var j Job
-		var input string
-		var planned sql.NullString
-		if err := r.Scan(append(scanJob(&j), &input, &planned)...); err != nil {
+		j = Job{}
+		if err := r.Scan(into...); err != nil {
 			return err
 		}
 		c := byJob[j.ID]
@@ -394,12 +394,14 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 }
 
 func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+	var u Rule
+	var job, linked, planned int64
+	d := &u.Schedule
+	into := []any{&job, &u.ScheduleID, nullable(&u.Input), nullable(&u.Text), nullable(&u.Ends), nullable(&linked), at{&u.LinkedAt}, nullable(&planned),
+		nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous), nullable(&u.NewInput), at{&d.CreatedAt}, at{&u.ChangedAt}}
 	return s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
-		var u Rule
-		var job, linked, planned int64
-		d := &u.Schedule
-		if err := r.Scan(&job, &u.ScheduleID, nullable(&u.Input), nullable(&u.Text), nullable(&u.Ends), nullable(&linked), at{&u.LinkedAt}, nullable(&planned),
-			nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous), nullable(&u.NewInput), at{&d.CreatedAt}, at{&u.ChangedAt}); err != nil {
+		u = Rule{}
+		if err := r.Scan(into...); err != nil {
 			return err
 		}
 		u.Linked, u.LinkPlanned = linked != 0, planned == u.ScheduleID

@@ -27,6 +27,12 @@ func scanJob(j *Job) []any {
 		&j.OnStartup, nullable(&j.afterID), &j.Keep.Runs, ms{&j.Keep.Age}, &j.RemoveDone, nullable(&j.Manifest), at{&j.CreatedAt}, at{&j.changedAt}, at{&j.removedAt}}
 }
 
+// scanPlan gives the destinations of the columns of batch_plans.
+func scanPlan(l *Plan) []any {
+	return []any{&l.JobID, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
+		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), &l.Streak, &l.Cycles, &l.RunsMade, nullable(&l.StartupID)}
+}
+
 // scanRun gives the destinations of @run_columns.
 func scanRun(r *Run) []any {
 	return []any{&r.ID, &r.JobID, nullable(&r.Number), &r.Occurrence, &r.State, nullable(&r.HeldBy), &r.Queue, &r.Priority, at{&r.ScheduledFor}, at{&r.IntervalStart}, at{&r.IntervalEnd},

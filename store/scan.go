@@ -85,6 +85,9 @@ func (j jsonInto) Scan(src any) error {
 		*p = string(b)
 		return nil
 	}
+	if string(b) == "[]" { // a job without tags, as most are
+		return nil
+	}
 	return json.Unmarshal(b, j.p)
 }
 
