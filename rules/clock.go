@@ -59,6 +59,21 @@ func (k *clock) size() int64 {
 	return int64(bits.OnesCount32(k.hours) * bits.OnesCount64(k.minutes) * bits.OnesCount64(k.secs))
 }
 
+// nth gives the second of the day that n others in the set come before;
+// 0 <= n < size.
+func (k *clock) nth(n int) int {
+	perMinute := bits.OnesCount64(k.secs)
+	perHour := perMinute * bits.OnesCount64(k.minutes)
+	return nthBit(uint64(k.hours), n/perHour)*3600 + nthBit(k.minutes, n%perHour/perMinute)*60 + nthBit(k.secs, n%perMinute)
+}
+
+func nthBit(set uint64, n int) int {
+	for ; n > 0; n-- {
+		set &= set - 1
+	}
+	return bits.TrailingZeros64(set)
+}
+
 // rank is the number of seconds in the set before sec, which may be 86400.
 func (k *clock) rank(sec int) int64 {
 	h, m, s := sec/3600, sec/60%60, sec%60

@@ -55,50 +55,57 @@ func (r *Rule) count(lo, hi int64, b *budget) (n int64) {
 
 // count counts the instants of the series in [lo, hi].
 func (s *series) count(lo, hi int64, b *budget) (n int64) {
-	lo, hi = max(lo, s.start, firstInstant), min(hi, s.end, endInstant-1)
-	if len(s.pos) > 0 {
-		for lo <= hi {
-			at, ok := s.next(lo, b)
-			if !ok || at > hi {
-				return n
-			}
-			n, lo = n+1, at+1
-		}
-		return n
+	if len(s.pos) == 0 {
+		c := counter{grid: &s.grid}
+		return c.series(s, lo, hi, b)
 	}
+	for lo <= hi {
+		at, ok := s.next(lo, b)
+		if !ok || at > hi {
+			break
+		}
+		n, lo = n+1, at+1
+	}
+	return n
+}
+
+// series counts the instants of a series without BYSETPOS in [lo, hi].
+func (k *counter) series(s *series, lo, hi int64, b *budget) (n int64) {
+	lo, hi = max(lo, s.start, firstInstant), min(hi, s.end, endInstant-1)
 	for lo <= hi && b.spend() {
 		sp := s.z.at(lo)
-		n += s.countSpan(&sp, lo, min(hi+1, sp.to), b)
+		n += k.span(s, &sp, lo, min(hi+1, sp.to), b)
 		lo = sp.to
 	}
 	return n
 }
 
-// countSpan counts the instants in [lo, hi) of one span. A time moved forward
-// out of a gap may fall on one that is there anyway; it counts once.
-func (s *series) countSpan(sp *span, lo, hi int64, b *budget) int64 {
+// span counts the instants in [lo, hi) of one span. A time moved forward out
+// of a gap may fall on one that is there anyway; it counts once.
+func (k *counter) span(s *series, sp *span, lo, hi int64, b *budget) int64 {
 	list, pieces := s.pieces(sp)
-	within := func(p piece) (from, to, off int64) {
+	within := func(p piece) (from, to int64) {
 		from, to = max(lo+p.off, p.lo), min(hi+p.off, p.hi)
-		if !s.pinned {
-			off = p.off
-		}
-		return from, max(from, to), off
+		return from, max(from, to)
 	}
-	from, to, off := within(list[0])
-	n := s.grid.count(from, to, off, b)
+	from, to := within(list[0])
+	off := int64(0)
+	if !s.pinned {
+		off = sp.off
+	}
+	n := k.count(from, to, off, b)
 	if pieces < 2 {
 		return n
 	}
-	from, to, off = within(list[1])
-	moved := s.grid.count(from, to, off, b)
+	from, to = within(list[1])
+	moved := k.count(from, to, off, b)
 	for c, left := from, moved; left > 0 && b.spend(); left-- {
-		at, ok := s.grid.next(c, to, off, b)
+		at, ok := k.grid.next(c, to, off, b)
 		if !ok {
 			break
 		}
 		same := at - list[1].off + list[0].off
-		if twin, ok := s.grid.next(same, same+1, off, b); ok && twin == same && same >= list[0].lo && same < list[0].hi {
+		if twin, ok := k.grid.next(same, same+1, off, b); ok && twin == same && same >= list[0].lo && same < list[0].hi {
 			moved--
 		}
 		c = at + 1
@@ -106,17 +113,25 @@ func (s *series) countSpan(sp *span, lo, hi int64, b *budget) int64 {
 	return n + moved
 }
 
-// count counts the times of the grid in [lo, hi).
-func (g *grid) count(lo, hi, off int64, b *budget) (n int64) {
+// maxMemo is the longest cycle of days whose counts are remembered.
+const maxMemo = 8192
+
+// counter counts a grid by days. Where windows cut days, the count of a day
+// depends on its place in the cycle after which windows and days line up
+// again, and is remembered (plus one) for each place, once for each offset.
+type counter struct {
+	*grid
+	off   int64
+	memo  []int64
+	memos map[int64][]int64
+}
+
+// count counts the times of the grid in [lo, hi); see grid.next for off.
+func (k *counter) count(lo, hi, off int64, b *budget) (n int64) {
 	if lo >= hi {
 		return 0
 	}
-	k := counter{grid: g, off: off}
-	if g.windowed() {
-		if cycle := g.step / gcd(g.step, secondsPerDay); cycle <= maxMemo {
-			k.memo = make([]int64, cycle)
-		}
-	}
+	k.turnTo(off)
 	day, sec := splitCivil(lo)
 	last, until := splitCivil(hi)
 	if sec > 0 {
@@ -124,37 +139,45 @@ func (g *grid) count(lo, hi, off int64, b *budget) (n int64) {
 		if day == last {
 			stop = until
 		}
-		if g.dayFrom(day, day, b) == day {
-			n += k.part(day, sec, stop)
+		if k.dayFrom(day, day, b) == day {
+			n += k.part(day, sec, stop, b)
 		}
 		day++
 	}
 	n += k.days(day, last, b)
-	if day <= last && until > 0 && g.dayFrom(last, last, b) == last {
-		n += k.part(last, 0, until)
+	if day <= last && until > 0 && k.dayFrom(last, last, b) == last {
+		n += k.part(last, 0, until, b)
 	}
 	return n
 }
 
-// maxMemo is the longest cycle of days whose counts are remembered.
-const maxMemo = 8192
-
-// counter counts a grid by days. Where windows cut days, the count of a day
-// depends on its place in the cycle after which windows and days line up
-// again, and is remembered (plus one) for each place.
-type counter struct {
-	*grid
-	off  int64
-	memo []int64
+// turnTo makes ready for windows at an offset.
+func (k *counter) turnTo(off int64) {
+	if k.off = off; !k.windowed() {
+		return
+	}
+	cycle := k.step / gcd(k.step, secondsPerDay)
+	if cycle > maxMemo {
+		return
+	}
+	if k.memos == nil {
+		k.memos = make(map[int64][]int64, 2)
+	}
+	if k.memo = k.memos[off]; k.memo == nil {
+		k.memo = make([]int64, cycle)
+		k.memos[off] = k.memo
+	}
 }
 
 // days counts the whole days first..after-1.
 func (k *counter) days(first, after int, b *budget) (n int64) {
-	if first >= after {
+	switch {
+	case first >= after:
 		return 0
-	}
-	if k.allDays && !k.windowed() {
+	case k.allDays && !k.windowed():
 		return int64(after-first) * k.clock.size()
+	case k.unit < secondsPerDay && k.step >= 2*secondsPerDay:
+		return k.sparse(joinCivil(first, 0), joinCivil(after, 0), b)
 	}
 	for first < after && b.spend() {
 		year, month, mday := dateOf(first)
@@ -168,7 +191,7 @@ func (k *counter) days(first, after int, b *budget) (n int64) {
 		if !k.windowed() {
 			n += int64(bits.OnesCount32(set)) * k.clock.size()
 		} else {
-			for ; set != 0; set &= set - 1 {
+			for ; set != 0 && !b.over(); set &= set - 1 {
 				n += k.day(begin+bits.TrailingZeros32(set), b)
 			}
 		}
@@ -177,30 +200,45 @@ func (k *counter) days(first, after int, b *budget) (n int64) {
 	return n
 }
 
+// sparse counts window by window, where most days have none.
+func (k *counter) sparse(lo, hi int64, b *budget) (n int64) {
+	for lo < hi {
+		m, ok := k.grid.next(lo, hi, k.off, b)
+		if !ok {
+			break
+		}
+		day, sec := splitCivil(m)
+		stop := min(m-floorMod(m-k.base-k.off, k.step)+k.unit, joinCivil(day+1, 0), hi)
+		n += k.clock.rank(int(stop-joinCivil(day, 0))) - k.clock.rank(sec)
+		lo = stop
+	}
+	return n
+}
+
 // day counts a whole day.
 func (k *counter) day(day int, b *budget) int64 {
 	if k.memo == nil {
-		b.left -= int(secondsPerDay / k.step)
-		return k.part(day, 0, secondsPerDay)
+		return k.part(day, 0, secondsPerDay, b)
 	}
+	b.left--
 	at := &k.memo[floorMod(int64(day), int64(len(k.memo)))]
 	if *at == 0 {
-		*at = k.part(day, 0, secondsPerDay) + 1
+		*at = k.part(day, 0, secondsPerDay, b) + 1
 	}
 	return *at - 1
 }
 
 // part counts the seconds [from, to) of an admitted day.
-func (k *counter) part(day, from, to int) (n int64) {
+func (k *counter) part(day, from, to int, b *budget) (n int64) {
 	if !k.windowed() {
 		return k.clock.rank(to) - k.clock.rank(from)
 	}
 	midnight := joinCivil(day, 0)
 	lo, hi := midnight+int64(from), midnight+int64(to)
-	for w := lo - floorMod(lo-k.base-k.off, k.step); w < hi; w += k.step {
-		a, z := max(w, lo), min(w+k.unit, hi)
-		if a < z {
-			n += k.clock.rank(int(z-midnight)) - k.clock.rank(int(a-midnight))
+	for w := lo - floorMod(lo-k.base-k.off, k.step); w < hi && b.spend(); w += k.step {
+		start, stop := max(w, lo), min(w+k.unit, hi)
+		if start < stop {
+			n += k.clock.rank(int(stop-midnight)) - k.clock.rank(int(start-midnight))
 		}
 	}
 	return n
@@ -222,20 +260,28 @@ func (s *series) countEnd(n int64) (int64, error) {
 			t = at + 1
 		}
 	}
-	lo, hi := s.start, s.start
+	if years := (endCivil-s.start)/(365*secondsPerDay) + 1; n/366/s.grid.clock.size() > years {
+		return s.lastOf(&b) // the calendar has no room for them
+	}
+	k := counter{grid: &s.grid}
+	lo, hi := s.start, s.start // n occurrences are still to come at or after lo
 	for length := int64(secondsPerDay); ; length *= 2 {
-		if hi = min(s.start+length, endInstant); hi == endInstant || s.count(s.start, hi, &b) >= n {
+		hi = min(lo+length, endInstant)
+		have := k.series(s, lo, hi, &b)
+		if have >= n {
 			break
 		}
+		if hi == endInstant || b.over() {
+			return s.lastOf(&b)
+		}
+		n, lo = n-have, hi+1
 	}
-	if s.count(s.start, hi, &b) < n {
-		return s.lastOf(&b)
-	}
-	for lo < hi { // the first instant up to which there are n
-		if mid := lo + (hi-lo)/2; s.count(s.start, mid, &b) >= n {
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		if have := k.series(s, lo, mid, &b); have >= n {
 			hi = mid
 		} else {
-			lo = mid + 1
+			n, lo = n-have, mid+1
 		}
 	}
 	if b.over() {

@@ -54,14 +54,17 @@ type weekSet struct {
 // firstWeek is the day on which week 1 of a year begins: the week that holds
 // January 4th (RFC 5545 §3.3.10, BYWEEKNO: at least four days in the year).
 func (s *weekSet) firstWeek(year int) int {
-	day := dayOf(year, 1, 4)
+	return s.begin(dayOf(year, 1, 4))
+}
+
+// begin is the first day of the week that holds a day.
+func (s *weekSet) begin(day int) int {
 	return day - int(floorMod(int64(weekdayOf(day)-s.wkst), 7))
 }
 
-// has reports whether the week that holds the day is in the set. A week
+// has reports whether the week that begins on a day is in the set. A week
 // belongs to the year of its fourth day.
-func (s *weekSet) has(day int) bool {
-	begin := day - int(floorMod(int64(weekdayOf(day)-s.wkst), 7))
+func (s *weekSet) has(begin int) bool {
 	year, _, _ := dateOf(begin + 3)
 	first := s.firstWeek(year)
 	n := (begin-first)/7 + 1
@@ -166,10 +169,15 @@ func dayRange(lo, hi int) uint32 {
 func (f *dayFilter) numbered(year, month int, set uint32) uint32 {
 	first := dayOf(year, month, 1)
 	yday, length := first-dayOf(year, 1, 1), daysInYear(year)
+	week, admitted := noDay, true
 	for rest := set; rest != 0; rest &= rest - 1 {
 		d := bits.TrailingZeros32(rest)
-		if f.yeardays != nil && !f.yeardays.has(yday+d, length) ||
-			f.weeks != nil && !f.weeks.has(first+d-1) {
+		if f.weeks != nil {
+			if begin := f.weeks.begin(first + d - 1); begin != week {
+				week, admitted = begin, f.weeks.has(begin)
+			}
+		}
+		if !admitted || f.yeardays != nil && !f.yeardays.has(yday+d, length) {
 			set &^= 1 << d
 		}
 	}

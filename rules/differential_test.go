@@ -34,7 +34,7 @@ func fitsRRuleGo(c *recur, start int64) bool {
 func TestAgreesWithRRuleGo(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 5))
 	compared, panics := 0, 0
-	for range 20000 * prove() {
+	for range 6000 * prove() {
 		c := randomRecur(g)
 		start := int64(1767225600 + g.IntN(5*365)*86400 + g.IntN(86400))
 		if !fitsRRuleGo(&c, start) {
@@ -68,7 +68,7 @@ func TestAgreesWithRRuleGo(t *testing.T) {
 		}
 		compared++
 	}
-	if compared < 5000 || panics > compared/20 {
+	if compared < 1500 || panics > compared/20 {
 		t.Errorf("%d rules were compared, rrule-go panicked on %d", compared, panics)
 	}
 }
@@ -122,7 +122,7 @@ func fmtInt(n int) string {
 // In UTC, where no clock changes, robfig/cron gives the same next times.
 func TestAgreesWithRobfigCron(t *testing.T) {
 	g := rand.New(rand.NewPCG(13, 17))
-	for range 3000 * prove() {
+	for range 1000 * prove() {
 		text := randomCron(g)
 		r, err := Parse(text, Defaults{})
 		if err != nil {
@@ -152,7 +152,7 @@ func TestAgreesWithRobfigCron(t *testing.T) {
 func TestCronDaysAgainstWalk(t *testing.T) {
 	g := rand.New(rand.NewPCG(19, 23))
 	months := []string{"*", "2", "1-6", "*/3", "FEB,NOV", "4,6,9,11"}
-	for range 400 * prove() {
+	for range 150 * prove() {
 		dom, dow := walkMonthField(g), walkWeekField(g)
 		month := months[g.IntN(len(months))]
 		hour := []string{"7", "*"}[g.IntN(2)]

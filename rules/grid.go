@@ -11,8 +11,9 @@ const (
 	// A step costs 10-100 ns. A rule that fires spends a handful; one that
 	// would need more than this is refused when it is parsed.
 	searchSteps = 100_000
-	// Count and the search for the end of a COUNT may walk occurrences.
-	countSteps = 4_000_000
+	// Count, the search for the end of a COUNT, and the proof that a rule never
+	// fires may walk occurrences; the last two happen when a rule is parsed.
+	countSteps = 2_000_000
 )
 
 func (b *budget) spend() bool {
@@ -120,6 +121,48 @@ func (g *grid) dayUntil(day, first int, b *budget) int {
 		return found
 	}
 	return -noDay
+}
+
+// nthDay gives the admitted day after n others in [first, last].
+func (g *grid) nthDay(n, first, last int, b *budget) (int, bool) {
+	for first <= last && b.spend() {
+		year, month, mday := dateOf(first)
+		set, begin, length := uint32(1)<<(daysInMonth(year, month)+1)-2, first-mday, daysInMonth(year, month)
+		if !g.allDays {
+			set = g.month(year*12 + month - 1)
+		}
+		set &= dayRange(mday, min(31, last-begin))
+		if have := bits.OnesCount32(set); n >= have {
+			n, first = n-have, begin+length+1
+			continue
+		}
+		for ; n > 0; n-- {
+			set &= set - 1
+		}
+		return begin + bits.TrailingZeros32(set), true
+	}
+	return 0, false
+}
+
+// nthDayBack gives the admitted day before n others in [first, last].
+func (g *grid) nthDayBack(n, first, last int, b *budget) (int, bool) {
+	for first <= last && b.spend() {
+		year, month, mday := dateOf(last)
+		set, begin := uint32(1)<<(mday+1)-2, last-mday
+		if !g.allDays {
+			set &= g.month(year*12 + month - 1)
+		}
+		set &= dayRange(max(1, first-begin), 31)
+		if have := bits.OnesCount32(set); n >= have {
+			n, last = n-have, begin
+			continue
+		}
+		for ; n > 0; n-- {
+			set &^= 1 << (bits.Len32(set) - 1)
+		}
+		return begin + bits.Len32(set) - 1, true
+	}
+	return 0, false
 }
 
 // matchFrom gives the first time in [c, hi) that days and clock admit.

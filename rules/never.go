@@ -12,8 +12,11 @@ func (s *series) neverFires() (reason string, err error) {
 	if s.end < s.start {
 		return "UNTIL lies before DTSTART", nil
 	}
-	b := budget{searchSteps}
-	if _, ok := s.next(s.start, &b); ok {
+	probe, b := *s, budget{searchSteps}
+	if repeats := s.repeatsAfter(); repeats > 0 {
+		probe.end = min(s.end, s.start+repeats)
+	}
+	if _, ok := probe.next(s.start, &b); ok {
 		return "", nil
 	}
 	if s.grid.windowed() && !s.meetsEver() {
@@ -29,10 +32,25 @@ func (s *series) neverFires() (reason string, err error) {
 		return "INTERVAL never meets the days it is combined with", nil
 	}
 	b = budget{countSteps}
-	if _, ok := s.next(s.start, &b); !ok && !b.over() {
+	if _, ok := probe.next(s.start, &b); !ok && !b.over() {
 		return "no day and time fits all its parts", nil
 	}
 	return "", ErrUndecided
+}
+
+// repeatsAfter is the time in seconds after which wall times without INTERVAL
+// repeat: 400 years, and two more for the clock changes of a start in an odd
+// year. 0 if there is an INTERVAL.
+func (s *series) repeatsAfter() int64 {
+	for i := range s.grid.days {
+		if s.grid.days[i].every > 1 {
+			return 0
+		}
+	}
+	if s.grid.windowed() {
+		return 0
+	}
+	return (146097 + 2*366) * secondsPerDay
 }
 
 // mostInPeriod is a bound on the times in one period of BYSETPOS.
@@ -111,11 +129,8 @@ func (r *Rule) mustFire() error {
 	if b.over() {
 		return ErrUndecided
 	}
-	if len(r.includes) > 0 && len(r.series) == 0 {
-		s := compile(&r.includes[0], r.zone, r.policy, r.start)
-		if reason, _ := s.neverFires(); reason != "" {
-			return neverFires("%s", reason)
-		}
+	if len(r.series) == 0 && r.never != "" {
+		return neverFires("%s", r.never)
 	}
 	return neverFires("its exceptions take out every occurrence")
 }

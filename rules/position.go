@@ -123,7 +123,20 @@ func (s *series) eachChosen(lo, hi int64, ym int, b *budget, yield func(int64)) 
 }
 
 // nth gives the nth time of [lo, hi), counted from the end if n is negative.
+// Within days it goes by numbers of days, so that BYSETPOS=-366 costs no more
+// than a few months' masks; within an hour it walks.
 func (s *series) nth(g *grid, n int, lo, hi int64, b *budget) (at int64, ok bool) {
+	if s.pinned && (s.period.months > 0 || s.period.length >= secondsPerDay) {
+		first, _ := splitCivil(lo)
+		last, _ := splitCivil(hi - 1)
+		size := int(g.clock.size())
+		if n > 0 {
+			day, ok := g.nthDay((n-1)/size, first, last, b)
+			return joinCivil(day, g.clock.nth((n-1)%size)), ok
+		}
+		day, ok := g.nthDayBack((-n-1)/size, first, last, b)
+		return joinCivil(day, g.clock.nth(size-1-(-n-1)%size)), ok
+	}
 	for ; n > 0; n-- {
 		if s.pinned {
 			at, ok = g.next(lo, hi, 0, b)

@@ -26,6 +26,7 @@ type Rule struct {
 	excludes        []recur
 	rdates, exdates []int64 // instants, sorted
 	ends            []int64 // where each COUNT ends, in the order of includes and excludes
+	never           string  // why one of the recurrences never fires, if one does not
 	form            *form
 	source          string
 	series, barred  []series
@@ -214,12 +215,13 @@ func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int
 				s.end, known = known[0], known[1:]
 			} else if never == "" {
 				if s.end, err = s.countEnd(int64(list[i].count)); err != nil {
-					return nil, nil, fmt.Errorf("%w: where COUNT=%d ends", err, list[i].count)
+					return nil, nil, fmt.Errorf("%w: where COUNT=%d ends (%s)", err, list[i].count, list[i].String())
 				}
 			}
 			r.ends = append(r.ends, s.end)
 		}
 		if never != "" {
+			r.never = never
 			continue
 		}
 		if n := len(out); n > 0 && list[i].count == 0 && out[n-1].joins(&s) {

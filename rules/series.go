@@ -96,7 +96,8 @@ func (s *series) walk(t, hi int64, b *budget) (int64, bool) {
 		if found {
 			return best, true
 		}
-		if t = s.leap(sp.to, b); t < sp.to {
+		var ok bool
+		if t, ok = s.leap(sp.to, b); !ok {
 			return 0, false
 		}
 	}
@@ -107,27 +108,24 @@ func (s *series) walk(t, hi int64, b *budget) (int64, bool) {
 const widest = 16 * 3600
 
 // leap passes over spans that cannot hold an instant of the series: it gives a
-// time at or after t before which there is none, or t-1 if there is none ever.
-func (s *series) leap(t int64, b *budget) int64 {
-	if t >= endInstant {
-		return t - 1
+// time at or after t before which there is none; false if there is none at all.
+func (s *series) leap(t int64, b *budget) (int64, bool) {
+	if g := &s.grid; !s.pinned && g.windowed() {
+		if k := floorMod(t-g.base, g.step); k >= g.unit {
+			t += g.step - k
+		}
 	}
-	var c int64
+	c, hi := max(t-widest, firstCivil), min(endCivil, s.end+widest)
+	if c >= hi {
+		return 0, false
+	}
 	var ok bool
 	if s.pinned {
-		c, ok = s.onWall(max(t-widest, firstCivil), endCivil, 0, b)
+		c, ok = s.onWall(c, hi, 0, b)
 	} else {
-		if g := &s.grid; g.windowed() {
-			if k := floorMod(t-g.base, g.step); k >= g.unit {
-				t += g.step - k
-			}
-		}
-		c, ok = s.grid.matchFrom(max(t-widest, firstCivil), endCivil, b)
+		c, ok = s.grid.matchFrom(c, hi, b)
 	}
-	if !ok {
-		return t - 1
-	}
-	return max(t, c-widest)
+	return max(t, c-widest), ok
 }
 
 // walkBack is walk in the other direction: the last instant in [lo, t].
@@ -146,34 +144,32 @@ func (s *series) walkBack(t, lo int64, b *budget) (int64, bool) {
 		if found {
 			return best, true
 		}
-		if t = s.leapBack(sp.from-1, b); t >= sp.from {
+		var ok bool
+		if t, ok = s.leapBack(sp.from-1, b); !ok {
 			return 0, false
 		}
 	}
 	return 0, false
 }
 
-// leapBack is leap in the other direction: t+1 if there is none.
-func (s *series) leapBack(t int64, b *budget) int64 {
-	if t < firstInstant {
-		return t + 1
+// leapBack is leap in the other direction.
+func (s *series) leapBack(t int64, b *budget) (int64, bool) {
+	if g := &s.grid; !s.pinned && g.windowed() {
+		if k := floorMod(t-g.base, g.step); k >= g.unit {
+			t -= k - g.unit + 1
+		}
 	}
-	var c int64
+	c, lo := min(t+widest, endCivil-1), max(firstCivil, s.start-widest)
+	if c < lo {
+		return 0, false
+	}
 	var ok bool
 	if s.pinned {
-		c, ok = s.onWallBack(min(t+widest, endCivil-1), firstCivil, 0, b)
+		c, ok = s.onWallBack(c, lo, 0, b)
 	} else {
-		if g := &s.grid; g.windowed() {
-			if k := floorMod(t-g.base, g.step); k >= g.unit {
-				t -= k - g.unit + 1
-			}
-		}
-		c, ok = s.grid.matchUntil(min(t+widest, endCivil-1), firstCivil, b)
+		c, ok = s.grid.matchUntil(c, lo, b)
 	}
-	if !ok {
-		return t + 1
-	}
-	return min(t, c+widest)
+	return min(t, c+widest), ok
 }
 
 // onWall gives the first wall time of the series in [c, hi).
