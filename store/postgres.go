@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -77,6 +78,11 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if o.forJobs {
 		// People's arguments come without a type: the server tells what it wants, for one round trip more.
 		c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
+		// The end of an attempt waits until the server has stopped its statement: without this the request to stop is
+		// sent beside the program's exit, and may never be.
+		c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 10 * time.Second}
+		}
 	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	return stdlib.GetConnector(*c), nil

@@ -89,4 +89,4 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 -- name: delete_old_gaps
 DELETE g FROM dbjobs.gaps g
 JOIN JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS d
-ON g.job_id = d.job_id AND g.through_at < d.since;
+ON g.job_id = d.job_id AND g.recorded_at < d.since;

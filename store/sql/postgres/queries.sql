@@ -68,4 +68,4 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps
 DELETE FROM dbjobs.gaps g USING json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
-WHERE g.job_id = d.job_id AND g.through_at < d.since;
+WHERE g.job_id = d.job_id AND g.recorded_at < d.since;

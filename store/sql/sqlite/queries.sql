@@ -76,4 +76,4 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps
 DELETE FROM dbjobs.gaps WHERE EXISTS (SELECT 1 FROM json_each(:rows)
-  WHERE job_id = value ->> 'job_id' AND through_at < value ->> 'since');
+  WHERE job_id = value ->> 'job_id' AND recorded_at < value ->> 'since');
