@@ -263,7 +263,7 @@ func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, err
 			case s.utc:
 				list = append(list, s.civil)
 			default:
-				list = append(list, withinCalendar(z.resolve(s.civil, r.policy)))
+				list = append(list, z.readings(s.civil, r.policy)...)
 			}
 			at += len(value) + 1
 		}
