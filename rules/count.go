@@ -264,17 +264,16 @@ func (s *series) countEnd(n int64) (int64, error) {
 		return s.lastOf(&b) // the calendar has no room for them
 	}
 	k := counter{grid: &s.grid}
-	lo, hi := s.start, s.start // n occurrences are still to come at or after lo
-	for length := int64(secondsPerDay); ; length *= 2 {
-		hi = min(lo+length, endInstant)
-		have := k.series(s, lo, hi, &b)
-		if have >= n {
-			break
-		}
-		if hi == endInstant || b.over() {
+	lo, hi := s.start, int64(0) // n occurrences are still to come at or after lo
+	for length := int64(secondsPerDay); hi == 0; length *= 2 {
+		end := min(lo+length, endInstant)
+		if have := k.series(s, lo, end, &b); have >= n {
+			hi = end
+		} else if end == endInstant || b.over() {
 			return s.lastOf(&b)
+		} else {
+			n, lo = n-have, end+1
 		}
-		n, lo = n-have, hi+1
 	}
 	for lo < hi {
 		mid := lo + (hi-lo)/2

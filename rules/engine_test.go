@@ -61,7 +61,7 @@ func ruleOf(c *recur, start int64, zone string, p policy) (*Rule, error) {
 func TestEngineAgreesWithNaive(t *testing.T) {
 	g := rand.New(rand.NewPCG(7, 11))
 	never, compared, occurrences := 0, 0, 0
-	for range 400 * prove() {
+	for range 250 * prove() {
 		night := oddNights[g.IntN(len(oddNights))]
 		c := randomRecur(g)
 		policies := []policy{{first: true}, {last: true}, {first: true, last: true}, {skip: true, first: true}, {skip: true, last: true}}
@@ -95,8 +95,72 @@ func TestEngineAgreesWithNaive(t *testing.T) {
 		compared++
 		occurrences += len(want)
 	}
-	if compared < 250 || occurrences < 20_000 {
+	if compared < 150 || occurrences < 10_000 {
 		t.Errorf("%d rules with %d occurrences were compared, %d refused: too few to prove anything", compared, occurrences, never)
+	}
+}
+
+// Sets of several recurrences, single dates and exceptions are the union less
+// the exceptions.
+func TestSetsAgreeWithNaive(t *testing.T) {
+	g := rand.New(rand.NewPCG(29, 31))
+	compared := 0
+	for range 150 * prove() {
+		night := oddNights[g.IntN(len(oddNights))]
+		mid := instant(t, night.at)
+		lo, hi := mid-20*86400, mid+20*86400
+		start := mid - int64(g.IntN(60))*86400 - int64(g.IntN(86400))
+		z, err := zoneNamed(night.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := &Rule{zone: z, start: start, policy: defaultPolicy}
+		in, out := map[int64]bool{}, map[int64]bool{}
+		for i := range 2 + g.IntN(3) {
+			c := randomRecur(g)
+			for c.freq < daily || c.seconds != 0 {
+				c = randomRecur(g)
+			}
+			some := naive(c, start, night.zone, defaultPolicy, lo, hi)
+			into := in
+			if i >= 2 && g.IntN(2) == 0 {
+				into = out
+				set.excludes = append(set.excludes, c)
+			} else {
+				set.includes = append(set.includes, c)
+			}
+			for _, at := range some {
+				into[at] = true
+				if g.IntN(20) == 0 {
+					set.exdates = append(set.exdates, at)
+					out[at] = true
+				}
+			}
+		}
+		for range g.IntN(5) {
+			at := mid + int64(g.IntN(20*86400)) - 10*86400
+			set.rdates = append(set.rdates, at)
+			in[at] = true
+		}
+		var want []int64
+		for at := range in {
+			if !out[at] {
+				want = append(want, at)
+			}
+		}
+		slices.Sort(want)
+		r, err := Parse(set.String(), Defaults{})
+		if err != nil {
+			if len(want) > 0 {
+				t.Fatalf("%s\n%v", set, err)
+			}
+			continue
+		}
+		agree(t, r, want, lo, hi)
+		compared++
+	}
+	if compared < 100 {
+		t.Errorf("only %d sets were compared", compared)
 	}
 }
 

@@ -206,14 +206,30 @@ func (r *recur) naiveChoose(set []int64) (list []int64) {
 	return slices.Compact(list)
 }
 
-// naiveMatches judges a time of a rule under a day.
-func (r *recur) naiveMatches(c int64) bool {
+// naiveJudge judges times of a rule under a day, and remembers its days.
+type naiveJudge struct {
+	*recur
+	days map[int64]bool
+}
+
+func (j *naiveJudge) matches(c int64) bool {
 	t := naiveDate(c)
+	if !naiveIn(j.seconds, t.Second()) || !naiveIn(j.minutes, t.Minute()) || !naiveIn(uint64(j.hours), t.Hour()) {
+		return false
+	}
+	day := t.Unix() - int64(t.Hour()*3600+t.Minute()*60+t.Second())
+	admitted, known := j.days[day]
+	if !known {
+		admitted = j.naiveDay(naiveDate(day))
+		j.days[day] = admitted
+	}
+	return admitted
+}
+
+func (r *recur) naiveDay(t time.Time) bool {
 	last := time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
-	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
-	return naiveIn(r.seconds, t.Second()) && naiveIn(r.minutes, t.Minute()) && naiveIn(uint64(r.hours), t.Hour()) &&
-		naiveIn(uint64(r.months), int(t.Month())) && (r.mdays|r.nmdays == 0 ||
-		r.mdays>>t.Day()&1 != 0 || r.nmdays>>(last+1-t.Day())&1 != 0) && r.naiveByDay(day) && r.naiveByNumber(day)
+	return naiveIn(uint64(r.months), int(t.Month())) && (r.mdays|r.nmdays == 0 ||
+		r.mdays>>t.Day()&1 != 0 || r.nmdays>>(last+1-t.Day())&1 != 0) && r.naiveByDay(t) && r.naiveByNumber(t)
 }
 
 // naiveWall gives the wall times of a rule in [lo, hi), of a day or longer.
@@ -248,6 +264,7 @@ func (r *recur) naiveWall(start, lo, hi int64) (list []int64) {
 // scale: wall(t) is the wall time to judge, base the start of the first period.
 func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list []int64) {
 	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
+	judge := naiveJudge{r, map[int64]bool{}}
 	k := (lo-base)/(unit*int64(r.interval)) - 2
 	for ; ; k++ {
 		p := base + k*unit*int64(r.interval)
@@ -256,7 +273,7 @@ func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list [
 		}
 		var set []int64
 		for t := p; t < p+unit; t++ {
-			if r.naiveMatches(wall(t)) {
+			if judge.matches(wall(t)) {
 				set = append(set, t)
 			}
 		}
@@ -269,18 +286,21 @@ func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list [
 }
 
 // naiveZone reads a zone by package time.
-type naiveZone struct{ loc *time.Location }
+type naiveZone struct {
+	loc  *time.Location
+	near map[int64][]int64 // by day: the offsets of the days around it
+}
 
 func naiveLoad(name string) naiveZone {
 	if name == "UTC" {
-		return naiveZone{time.UTC}
+		return naiveZone{time.UTC, map[int64][]int64{}}
 	}
 	data, _ := zoneData(name)
 	loc, err := time.LoadLocationFromTZData(name, []byte(data))
 	if err != nil {
 		panic(err)
 	}
-	return naiveZone{loc}
+	return naiveZone{loc, map[int64][]int64{}}
 }
 
 func (z naiveZone) wall(t int64) int64 {
@@ -291,11 +311,8 @@ func (z naiveZone) wall(t int64) int64 {
 // instants gives the instants at which the wall clock shows c; if there are
 // none, the one with the offset before the gap, and false.
 func (z naiveZone) instants(c int64) (list []int64, exists bool) {
-	offsets := map[int64]bool{}
-	for t := c - 30*3600; t <= c+30*3600; t += 900 {
-		offsets[z.wall(t)-t] = true
-	}
-	for off := range offsets {
+	offsets := z.offsets(c)
+	for _, off := range offsets {
 		if z.wall(c-off) == c {
 			list = append(list, c-off)
 		}
@@ -312,8 +329,22 @@ func (z naiveZone) instants(c int64) (list []int64, exists bool) {
 	}
 }
 
-func (z naiveZone) reading(c int64, offsets map[int64]bool) (best int64, ok bool) {
-	for off := range offsets {
+func (z naiveZone) offsets(c int64) []int64 {
+	day := c / 86400
+	list, known := z.near[day]
+	if !known {
+		for t := (day - 2) * 86400; t <= (day+3)*86400; t += 900 {
+			if off := z.wall(t) - t; !slices.Contains(list, off) {
+				list = append(list, off)
+			}
+		}
+		z.near[day] = list
+	}
+	return list
+}
+
+func (z naiveZone) reading(c int64, offsets []int64) (best int64, ok bool) {
+	for _, off := range offsets {
 		if z.wall(c-off) == c && (!ok || c-off > best) {
 			best, ok = c-off, true
 		}
