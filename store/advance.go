@@ -187,11 +187,7 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	ids, err := doc(lost)
-	if err != nil {
-		return err
-	}
-	_, err = w.s.exec(ctx, w.tx, "lose_attempts", args{"ids": ids, "now": w.s.d.encode(w.now)})
+	_, err := w.s.exec(ctx, w.tx, "lose_attempts", args{"ids": lost, "now": w.s.d.encode(w.now)})
 	return err
 }
 
@@ -199,11 +195,7 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 func (w *writer) writeStops(ctx context.Context) error {
 	now := w.s.d.encode(w.now)
 	if len(w.cancel) > 0 {
-		ids, err := doc(w.cancel)
-		if err != nil {
-			return err
-		}
-		if _, err := w.s.exec(ctx, w.tx, "request_cancel", args{"now": now, "ids": ids, "by": "overlap: replace"}); err != nil {
+		if _, err := w.s.exec(ctx, w.tx, "request_cancel", args{"now": now, "ids": w.cancel, "by": "overlap: replace"}); err != nil {
 			return err
 		}
 	}
@@ -242,10 +234,7 @@ func (w *writer) writeRules(ctx context.Context) error {
 	if len(w.replan) == 0 {
 		return nil
 	}
-	ids, err := doc(w.replan)
-	if err != nil {
-		return err
-	}
+	ids := w.replan
 	if _, err := w.s.exec(ctx, w.tx, "forget_plan_rules", args{"ids": ids}); err != nil {
 		return err
 	}
@@ -253,7 +242,7 @@ func (w *writer) writeRules(ctx context.Context) error {
 		return err
 	}
 	var same []int64
-	err = w.s.query(ctx, w.tx, "lock_stale_jobs", args{"ids": ids}, func(r *sql.Rows) error {
+	err := w.s.query(ctx, w.tx, "lock_stale_jobs", args{"ids": ids}, func(r *sql.Rows) error {
 		var id int64
 		var input string
 		if err := r.Scan(&id, &input); err != nil {
@@ -278,11 +267,7 @@ func (w *writer) writeRules(ctx context.Context) error {
 		if len(m.ids) == 0 {
 			continue
 		}
-		ids, err := doc(m.ids)
-		if err != nil {
-			return err
-		}
-		if _, err := w.s.exec(ctx, w.tx, m.statement, args{"ids": ids}); err != nil {
+		if _, err := w.s.exec(ctx, w.tx, m.statement, args{"ids": m.ids}); err != nil {
 			return err
 		}
 	}
@@ -290,7 +275,7 @@ func (w *writer) writeRules(ctx context.Context) error {
 }
 
 // links locks the jobs' links that nobody edits, and returns those jobs.
-func (w *writer) links(ctx context.Context, ids string) ([]int64, error) {
+func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 	var jobs []int64
 	err := w.s.query(ctx, w.tx, "lock_stale_links", args{"ids": ids}, func(r *sql.Rows) error {
 		var id int64

@@ -23,6 +23,7 @@ type dialect struct {
 	instant     func(time.Time) any
 	id          func(string) any
 	document    func(string) any
+	list        func(any) any // a []int64 or []string as one argument
 
 	connector  func(rawURL string, o Options) (driver.Connector, error)
 	classify   func(error) class // of a driver's error

@@ -253,17 +253,15 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 
 // readCases locks the plans and reads the rest.
 func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, error) {
-	ids, err := doc(p.jobs)
-	if err != nil {
-		return nil, err
-	}
+	whatever := 0
 	if p.need != Due { // a due plan is there; for the others there may be none yet
-		if _, err := s.exec(ctx, tx, "enlist", args{"ids": ids}); err != nil {
+		whatever = 1
+		if _, err := s.exec(ctx, tx, "enlist", args{"ids": p.jobs}); err != nil {
 			return nil, err
 		}
 	}
 	cases := make([]Case, 0, len(p.jobs))
-	err = s.query(ctx, tx, "batch_plans", args{"ids": ids}, func(r *sql.Rows) error {
+	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, func(r *sql.Rows) error {
 		var c Case
 		l := &c.Plan
 		if err := r.Scan(&l.JobID, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
@@ -282,13 +280,10 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 		locked[i] = cases[i].Plan.JobID
 		byJob[locked[i]] = &cases[i]
 	}
-	if ids, err = doc(locked); err != nil {
-		return nil, err
-	}
-	return cases, s.readDefinitions(ctx, tx, p, ids, byJob)
+	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
 }
 
-func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids string, byJob map[int64]*Case) error {
+func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
 	since := time.Time{}
 	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
 		var j Job
@@ -375,7 +370,7 @@ func (p *Pause) covers(c *Case) bool {
 	return false
 }
 
-func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
 	return s.query(ctx, tx, "batch_followers", args{"ids": ids}, func(r *sql.Rows) error {
 		var of int64
 		var f Follower
@@ -387,7 +382,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids string, byJob
 	})
 }
 
-func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids string, byJob map[int64]*Case) error {
+func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
 	return s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
 		var u Rule
 		var job, linked, planned int64

@@ -53,15 +53,11 @@ func (s *Store) Prune(ctx context.Context, kept []Kept) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	text, err := doc(ids)
-	if err != nil {
-		return 0, err
-	}
-	err = s.tx(ctx, func(tx *sql.Tx) error {
-		if _, err := s.exec(ctx, tx, "delete_attempts", args{"ids": text}); err != nil {
+	err := s.tx(ctx, func(tx *sql.Tx) error {
+		if _, err := s.exec(ctx, tx, "delete_attempts", args{"ids": ids}); err != nil {
 			return err
 		}
-		_, err := s.exec(ctx, tx, "delete_runs", args{"ids": text})
+		_, err := s.exec(ctx, tx, "delete_runs", args{"ids": ids})
 		return err
 	})
 	return len(ids), err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -89,23 +90,57 @@ func (d *dialect) statement(name, text string) (statement, error) {
 			n = len(s.args)
 			seen[p[2]] = n
 		}
+		if strings.HasPrefix(p[2], spread) {
+			return p[1] + spread
+		}
 		return p[1] + d.placeholder(n)
 	})
 	s.text = strings.TrimSuffix(strings.TrimSpace(text), ";")
 	return s, nil
 }
 
+// spread begins the name of an argument that is a list with a placeholder for each of its values: each_ids for ids.
+const spread = "each_"
+
 // bind puts the arguments in the order of the placeholders, encoded for the driver.
-func (s statement) bind(d *dialect, a args) ([]any, error) {
-	out := make([]any, len(s.args))
-	for i, name := range s.args {
-		v, ok := a[name]
-		if !ok {
-			return nil, fmt.Errorf("statement %s: no argument %s", s.name, name)
+func (s statement) bind(d *dialect, a args) (text string, out []any, err error) {
+	text, out = s.text, make([]any, 0, len(s.args))
+	for _, name := range s.args {
+		v, ok := a[strings.TrimPrefix(name, spread)]
+		switch {
+		case !ok:
+			return "", nil, fmt.Errorf("statement %s: no argument %s", s.name, name)
+		case strings.HasPrefix(name, spread):
+			values := each(v)
+			text = strings.Replace(text, spread, strings.TrimSuffix(strings.Repeat("?,", len(values)), ","), 1)
+			out = append(out, values...)
+		default:
+			out = append(out, d.encode(v))
 		}
-		out[i] = d.encode(v)
 	}
-	return out, nil
+	return text, out, nil
+}
+
+// each are the values of a list.
+func each(list any) []any {
+	var out []any
+	switch list := list.(type) {
+	case []int64:
+		for _, v := range list {
+			out = append(out, v)
+		}
+	case []string:
+		for _, v := range list {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// jsonList is a list as JSON text.
+func jsonList(list any) any {
+	b, _ := json.Marshal(list) // numbers and strings always encode
+	return string(b)
 }
 
 // encode gives a value in the form in which the engine compares and stores it. A zero instant, an empty id and an
@@ -127,6 +162,8 @@ func (d *dialect) encode(v any) any {
 			return nil
 		}
 		return d.document(string(v))
+	case []int64, []string:
+		return d.list(v)
 	case null:
 		if v == "" {
 			return nil

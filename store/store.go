@@ -35,6 +35,8 @@ type Store struct {
 	q     map[string]statement
 	clock func() time.Time
 	url   string
+	// around is the Wrap of the options.
+	around func(driver.Connector) driver.Connector
 }
 
 // Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
@@ -48,7 +50,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL}
+	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL, around: o.Wrap}
 	c, err := d.connector(rawURL, o)
 	if err != nil {
 		return nil, err
@@ -122,8 +124,7 @@ func (s *Store) prepare(name string, a args) (string, []any, error) {
 	if !ok {
 		return "", nil, fmt.Errorf("no statement %s", name)
 	}
-	bound, err := st.bind(s.d, a)
-	return st.text, bound, err
+	return st.bind(s.d, a)
 }
 
 // exec runs a named statement and counts the rows that it found.

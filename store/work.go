@@ -58,14 +58,10 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	if err != nil || len(candidates) == 0 {
 		return nil, err
 	}
-	ids, err := doc(candidates)
-	if err != nil {
-		return nil, err
-	}
 	var tasks []Task
 	err = s.tx(ctx, func(tx *sql.Tx) error {
 		tasks = tasks[:0]
-		err := s.query(ctx, tx, "lock_queued", args{"ids": ids, "limit": limit}, func(r *sql.Rows) error {
+		err := s.query(ctx, tx, "lock_queued", args{"ids": candidates, "limit": limit}, func(r *sql.Rows) error {
 			var t Task
 			err := r.Scan(scanRun(&t.Run)...)
 			tasks = append(tasks, t)
@@ -85,15 +81,7 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 	for i := range tasks {
 		taken[i], jobs[i] = tasks[i].Run.ID, tasks[i].Run.JobID
 	}
-	ids, err := doc(taken)
-	if err != nil {
-		return err
-	}
-	jobIDs, err := doc(jobs)
-	if err != nil {
-		return err
-	}
-	n, err := s.exec(ctx, tx, "take", args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "holder": h.Name, "ids": ids})
+	n, err := s.exec(ctx, tx, "take", args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "holder": h.Name, "ids": taken})
 	if err != nil {
 		return err
 	}
@@ -101,7 +89,7 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 		return fmt.Errorf("take runs: %w", errConflict)
 	}
 	byID := map[int64]Job{}
-	if err := s.query(ctx, tx, "batch_jobs", args{"ids": jobIDs}, func(r *sql.Rows) error {
+	if err := s.query(ctx, tx, "batch_jobs", args{"ids": jobs}, func(r *sql.Rows) error {
 		var j Job
 		var input string
 		var planned sql.NullString
@@ -111,7 +99,7 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 	}); err != nil {
 		return err
 	}
-	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": jobIDs}, byID); err != nil {
+	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": jobs}, byID); err != nil {
 		return err
 	}
 	rows := make([]attemptRow, 0, len(tasks))
@@ -159,16 +147,12 @@ type Sign struct {
 
 // Heartbeat extends the leases of runs and returns those that are still held; one that is missing was handed out again.
 func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
-	ids, err := doc(runs)
-	if err != nil {
-		return nil, err
-	}
-	a := args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": ids, "holder": h.Name}
+	a := args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
 	if _, err := s.exec(ctx, s.db, "heartbeat", a); err != nil {
 		return nil, err
 	}
 	signs := map[string]Sign{}
-	err = s.query(ctx, s.db, "held", a, func(r *sql.Rows) error {
+	err := s.query(ctx, s.db, "held", a, func(r *sql.Rows) error {
 		var id string
 		var g Sign
 		var cancel time.Time
@@ -316,12 +300,15 @@ func (s *Store) RunNow(ctx context.Context, name string, with map[string]string)
 	return r, err
 }
 
-// JobDB is a pool of connections for the SQL of jobs, apart from the store's own.
+// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's.
 func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	o.forJobs = true
 	c, err := s.d.connector(s.url, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Wrap == nil {
+		o.Wrap = s.around
 	}
 	if o.Wrap != nil {
 		c = o.Wrap(c)

@@ -22,7 +22,7 @@ import (
 const (
 	heartbeat  = 30 * time.Second // between two signs of life
 	lease      = 3 * heartbeat    // what a hand-out or a heartbeat gives
-	decideSize = 1000             // jobs a batch
+	decideSize = 1000             // jobs a batch, unless Batch says otherwise
 	workQueue  = "tick"           // the queue whose runs a tick takes itself
 )
 
@@ -39,6 +39,7 @@ type Tick struct {
 	StartupID    string        // of the machine's or function's start; jobs with on_startup run once for each
 	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
 	Concurrency  int           // runs side by side; 0: 4
+	Batch        int           // jobs decided in one transaction; 0: 1,000
 	Budget       time.Duration // for the whole pass; 0: none
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	DryRun       bool          // only tell what is due
@@ -81,6 +82,7 @@ type pass struct {
 	moved  int // runs that the last decisions made, let go or settled
 	report Report
 	holder store.Holder
+	batch  int
 	began  time.Time
 	workers
 }
@@ -90,6 +92,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p := &pass{t: t, log: t.Log, began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.batch = t.Batch; p.batch <= 0 {
+		p.batch = decideSize
 	}
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.init(t.Concurrency)
@@ -152,7 +157,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err er
 	page := store.NewPage(n, p.probe.Now)
 	page.StartupID = p.t.StartupID
 	for {
-		more, err := p.t.Store.Next(ctx, page, decideSize)
+		more, err := p.t.Store.Next(ctx, page, p.batch)
 		if err != nil || !more {
 			return passed, err
 		}
@@ -195,7 +200,7 @@ func (p *pass) dryRun(ctx context.Context) error {
 	for _, n := range p.needed() {
 		page := store.NewPage(n, p.probe.Now)
 		for {
-			more, err := p.t.Store.Next(ctx, page, decideSize)
+			more, err := p.t.Store.Next(ctx, page, p.batch)
 			if err != nil {
 				return err
 			}

@@ -48,8 +48,9 @@ func step(name string, statements ...string) store.Step {
 	return store.Step{Name: name, Executor: "sql", Spec: b}
 }
 
-func atomicStep(statement string, args ...any) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: []string{statement}, Args: args, Atomic: true})
+// stepWith is a step of one statement with arguments.
+func stepWith(atomic bool, statement string, args ...any) store.Step {
+	b, err := json.Marshal(store.SQLSpec{SQL: []string{statement}, Args: args, Atomic: atomic})
 	if err != nil {
 		panic(err)
 	}
@@ -209,7 +210,7 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 		mark := map[string]string{"postgres": "$1, $2", "mariadb": "?, ?", "sqlite": "?1, ?2"}[d.Engine]
 		tries, wait := store.Attempts(2), store.Duration(time.Minute)
 		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "atomic", Steps: []store.Step{atomicStep("INSERT INTO effects VALUES ("+mark+")", "${run_id}", 5)}},
+			{Name: "atomic", Steps: []store.Step{stepWith(true, "INSERT INTO effects VALUES ("+mark+")", "${run_id}", 5)}},
 			{Name: "failing", Retry: store.Retry{Attempts: &tries, Backoff: &wait}, Steps: []store.Step{
 				{Name: "load", Executor: "sql", Spec: step("", "INSERT INTO nowhere VALUES (1)").Spec, OnFailure: "next"},
 				step("tell", "INSERT INTO effects VALUES ('told', 1)"),

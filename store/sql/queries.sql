@@ -80,13 +80,15 @@ WHERE j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
 
 -- --------------------------------------------------------------------------------------- what a decision reads
 
+-- With :whatever = 0, only plans that are still due: another session may have decided them since the page was read.
+
 -- name: batch_plans
 SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, last_run_id, last_state, last_finished_at,
   last_success_at, last_error, streak, cycles, runs_made, startup_id
-FROM dbjobs.plans WHERE job_id IN @ids ORDER BY job_id @skip;
+FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
 -- name: batch_jobs
-SELECT @job_columns, j.plan_input, j.planned FROM dbjobs.jobs j WHERE j.id IN @ids ORDER BY j.id;
+SELECT @job_columns, j.plan_input, j.planned FROM dbjobs.jobs j WHERE j.id @among ORDER BY j.id;
 
 -- name: batch_rules
 SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.created_at, l.planned,
@@ -94,43 +96,43 @@ SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.c
 FROM dbjobs.plan_rules r
 LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
 LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE r.job_id IN @ids
+WHERE r.job_id @among
 UNION ALL
 SELECT l.job_id, l.schedule_id, NULL, NULL, NULL, l.job_id AS linked, l.created_at, l.planned,
   s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs.job_schedules l
 JOIN dbjobs.schedules s ON s.id = l.schedule_id
 LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id
-WHERE l.job_id IN @ids AND r.job_id IS NULL
+WHERE l.job_id @among AND r.job_id IS NULL
 ORDER BY 1, 2;
 
 -- name: batch_followers
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
-WHERE j.after_job_id IN @ids AND j.removed_at IS NULL ORDER BY j.after_job_id, j.id;
+WHERE j.after_job_id @among AND j.removed_at IS NULL ORDER BY j.after_job_id, j.id;
 
 -- name: batch_runs
-SELECT @run_columns FROM dbjobs.runs r WHERE @open IN @ids ORDER BY id;
+SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY id;
 
 -- name: batch_pauses
 SELECT id, scope, subject_id, subject, reason, paused_by, since, until_at, resumed_at, missed FROM dbjobs.pauses
 WHERE resumed_at IS NULL OR resumed_at > :since ORDER BY id;
 
 -- name: forget_plan_rules
-DELETE FROM dbjobs.plan_rules WHERE job_id IN @ids;
+DELETE FROM dbjobs.plan_rules WHERE job_id @these;
 
 -- ------------------------------------------------------- planned: written with the value that the decision read
 
 -- name: lock_stale_jobs
-SELECT id, plan_input FROM dbjobs.jobs WHERE id IN @ids @skip;
+SELECT id, plan_input FROM dbjobs.jobs WHERE id @among @skip;
 
 -- name: mark_jobs
-UPDATE dbjobs.jobs SET planned = plan_input WHERE id IN @ids;
+UPDATE dbjobs.jobs SET planned = plan_input WHERE id @these;
 
 -- name: lock_stale_links
-SELECT job_id FROM dbjobs.job_schedules WHERE job_id IN @ids ORDER BY job_id, schedule_id @skip;
+SELECT job_id FROM dbjobs.job_schedules WHERE job_id @among ORDER BY job_id, schedule_id @skip;
 
 -- name: mark_links
-UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id IN @ids
+UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
 
 -- name: stale_schedules
@@ -160,26 +162,26 @@ UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input
 SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT :limit;
 
 -- name: lock_queued
-SELECT @run_columns FROM dbjobs.runs r WHERE r.id IN @run_ids AND r.state = 'queued' ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
+SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND r.state = 'queued' ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,
   started_at = COALESCE(started_at, @now), attempt = attempt + 1, attempts = attempts + 1, error = NULL
-WHERE id IN @run_ids AND state = 'queued';
+WHERE id @these_runs AND state = 'queued';
 
 -- name: batch_steps
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure
-FROM dbjobs.steps WHERE job_id IN @ids ORDER BY job_id, position;
+FROM dbjobs.steps WHERE job_id @among ORDER BY job_id, position;
 
 -- name: read_now
 SELECT @now FROM (SELECT 1 AS one) AS source;
 
 -- name: heartbeat
-UPDATE dbjobs.runs SET lease_until = @lease WHERE id IN @run_ids AND holder = :holder AND state = 'running';
+UPDATE dbjobs.runs SET lease_until = @lease WHERE id @these_runs AND holder = :holder AND state = 'running';
 
 -- name: held
-SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id IN @run_ids AND holder = :holder AND state = 'running';
+SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id @among_runs AND holder = :holder AND state = 'running';
 
 -- name: end_attempt
 UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,
@@ -191,10 +193,10 @@ UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease
 WHERE id = :id AND fence = :fence AND state = 'running';
 
 -- name: request_cancel
-UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id IN @run_ids AND state IN ('running', 'waiting') AND cancel_at IS NULL;
+UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id @these_runs AND state IN ('running', 'waiting') AND cancel_at IS NULL;
 
 -- name: lose_attempts
-UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id IN @run_ids AND state = 'running';
+UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id @these_runs AND state = 'running';
 
 -- name: begin_attempt
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
@@ -373,7 +375,7 @@ WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 SELECT id FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT :limit;
 
 -- name: delete_attempts
-DELETE FROM dbjobs.attempts WHERE run_id IN @run_ids;
+DELETE FROM dbjobs.attempts WHERE run_id @these_runs;
 
 -- name: delete_runs
-DELETE FROM dbjobs.runs WHERE id IN @run_ids AND settled_at IS NOT NULL;
+DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;

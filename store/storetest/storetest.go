@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/hex"
 	"net/url"
 	"os"
@@ -98,7 +99,8 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 		t.Fatal(err)
 	}
 	d.Store = s
-	if d.SQL, err = s.JobDB(store.Options{}); err != nil {
+	unwrapped := func(c driver.Connector) driver.Connector { return c }
+	if d.SQL, err = s.JobDB(store.Options{Wrap: unwrapped}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.SQL.Close() })

@@ -15,7 +15,7 @@ ORDER BY wake_at, id LIMIT :limit;
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT id FROM dbjobs.jobs WHERE id IN @ids AND removed_at IS NULL
+SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
 ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 
 -- name: insert_runs

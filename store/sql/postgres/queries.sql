@@ -10,7 +10,7 @@ WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT 
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT id FROM dbjobs.jobs WHERE id IN @ids AND removed_at IS NULL
+SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
 ON CONFLICT DO NOTHING;
 
 -- name: insert_runs

@@ -1,0 +1,257 @@
+package storetest
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"sync"
+)
+
+// The kinds of calls of a database.
+const (
+	Connect  = "connect"
+	Prepare  = "prepare" // no statement of the store is prepared: one that shows up here costs trips that it should not
+	Begin    = "begin"
+	Exec     = "exec"
+	Query    = "query"
+	Commit   = "commit"
+	Rollback = "rollback"
+)
+
+// Call is one call of a database.
+type Call struct {
+	N    int    // 1, 2, ... in the order in which the calls began, over all connections
+	Kind string // Connect, Begin, ...
+	SQL  string // of Prepare, Exec and Query
+}
+
+// Calls stands between database/sql and a driver and numbers the calls that leave for the database: give its Wrap to
+// store.Options. The hooks and Rewrite are set before; they may be called by several connections at once.
+//
+// An error of a hook stands for a connection that broke: Before the call, which then does not take place, or After it,
+// when it has taken place and its answer is lost. The caller sees the error, and nobody uses the connection again; an
+// open transaction on it ends as the engine ends those of the dead.
+type Calls struct {
+	Before func(Call) error
+	After  func(Call) error
+	// Rewrite changes the text of a statement on its way, so that a test sees what becomes of a statement without its guards.
+	Rewrite func(sql string) string
+	// Options changes those of a transaction.
+	Options func(driver.TxOptions) driver.TxOptions
+	// NoTransactions leaves Begin, Commit and Rollback out: each statement stands alone.
+	NoTransactions bool
+
+	mu  sync.Mutex
+	all []Call
+}
+
+// All are the calls so far.
+func (c *Calls) All() []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Call(nil), c.all...)
+}
+
+// Count counts the calls of these kinds so far; without kinds, all of them.
+func (c *Calls) Count(kinds ...string) int {
+	n := 0
+	for _, call := range c.All() {
+		hit := len(kinds) == 0
+		for _, k := range kinds {
+			hit = hit || call.Kind == k
+		}
+		if hit {
+			n++
+		}
+	}
+	return n
+}
+
+// Reset forgets the calls so far.
+func (c *Calls) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = nil
+}
+
+// Wrap is for store.Options.
+func (c *Calls) Wrap(inner driver.Connector) driver.Connector { return &connector{c, inner} }
+
+// made makes a call between its hooks. broken is what the connection remembers.
+func (c *Calls) made(kind, sql string, broken *bool, do func() error) error {
+	if *broken {
+		return driver.ErrBadConn
+	}
+	c.mu.Lock()
+	call := Call{len(c.all) + 1, kind, sql}
+	c.all = append(c.all, call)
+	c.mu.Unlock()
+	if c.Before != nil {
+		if err := c.Before(call); err != nil {
+			*broken = true
+			return err
+		}
+	}
+	err := do()
+	if c.After != nil {
+		if lost := c.After(call); lost != nil {
+			*broken = true
+			return lost
+		}
+	}
+	return err
+}
+
+type connector struct {
+	calls *Calls
+	inner driver.Connector
+}
+
+func (c *connector) Driver() driver.Driver { return c.inner.Driver() }
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	out := &conn{calls: c.calls}
+	err := c.calls.made(Connect, "", &out.broken, func() (err error) {
+		out.Conn, err = c.inner.Connect(ctx)
+		return err
+	})
+	if err != nil {
+		if out.Conn != nil {
+			_ = out.Conn.Close() // connected, and the answer lost
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// conn passes on what the drivers implement. What one of them lacks is answered as database/sql would without it.
+type conn struct {
+	driver.Conn
+	calls  *Calls
+	broken bool
+}
+
+func (c *conn) text(sql string) string {
+	if c.calls.Rewrite != nil {
+		return c.calls.Rewrite(sql)
+	}
+	return sql
+}
+
+func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if c.calls.NoTransactions {
+		return none{}, nil
+	}
+	if c.calls.Options != nil {
+		o = c.calls.Options(o)
+	}
+	var inner driver.Tx
+	err := c.calls.made(Begin, "", &c.broken, func() (err error) {
+		b, ok := c.Conn.(driver.ConnBeginTx)
+		if !ok {
+			return errors.New("the driver has no BeginTx")
+		}
+		inner, err = b.BeginTx(ctx, o)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &tx{c, inner}, nil
+}
+
+func (c *conn) PrepareContext(ctx context.Context, query string) (st driver.Stmt, err error) {
+	err = c.calls.made(Prepare, query, &c.broken, func() error {
+		if p, ok := c.Conn.(driver.ConnPrepareContext); ok {
+			st, err = p.PrepareContext(ctx, c.text(query))
+		} else {
+			st, err = c.Prepare(c.text(query))
+		}
+		return err
+	})
+	return st, err
+}
+
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (res driver.Result, err error) {
+	x, ok := c.Conn.(driver.ExecerContext)
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	err = c.calls.made(Exec, query, &c.broken, func() error {
+		res, err = x.ExecContext(ctx, c.text(query), args)
+		return err
+	})
+	return res, err
+}
+
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	q, ok := c.Conn.(driver.QueryerContext)
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	var rows driver.Rows
+	err := c.calls.made(Query, query, &c.broken, func() (err error) {
+		rows, err = q.QueryContext(ctx, c.text(query), args)
+		return err
+	})
+	if err != nil {
+		if rows != nil {
+			_ = rows.Close() // the answer was lost
+		}
+		return nil, err
+	}
+	return rows, nil
+}
+
+func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
+	if n, ok := c.Conn.(driver.NamedValueChecker); ok {
+		return n.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+func (c *conn) ResetSession(ctx context.Context) error {
+	if c.broken {
+		return driver.ErrBadConn
+	}
+	if r, ok := c.Conn.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
+}
+
+func (c *conn) IsValid() bool {
+	if c.broken {
+		return false
+	}
+	if v, ok := c.Conn.(driver.Validator); ok {
+		return v.IsValid()
+	}
+	return true
+}
+
+func (c *conn) Ping(ctx context.Context) error {
+	if p, ok := c.Conn.(driver.Pinger); ok && !c.broken {
+		return p.Ping(ctx)
+	}
+	return nil
+}
+
+type tx struct {
+	conn  *conn
+	inner driver.Tx
+}
+
+func (t *tx) Commit() error {
+	return t.conn.calls.made(Commit, "", &t.conn.broken, t.inner.Commit)
+}
+
+func (t *tx) Rollback() error {
+	return t.conn.calls.made(Rollback, "", &t.conn.broken, t.inner.Rollback)
+}
+
+// none is a transaction that is none.
+type none struct{}
+
+func (none) Commit() error   { return nil }
+func (none) Rollback() error { return nil }

@@ -1,0 +1,177 @@
+package tick_test
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// guards names which of the guards against doing a thing twice are there.
+type guards string
+
+const (
+	allGuards  guards = "all guards"
+	noLocks    guards = "no locks"       // an engine that parses SKIP LOCKED and skips nothing
+	optimistic guards = "optimistic"     // one that lets everybody in and tells at the end who lost
+	noGuards   guards = "nothing at all" // the twin that shows that the others would notice
+)
+
+// A guard is a part of our statements, and what stands there without it.
+type guard struct {
+	part    *regexp.Regexp
+	without string
+}
+
+var (
+	locks = []guard{{regexp.MustCompile(`FOR UPDATE( SKIP LOCKED)?`), ""}}
+	// The conditions of the statements: a plan's version, a run's state and fence.
+	conditions = []guard{
+		{regexp.MustCompile(` AND p\.version = d\.version`), ""},
+		{regexp.MustCompile(` AND (r\.)?state = '(queued|running)'`), ""},
+		{regexp.MustCompile(` AND fence = (\$\d+|\?\d*)`), " AND (fence = $1 OR 1 = 1)"},
+	}
+	// The unique keys of the tables.
+	keys = []guard{
+		{regexp.MustCompile(`UNIQUE \(job_id, occurrence\)`), "CHECK (1 = 1)"},
+		{regexp.MustCompile(`PRIMARY KEY \(run_id, number\)`), "CHECK (1 = 1)"},
+	}
+)
+
+// remove takes the guards that are not there out of all statements on their way, those that make the tables included.
+// It returns a count of each removal.
+func (g guards) remove(c *storetest.Calls) func() map[string]int {
+	var gone []guard
+	switch g {
+	case noLocks:
+		gone = locks
+	case optimistic:
+		gone = locks
+		c.Options = func(o driver.TxOptions) driver.TxOptions {
+			o.Isolation = driver.IsolationLevel(sql.LevelSerializable)
+			return o
+		}
+	case noGuards:
+		gone = slices.Concat(locks, conditions, keys)
+		c.NoTransactions = true
+	}
+	var mu sync.Mutex
+	removed := map[string]int{}
+	c.Rewrite = func(text string) string {
+		for _, x := range gone {
+			if changed := x.part.ReplaceAllString(text, x.without); changed != text {
+				mu.Lock()
+				removed[x.part.String()]++
+				mu.Unlock()
+				text = changed
+			}
+		}
+		return text
+	}
+	return func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return removed
+	}
+}
+
+// eight lets eight processes go at once over due jobs, half of them with an atomic step, half with a plain one.
+func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, reports []childReport, errs []error) {
+	t.Helper()
+	var calls storetest.Calls
+	removed := g.remove(&calls)
+	d = storetest.Open(t, engine, store.Options{Wrap: calls.Wrap})
+	d.Exec(t, "CREATE TABLE effects (run varchar(40), kind varchar(10))")
+	placeholder := "?"
+	if engine == "postgres" {
+		placeholder = "$1"
+	}
+	effect := func(kind string) store.Step {
+		return stepWith(kind == "atomic", "INSERT INTO effects VALUES ("+placeholder+", '"+kind+"')", "${run_id}")
+	}
+	d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m"}, Steps: []store.Step{effect("atomic"), effect("plain")}})
+	if r := run(t, d); r.Decided != jobs || r.Made != 0 {
+		t.Fatalf("plan: %+v", r)
+	}
+	d.Clock.Add(5 * time.Minute)
+	children := make([]child, 8)
+	for i := range children {
+		children[i] = child{URL: d.URL, Now: d.Clock.Now(), Holder: fmt.Sprintf("process %d", i), Batch: 500, Guards: g}
+	}
+	reports, errs = together(t, children)
+	total := removed()
+	for _, r := range reports {
+		for part, n := range r.Removed {
+			total[part] += n
+		}
+	}
+	for _, x := range map[guards][]guard{noLocks: locks, optimistic: locks, noGuards: slices.Concat(locks, conditions, keys)}[g] {
+		if total[x.part.String()] == 0 && (engine != "sqlite" || !slices.Contains(locks, x)) {
+			t.Errorf("no statement has %s: the test removes nothing", x.part)
+		}
+	}
+	return d, reports, errs
+}
+
+// ledger is what eight processes left.
+type ledger struct{ runs, occurrences, succeeded, effects, affected, attempts int }
+
+func readLedger(t *testing.T, d *storetest.DB) ledger {
+	t.Helper()
+	runs := d.Table("runs")
+	return ledger{
+		runs:        d.Int(t, "SELECT count(*) FROM "+runs),
+		occurrences: d.Int(t, "SELECT count(*) FROM (SELECT DISTINCT job_id, occurrence FROM "+runs+") AS x"),
+		succeeded:   d.Int(t, "SELECT count(*) FROM "+runs+" WHERE state = 'succeeded'"),
+		effects:     d.Int(t, "SELECT count(*) FROM effects"),
+		affected:    d.Int(t, "SELECT count(DISTINCT run) FROM effects"),
+		attempts:    d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")),
+	}
+}
+
+// Every occurrence has one ledger row and took effect once, whichever of the guards the engine really has.
+func TestEightTicks(t *testing.T) {
+	variants := map[string][]guards{"sqlite": {allGuards}, "postgres": {allGuards, noLocks, optimistic}, "mariadb": {allGuards, noLocks, optimistic}}
+	for _, e := range storetest.Engines(t) {
+		for _, g := range variants[e] {
+			t.Run(e+"/"+string(g), func(t *testing.T) {
+				d, reports, errs := eight(t, e, g, 2000)
+				var shares []int
+				for i, err := range errs {
+					if err != nil {
+						t.Errorf("process %d: %v", i, err)
+					}
+					shares = append(shares, reports[i].Succeeded)
+				}
+				t.Logf("runs executed by each process: %v", shares)
+				if got, want := readLedger(t, d), (ledger{2000, 2000, 2000, 2000, 2000, 2000}); got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// The twin: without any guard, occurrences have several rows and take effect several times.
+func TestEightTicksWithoutGuardsDouble(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			d, _, _ := eight(t, e, noGuards, 200)
+			l := readLedger(t, d)
+			t.Logf("%+v", l)
+			if l.runs <= l.occurrences {
+				t.Errorf("no occurrence has two ledger rows: %+v", l)
+			}
+			if l.effects <= l.affected {
+				t.Errorf("no run took effect twice: %+v", l)
+			}
+		})
+	}
+}

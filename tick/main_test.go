@@ -1,0 +1,140 @@
+package tick_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// TestMain lets the test binary be a tick in a process of its own.
+func TestMain(m *testing.M) {
+	if spec := os.Getenv("DBJOBS_TEST_CHILD"); spec != "" {
+		if err := childTick(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child is a tick in a process of its own, which starts when its barrier opens.
+type child struct {
+	URL    string
+	Now    time.Time // the database's clock
+	Holder string
+	Batch  int
+	Guards guards
+}
+
+// childReport is what it tells at its end.
+type childReport struct {
+	tick.Report
+	Removed map[string]int // parts of statements that the test took out, with how often
+	Peak    int64          // memory, in bytes
+}
+
+// childTick connects, says so, waits for the end of its stdin, and runs one pass. Its report goes to stdout.
+func childTick(spec string) error {
+	var c child
+	if err := json.Unmarshal([]byte(spec), &c); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	var calls storetest.Calls
+	removed := c.Guards.remove(&calls)
+	o := store.Options{Clock: func() time.Time { return c.Now }, Wrap: calls.Wrap}
+	s, err := store.Open(ctx, c.URL, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	x, err := executor.NewSQL(s)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	fmt.Println("ready")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	t := &tick.Tick{Store: s, Name: "child", Holder: c.Holder, Version: "test", Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x}}
+	r, err := t.Run(ctx)
+	if encoded := json.NewEncoder(os.Stdout).Encode(childReport{Report: r, Removed: removed()}); err == nil {
+		err = encoded
+	}
+	return err
+}
+
+// together starts the ticks as processes, lets them go at once, and returns their reports and their errors.
+func together(t testing.TB, children []child) ([]childReport, []error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	barrier, open, err := os.Pipe() // one for all: they wait for its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer barrier.Close()
+	defer open.Close()
+	outs := make([]*bufio.Reader, len(children))
+	procs := make([]*exec.Cmd, len(children))
+	for i, c := range children {
+		spec, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := exec.CommandContext(t.Context(), self)
+		p.Env = append(os.Environ(), "DBJOBS_TEST_CHILD="+string(spec))
+		p.Stdin, p.Stderr = barrier, os.Stderr
+		out, err := p.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		procs[i], outs[i] = p, bufio.NewReader(out)
+	}
+	for i := range outs {
+		if line, err := outs[i].ReadString('\n'); line != "ready\n" {
+			t.Fatalf("process %d: %q, %v", i, line, err)
+		}
+	}
+	if err := open.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reports, errs := make([]childReport, len(children)), make([]error, len(children))
+	done := make(chan int)
+	for i := range procs {
+		go func() {
+			errs[i] = json.NewDecoder(outs[i]).Decode(&reports[i])
+			_, _ = io.Copy(io.Discard, outs[i])
+			if err := procs[i].Wait(); err != nil {
+				errs[i] = err
+			}
+			if u, ok := procs[i].ProcessState.SysUsage().(*syscall.Rusage); ok {
+				reports[i].Peak = u.Maxrss * 1024
+			}
+			done <- i
+		}()
+	}
+	for range procs {
+		<-done
+	}
+	return reports, errs
+}
