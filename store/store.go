@@ -178,9 +178,13 @@ func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 // errConflict says that somebody changed what a decision was made from: the transaction is tried again.
 var errConflict = errors.New("changed by somebody else meanwhile")
 
-// The attempts of a transaction: conflicts are rare and short, so that eight tries with growing, random pauses
-// (a second or so in all) pass for "the database does not let this through".
-const txAttempts = 8
+// The attempts of a transaction. Where locks are skipped a conflict is rare and one more try enough; an engine that
+// tells of conflicts at COMMIT only can refuse the same transaction many times under load. With pauses that double up
+// to a second this is some ten seconds, and the caller's context ends it earlier.
+const (
+	txAttempts = 18
+	txPause    = time.Second
+)
 
 // tx runs fn in a transaction, and again where the engine or a guard says that it lost against another. Nothing
 // that fn did counts before tx has returned nil. A COMMIT whose answer is lost is an error here: what it did is
@@ -194,7 +198,7 @@ func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 		if !errors.Is(err, errConflict) && s.d.classify(err) != transient {
 			return err
 		}
-		pause := time.Duration(1<<try) * time.Millisecond
+		pause := min(time.Duration(1<<try)*time.Millisecond, txPause)
 		select {
 		case <-ctx.Done():
 			return err
