@@ -23,6 +23,7 @@ var mysqlDialect = &dialect{
 		"@stale_link": "stale = 1",
 		"@stale":      "stale = 1",
 		"@queued":     "queued_in",
+		"@is_queued":  "state = 'queued'",
 		"@urgency":    "urgency",
 		"@open":       "open_job_id",
 		"@live":       "live_name",
@@ -33,8 +34,8 @@ var mysqlDialect = &dialect{
 		// An update or deletion by a subquery would scan the table on MariaDB: those get the ids one by one.
 		"@these":      "IN (:each_ids)",
 		"@these_runs": "IN (:each_ids)",
-		"@among":      "IN (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) AS ids)",
-		"@among_runs": "IN (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS ids)",
+		"@among":      "IN (:each_ids)",
+		"@among_runs": "IN (:each_ids)",
 		"@text":       "",
 	},
 	placeholder: func(int) string { return "?" },

@@ -30,6 +30,8 @@ var postgres = &dialect{
 		"@stale_link": "planned IS DISTINCT FROM schedule_id",
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",
+		// Not the words of the index of queued runs: the ids are known, and that index may be long.
+		"@is_queued":  "state || '' = 'queued'",
 		"@urgency":    "priority DESC",
 		"@open":       "settled_at IS NULL AND job_id",
 		"@live":       "removed_at IS NULL AND name",

@@ -31,11 +31,13 @@ var (
 	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns}
 )
 
-// loadStatements reads sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql.
+// loadStatements reads sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql, whose
+// statements stand in the place of those of the same name.
 // Tables are written dbjobs.NAME; :name is an argument, @name a macro of the dialect.
 func loadStatements(d *dialect) (map[string]statement, error) {
 	all := map[string]statement{}
 	for _, file := range []string{"sql/queries.sql", "sql/" + d.name + "/queries.sql"} {
+		here := map[string]bool{}
 		b, err := files.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -48,9 +50,10 @@ func loadStatements(d *dialect) (map[string]statement, error) {
 				end = marks[i+1][0]
 			}
 			name := text[m[2]:m[3]]
-			if _, twice := all[name]; twice {
+			if here[name] {
 				return nil, fmt.Errorf("%s: statement %s is there twice", file, name)
 			}
+			here[name] = true
 			s, err := d.statement(name, text[m[1]:end])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
@@ -112,13 +115,29 @@ func (s statement) bind(d *dialect, a args) (text string, out []any, err error) 
 			return "", nil, fmt.Errorf("statement %s: no argument %s", s.name, name)
 		case strings.HasPrefix(name, spread):
 			values := each(v)
-			text = strings.Replace(text, spread, strings.TrimSuffix(strings.Repeat("?,", len(values)), ","), 1)
+			place := inList.FindStringIndex(text)
+			column := strings.TrimSuffix(text[place[0]:place[1]], " IN ("+spread+")")
+			text = text[:place[0]] + anyOf(column, len(values)) + text[place[1]:]
 			out = append(out, values...)
 		default:
 			out = append(out, d.encode(v))
 		}
 	}
 	return text, out, nil
+}
+
+// inList is where a list belongs.
+var inList = regexp.MustCompile(`[\w.]+ IN \(` + spread + `\)`)
+
+// anyOf compares a column with n placeholders, in lists of a bounded length: MariaDB makes a subquery of one with 1,000
+// values, and scans the table for it (in_predicate_conversion_threshold).
+func anyOf(column string, n int) string {
+	const most = 500
+	var lists []string
+	for ; n > 0; n -= most {
+		lists = append(lists, column+" IN ("+strings.TrimSuffix(strings.Repeat("?,", min(n, most)), ",")+")")
+	}
+	return "(" + strings.Join(lists, " OR ") + ")"
 }
 
 // each are the values of a list.

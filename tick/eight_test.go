@@ -35,7 +35,7 @@ var (
 	// The conditions of the statements: a plan's version, a run's state and fence.
 	conditions = []guard{
 		{regexp.MustCompile(` AND p\.version = d\.version`), ""},
-		{regexp.MustCompile(` AND (r\.)?state = '(queued|running)'`), ""},
+		{regexp.MustCompile(` AND state( \|\| '')? = '(queued|running)'`), ""},
 		{regexp.MustCompile(` AND fence = (\$\d+|\?\d*)`), " AND (fence = $1 OR 1 = 1)"},
 	}
 	// The unique keys of the tables.

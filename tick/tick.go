@@ -60,7 +60,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		if err = p.decide(work, needs); err != nil {
 			break
 		}
-		if err = p.take(work); err != nil || p.quiet() {
+		if err = p.takeAll(work); err != nil || p.quiet() {
 			break
 		}
 		p.await()

@@ -22,7 +22,8 @@ type workers struct {
 	fences  map[string]int
 	mu      sync.Mutex
 	errs    []error
-	taken   int // by the last take
+	taken   int  // by the last take
+	full    bool // it took as many as there was room for
 	stop    context.CancelFunc
 	beating sync.WaitGroup
 	release func() // the sign of life
@@ -73,9 +74,21 @@ func (p *pass) mayStart(ctx context.Context) int {
 	return free
 }
 
+// takeAll takes queued runs for as long as there are enough to fill the room: a decision for every few runs that have
+// ended would cost as much as the runs. After so many ends there is one all the same, or jobs would wait for their
+// successors, and the record for its facts, until a long queue is empty.
+func (p *pass) takeAll(ctx context.Context) error {
+	const most = 100
+	for before := p.report.Started; ; p.await() {
+		if err := p.take(ctx); err != nil || !p.full || p.report.Started-before >= most {
+			return err
+		}
+	}
+}
+
 // take takes queued runs as far as there is room, and starts them.
 func (p *pass) take(ctx context.Context) error {
-	p.taken = 0
+	p.taken, p.full = 0, false
 	free := p.mayStart(ctx)
 	if free <= 0 {
 		return nil
@@ -93,7 +106,7 @@ func (p *pass) take(ctx context.Context) error {
 	if len(p.running) == 0 && len(tasks) > 0 {
 		p.beat(ctx)
 	}
-	p.taken = len(tasks)
+	p.taken, p.full = len(tasks), len(tasks) == free
 	for _, t := range tasks {
 		p.report.Started++
 		run, cancel := context.WithCancelCause(ctx)

@@ -1,5 +1,5 @@
 -- The statements that every engine takes as they are. dbjobs.NAME is a table, :name an argument, @name a macro of the
--- dialect. What an engine needs in words of its own stands in its folder's queries.sql.
+-- dialect. What an engine needs in words of its own stands in its folder's queries.sql, also in the place of one from here.
 
 -- name: engine
 SELECT @version;
@@ -111,7 +111,7 @@ SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
 WHERE j.after_job_id @among AND j.removed_at IS NULL ORDER BY j.after_job_id, j.id;
 
 -- name: batch_runs
-SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY id;
+SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
 -- name: batch_pauses
 SELECT id, scope, subject_id, subject, reason, paused_by, since, until_at, resumed_at, missed FROM dbjobs.pauses
@@ -162,12 +162,12 @@ UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input
 SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT :limit;
 
 -- name: lock_queued
-SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND r.state = 'queued' ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
+SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,
   started_at = COALESCE(started_at, @now), attempt = attempt + 1, attempts = attempts + 1, error = NULL
-WHERE id @these_runs AND state = 'queued';
+WHERE id @these_runs AND @is_queued;
 
 -- name: batch_steps
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,

@@ -23,6 +23,7 @@ type Call struct {
 	N    int    // 1, 2, ... in the order in which the calls began, over all connections
 	Kind string // Connect, Begin, ...
 	SQL  string // of Prepare, Exec and Query
+	Args []driver.NamedValue
 }
 
 // Calls stands between database/sql and a driver and numbers the calls that leave for the database: give its Wrap to
@@ -78,12 +79,12 @@ func (c *Calls) Reset() {
 func (c *Calls) Wrap(inner driver.Connector) driver.Connector { return &connector{c, inner} }
 
 // made makes a call between its hooks. broken is what the connection remembers.
-func (c *Calls) made(kind, sql string, broken *bool, do func() error) error {
+func (c *Calls) made(kind, sql string, args []driver.NamedValue, broken *bool, do func() error) error {
 	if *broken {
 		return driver.ErrBadConn
 	}
 	c.mu.Lock()
-	call := Call{len(c.all) + 1, kind, sql}
+	call := Call{len(c.all) + 1, kind, sql, args}
 	c.all = append(c.all, call)
 	c.mu.Unlock()
 	if c.Before != nil {
@@ -111,7 +112,7 @@ func (c *connector) Driver() driver.Driver { return c.inner.Driver() }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	out := &conn{calls: c.calls}
-	err := c.calls.made(Connect, "", &out.broken, func() (err error) {
+	err := c.calls.made(Connect, "", nil, &out.broken, func() (err error) {
 		out.Conn, err = c.inner.Connect(ctx)
 		return err
 	})
@@ -146,7 +147,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 		o = c.calls.Options(o)
 	}
 	var inner driver.Tx
-	err := c.calls.made(Begin, "", &c.broken, func() (err error) {
+	err := c.calls.made(Begin, "", nil, &c.broken, func() (err error) {
 		b, ok := c.Conn.(driver.ConnBeginTx)
 		if !ok {
 			return errors.New("the driver has no BeginTx")
@@ -161,7 +162,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 }
 
 func (c *conn) PrepareContext(ctx context.Context, query string) (st driver.Stmt, err error) {
-	err = c.calls.made(Prepare, query, &c.broken, func() error {
+	err = c.calls.made(Prepare, query, nil, &c.broken, func() error {
 		if p, ok := c.Conn.(driver.ConnPrepareContext); ok {
 			st, err = p.PrepareContext(ctx, c.text(query))
 		} else {
@@ -177,7 +178,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if !ok {
 		return nil, driver.ErrSkip
 	}
-	err = c.calls.made(Exec, query, &c.broken, func() error {
+	err = c.calls.made(Exec, query, args, &c.broken, func() error {
 		res, err = x.ExecContext(ctx, c.text(query), args)
 		return err
 	})
@@ -190,7 +191,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		return nil, driver.ErrSkip
 	}
 	var rows driver.Rows
-	err := c.calls.made(Query, query, &c.broken, func() (err error) {
+	err := c.calls.made(Query, query, args, &c.broken, func() (err error) {
 		rows, err = q.QueryContext(ctx, c.text(query), args)
 		return err
 	})
@@ -243,11 +244,11 @@ type tx struct {
 }
 
 func (t *tx) Commit() error {
-	return t.conn.calls.made(Commit, "", &t.conn.broken, t.inner.Commit)
+	return t.conn.calls.made(Commit, "", nil, &t.conn.broken, t.inner.Commit)
 }
 
 func (t *tx) Rollback() error {
-	return t.conn.calls.made(Rollback, "", &t.conn.broken, t.inner.Rollback)
+	return t.conn.calls.made(Rollback, "", nil, &t.conn.broken, t.inner.Rollback)
 }
 
 // none is a transaction that is none.

@@ -31,15 +31,7 @@ func (d *DB) Seed(t testing.TB, s Seed) {
 		layout, name = "2006-01-02 15:04:05.000000", "CAST(i AS CHAR)"
 	}
 	now := quote(d.Clock.Now().UTC().Format(layout))
-	// A recursion would end at 1,000 rows on MariaDB.
-	const digit = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
-	number, from, size := "1", "(SELECT 1 AS one) AS o", 1
-	for size < s.Jobs {
-		number += fmt.Sprintf(" + %d * d%d.d", size, size)
-		from += fmt.Sprintf(", %s AS d%d", digit, size)
-		size *= 10
-	}
-	numbers := fmt.Sprintf("(SELECT %s AS i FROM %s) AS n WHERE i <= %d ORDER BY n.i", number, from, s.Jobs)
+	numbers := Numbers(s.Jobs) + " ORDER BY n.i"
 
 	for i, rule := range s.Rules {
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, name, rule, created_at, changed_at) VALUES (%d, 'schedule %d', %s, %s, %s)",
@@ -56,6 +48,18 @@ func (d *DB) Seed(t testing.TB, s Seed) {
 			d.Table("steps"), quote(st.Executor), quote(string(st.Spec)), strings.Replace(numbers, "WHERE", fmt.Sprintf("WHERE i %% %d = %d AND", len(s.Steps), i), 1)))
 	}
 	d.Analyze(t)
+}
+
+// Numbers is a FROM clause, with WHERE, for the numbers i from 1. A recursion would end at 1,000 on MariaDB.
+func Numbers(most int) string {
+	const digit = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
+	number, from, size := "1", "(SELECT 1 AS one) AS o", 1
+	for size < most {
+		number += fmt.Sprintf(" + %d * d%d.d", size, size)
+		from += fmt.Sprintf(", %s AS d%d", digit, size)
+		size *= 10
+	}
+	return fmt.Sprintf("(SELECT %s AS i FROM %s) AS n WHERE i <= %d", number, from, most)
 }
 
 // Analyze gathers statistics, as a server does by itself after a while.

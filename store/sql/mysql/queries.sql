@@ -18,6 +18,11 @@ INSERT INTO dbjobs.plans (job_id)
 SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
 ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 
+-- Most rows are NULL in that index, so that the optimizer takes it for useless.
+
+-- name: batch_runs
+SELECT @run_columns FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
+
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)

@@ -13,6 +13,20 @@ INSERT INTO dbjobs.plans (job_id)
 SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
 ON CONFLICT DO NOTHING;
 
+-- One full join: the two halves of the other engines' words would cost so much that workers are started for them.
+
+-- name: batch_rules
+SELECT coalesce(r.job_id, l.job_id), coalesce(r.schedule_id, l.schedule_id), r.input, r.rule, r.ends, l.job_id AS linked, l.created_at, l.planned,
+  l.name, CASE WHEN r.input IS NULL OR l.plan_input <> r.input OR r.rule = '' THEN l.rule END, l.zone, l.nonexistent, l.ambiguous, l.plan_input,
+  l.schedule_created_at, l.changed_at
+FROM (SELECT job_id, schedule_id, input, rule, ends FROM dbjobs.plan_rules WHERE job_id @among) AS r
+FULL JOIN (
+  SELECT l.job_id, l.schedule_id, l.created_at, l.planned, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input,
+    s.created_at AS schedule_created_at, s.changed_at
+  FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id @among
+) AS l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
+ORDER BY 1, 2;
+
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)
