@@ -310,11 +310,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	if err := s.readRules(ctx, tx, ids, byJob); err != nil {
 		return err
 	}
-	if p.need == RunWakes { // only runs that ended have followers to wake
-		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
-			return err
-		}
-	}
+	ended := false
 	err = s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
 		var run Run
 		if err := r.Scan(scanRun(&run)...); err != nil {
@@ -323,12 +319,18 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		if run.State == Running && run.LeaseUntil.Before(p.now) {
 			run.HolderAlive = s.alive(run.Holder)
 		}
+		ended = ended || run.State == Succeeded
 		c := byJob[run.JobID]
 		c.Runs = append(c.Runs, run)
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if ended { // whatever the need is, an ended run is settled, and wakes its followers
+		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
+			return err
+		}
 	}
 	return s.query(ctx, tx, "batch_pauses", args{"since": since.Add(time.Microsecond)}, func(r *sql.Rows) error {
 		var pause Pause
@@ -461,7 +463,7 @@ type TickFacts struct {
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
-		"failed": f.Failed, "error": null(f.Error), "since": p.since}
+		"failed": f.Failed, "error": null(clip(f.Error)), "since": p.since}
 	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
 		_, err := s.exec(ctx, s.db, "record_tick", a)
 		return err

@@ -23,10 +23,13 @@ var postgres = &dialect{
 	numbered: true,
 	layout:   "2006-01-02T15:04:05.000000Z",
 	macros: map[string]string{
-		"@now":        "coalesce(:now::timestamptz, statement_timestamp())",
-		"@lease":      "(@now + :lease_ms::bigint * interval '1 millisecond')",
-		"@later":      "(@now + :later_ms::bigint * interval '1 millisecond')",
-		"@true":       "true",
+		"@now":   "coalesce(:now::timestamptz, statement_timestamp())",
+		"@lease": "(@now + :lease_ms::bigint * interval '1 millisecond')",
+		"@later": "(@now + :later_ms::bigint * interval '1 millisecond')",
+		"@true":  "true",
+		// A change that its own row does not show; what was planned stays legible.
+		"@touched":    "planned || '.'",
+		"@has_tag":    "j.tags @> jsonb_build_array(p.subject)",
 		"@stale_link": "planned IS DISTINCT FROM schedule_id",
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",
