@@ -146,7 +146,7 @@ func TestEnablingAndUnlinkingAtOnceFiresNothingBack(t *testing.T) {
 		d.Clock.Add(24*time.Hour + 5*time.Minute)
 		defs.Jobs[0].Disabled, defs.Jobs[0].Schedules = false, []string{"hours"}
 		apply(t, d, defs)
-		if r := run(t, d); r.Made != 0 || r.Gaps[store.Missed] != 0 {
+		if r := run(t, d); r.Made != 0 || r.Gaps[store.Missed] != 0 || r.Gaps[store.Disabled] != 1 {
 			t.Fatalf("fired back: %+v", r)
 		}
 		d.Clock.Add(time.Hour)
@@ -196,17 +196,16 @@ func TestAResumeWithinAPassIsNotSwallowed(t *testing.T) {
 				return d.ResumeJob(t.Context(), "job", false, "")
 			}
 			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
-			apply(t, d, store.Definitions{Jobs: []store.Job{hourly("job")}})
-			run(t, d)
+			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "SELECT 1")}}}})
+			request(t, d, "job")
 			if err := d.PauseJob(t.Context(), "job", store.Pause{}); err != nil {
 				t.Fatal(err)
 			}
 			armed = true
-			if r := run(t, d); r.Decided == 0 || armed {
-				t.Fatalf("decided nothing while it was paused: %+v", r)
+			if r := run(t, d); r.Decided == 0 || r.Started != 0 || armed {
+				t.Fatalf("paused: %+v", r)
 			}
-			d.Clock.Add(time.Hour)
-			if r := run(t, d); r.Made != 1 {
+			if r := run(t, d); r.Succeeded != 1 {
 				t.Fatalf("resumed: %+v", r)
 			}
 		})
@@ -215,19 +214,22 @@ func TestAResumeWithinAPassIsNotSwallowed(t *testing.T) {
 
 func TestATagPauseThatIsResumedWakesItsJobs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j := hourly("job")
+		j, idle := hourly("job"), store.Job{Name: "idle", Tags: []string{"nightly", "etl"}, Steps: []store.Step{step("", "SELECT 1")}}
 		j.Tags = []string{"etl"}
-		apply(t, d, store.Definitions{Jobs: []store.Job{j, hourly("untagged")}})
-		run(t, d)
+		apply(t, d, store.Definitions{Jobs: []store.Job{j, idle, hourly("untagged")}})
+		request(t, d, "idle")
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (scope, subject, since) VALUES ('tag', 'etl', %s)", d.Table("pauses"), literal(d, d.Clock.Now())))
 		d.Clock.Add(61 * time.Minute)
-		if r := run(t, d); r.Made != 1 || r.Gaps[store.Paused] != 1 {
+		if r := run(t, d); r.Made != 1 || r.Succeeded != 1 || r.Gaps[store.Paused] != 1 {
 			t.Fatalf("paused: %+v", r)
 		}
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET resumed_at = %s", d.Table("pauses"), literal(d, d.Clock.Now())))
+		if r := run(t, d); r.Made != 0 || r.Succeeded != 1 {
+			t.Fatalf("resumed: %+v", r)
+		}
 		d.Clock.Add(time.Hour)
 		if r := run(t, d); r.Made != 2 {
-			t.Fatalf("resumed: %+v", r)
+			t.Fatalf("an hour later: %+v", r)
 		}
 	})
 }
