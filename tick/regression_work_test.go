@@ -17,7 +17,8 @@ import (
 func TestAHugeErrorTextEndsTheRunOnce(t *testing.T) {
 	texts := map[string]string{
 		"cut within a character": strings.Repeat("x", 3999) + "üüü",
-		"not text at all":        "a\x00b\xff\xfe" + strings.Repeat("\xc3", 5000),
+		"not text at all":        "a\x00b\xff\xfe\xc3",
+		"not text, and long":     strings.Repeat("\xc3", 5000) + "\x00",
 		"megabytes":              strings.Repeat("€", 2<<20),
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
