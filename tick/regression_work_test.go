@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +79,38 @@ func TestAStepWhoseCommitIsUnansweredGoesOnWithTheNext(t *testing.T) {
 			t.Errorf("%d attempts succeeded", n)
 		}
 	})
+}
+
+// The same, with statements, and a connection that breaks behind the COMMIT of the first step.
+func TestAnAtomicStepWhoseCommitIsUnansweredTakesEffectOnce(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			var effect, broken atomic.Bool
+			calls.After = func(c storetest.Call) error {
+				if strings.Contains(c.SQL, "INTO effects") {
+					effect.Store(true)
+				}
+				if c.Kind == storetest.Commit && effect.Load() && broken.CompareAndSwap(false, true) {
+					return errors.New("unexpected EOF")
+				}
+				return nil
+			}
+			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			d.Exec(t, "CREATE TABLE effects (n int)")
+			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
+				stepWith(true, "INSERT INTO effects VALUES (1)"), stepWith(true, "INSERT INTO effects VALUES (20)")}}}})
+			request(t, d, "job")
+			r := run(t, d)
+			if r.Succeeded != 1 || r.Started != 1 || !broken.Load() {
+				t.Fatalf("%+v", r)
+			}
+			if n := d.Int(t, "SELECT sum(n) FROM effects"); n != 21 {
+				t.Errorf("effects: %d", n)
+			}
+		})
+	}
 }
 
 // An end that is recorded twice counts once: the second one is refused, and does not touch the step that came after.
