@@ -83,6 +83,14 @@ type Decision struct {
 	Replan bool   // the rules are written anew and the definitions are marked as planned
 }
 
+// nothing tells that a decision changes no more than the instant it was made at, which the next may as well begin from:
+// several sessions that look after the same ended run would only get in each other's way.
+func (d *Decision) nothing(before *Plan) bool {
+	after := d.Plan
+	after.DecidedThrough = before.DecidedThrough
+	return after == *before && !d.Replan && d.Pause == "" && len(d.Made)+len(d.Moved)+len(d.Gaps)+len(d.Kept)+len(d.Cancel) == 0
+}
+
 // Move is a change of a run that a decision has read. It fails where somebody changed the run meanwhile.
 type Move struct {
 	Run       Run // as it shall be
@@ -234,8 +242,11 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 		for i := range cases {
 			c := &cases[i]
 			d := decide(p.now, c)
-			w.add(c, &d)
 			b.Decided++
+			if d.nothing(&c.Plan) {
+				continue
+			}
+			w.add(c, &d)
 			for _, g := range d.Gaps {
 				b.Gaps[g.Reason]++
 			}
