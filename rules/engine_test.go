@@ -104,7 +104,7 @@ func TestEngineAgreesWithNaive(t *testing.T) {
 // the exceptions.
 func TestSetsAgreeWithNaive(t *testing.T) {
 	g := rand.New(rand.NewPCG(29, 31))
-	compared := 0
+	compared, undecided := 0, 0
 	for range 150 * prove() {
 		night := oddNights[g.IntN(len(oddNights))]
 		mid := instant(t, night.at)
@@ -156,11 +156,15 @@ func TestSetsAgreeWithNaive(t *testing.T) {
 			}
 			continue
 		}
+		if _, err := r.Between(time.Unix(lo-1, 0), time.Unix(hi, 0), 0); errors.Is(err, ErrUndecided) && len(set.excludes) > 0 {
+			undecided++ // an EXRULE takes out all that is to come
+			continue
+		}
 		agree(t, r, want, lo, hi)
 		compared++
 	}
-	if compared < 100 {
-		t.Errorf("only %d sets were compared", compared)
+	if compared < 100 || undecided > compared/20 {
+		t.Errorf("%d sets were compared, %d not decided", compared, undecided)
 	}
 }
 
