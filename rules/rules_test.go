@@ -35,7 +35,8 @@ func TestSyntaxErrors(t *testing.T) {
 		{"FREQ=DAILY;COUNT=1,2", "rrule", "1", "COUNT is 1", 17},
 		{"DTSTART:20260101T000000Z\n\nRRULE:FREQ=DAILY;X=1", "rrule", "X", "allowed parts", 43},
 		{"DTSTART;TZID=Europe/Berlin:20260101T000000\r\nRRULE:FREQ=NEVER", "rrule", "NEVER", "SECONDLY", 55},
-		{"RRULE:FREQ=DAILY\n ;COUNT=3", "rrule", " ", "folded", 17},
+		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=3", "rrule", "", "", -1}, // folded lines are joined
+		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=0", "rrule", "0", "COUNT is 1", 28},
 		{"every 5 eons", "interval", "eons", "units:", 8},
 		{"D 32 7:00", "pgjobs", "32", "D 1-31", 2},
 		{"monthly on 32 at 7:00", "agent", "32", "days: 1 to 31", 11},
