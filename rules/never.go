@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 )
 
@@ -25,8 +26,8 @@ func (s *series) neverFires() (reason string, err error) {
 	if !b.over() {
 		return "no day and time fits all its parts", nil
 	}
-	if most := s.mostInPeriod(); len(s.pos) > 0 && !s.reaches(most) {
-		return fmt.Sprintf("BYSETPOS asks for more than the %d times that a period can have", most), nil
+	if len(s.pos) > 0 && !s.reaches(s.most) {
+		return fmt.Sprintf("BYSETPOS asks for more than the %d times that a period can have", s.most), nil
 	}
 	if s.windowsMissDays() {
 		return "INTERVAL never meets the days it is combined with", nil
@@ -53,25 +54,18 @@ func (s *series) repeatsAfter() int64 {
 	return (146097 + 2*366) * secondsPerDay
 }
 
-// mostInPeriod is a bound on the times in one period of BYSETPOS.
-func (s *series) mostInPeriod() int64 {
-	most := s.grid.clock.size()
-	switch {
-	case s.period.months == 12:
-		most *= 366
-	case s.period.months == 1:
-		most *= 31
-	case s.period.length == secondsPerWeek:
-		most *= 7
-	case s.period.length < secondsPerDay:
-		k := s.grid.clock
-		k.hours = 1
-		if s.period.length == 60 {
-			k.minutes = 1
-		}
-		most = min(k.size(), s.period.length)
+// mostInPeriod is a bound on the times in one period of a frequency.
+func mostInPeriod(freq frequency, k *clock) int64 {
+	inMinute := int64(bits.OnesCount64(k.secs))
+	switch freq {
+	case secondly:
+		return 1
+	case minutely:
+		return inMinute
+	case hourly:
+		return inMinute * int64(bits.OnesCount64(k.minutes))
 	}
-	return most
+	return k.size() * [...]int64{daily: 1, weekly: 7, monthly: 31, yearly: 366}[freq]
 }
 
 // reaches reports whether a BYSETPOS can lie among so many times.
