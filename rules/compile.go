@@ -11,7 +11,6 @@ func compile(r *recur, z *zone, p policy, start int64) series {
 	s := series{z: z, policy: p, pinned: r.pinned(), pos: r.pos, end: r.until}
 	s.start = z.resolve(start, p)
 	s.grid.clock = clockOf(r, sec)
-	s.most = mostInPeriod(r.freq, &s.grid.clock)
 
 	f := dayFilter{months: r.months, mdays: r.mdays, nmdays: r.nmdays, wdays: r.wdays, nth: r.nth}
 	if !r.namesDays() {
@@ -34,6 +33,7 @@ func compile(r *recur, z *zone, p policy, start int64) series {
 	case r.freq == monthly && r.interval > 1:
 		f.every, f.base = r.interval, year*12+month-1
 	}
+	s.most = mostInPeriod(r.freq, &f, &s.grid.clock)
 	s.grid.days = []dayFilter{f}
 	s.grid.allDays = f.months == 0 && f.mdays|f.nmdays == 0 && f.wdays == 0 && len(f.nth) == 0 &&
 		f.yeardays == nil && f.weeks == nil && f.every <= 1

@@ -32,7 +32,7 @@ func (s *series) neverFires() (reason string, err error) {
 	if s.windowsMissDays() {
 		return "INTERVAL never meets the days it is combined with", nil
 	}
-	b = budget{countSteps}
+	b = budget{proofSteps}
 	if _, ok := probe.next(s.start, &b); !ok && !b.over() {
 		return "no day and time fits all its parts", nil
 	}
@@ -55,17 +55,25 @@ func (s *series) repeatsAfter() int64 {
 }
 
 // mostInPeriod is a bound on the times in one period of a frequency.
-func mostInPeriod(freq frequency, k *clock) int64 {
-	inMinute := int64(bits.OnesCount64(k.secs))
+func mostInPeriod(freq frequency, f *dayFilter, k *clock) int64 {
+	inMinute := bits.OnesCount64(k.secs)
 	switch freq {
 	case secondly:
 		return 1
 	case minutely:
-		return inMinute
+		return int64(inMinute)
 	case hourly:
-		return inMinute * int64(bits.OnesCount64(k.minutes))
+		return int64(inMinute * bits.OnesCount64(k.minutes))
 	}
-	return k.size() * [...]int64{daily: 1, weekly: 7, monthly: 31, yearly: 366}[freq]
+	days := [...]int{daily: 1, weekly: 7, monthly: 31, yearly: 366}[freq]
+	months := [...]int{daily: 1, weekly: 1, monthly: 1, yearly: 12}[freq]
+	if weekdays := bits.OnesCount8(f.wdays); weekdays > 0 && len(f.nth) == 0 {
+		days = min(days, weekdays*(days+6)/7)
+	}
+	if named := bits.OnesCount32(f.mdays) + bits.OnesCount32(f.nmdays); named > 0 {
+		days = min(days, named*months)
+	}
+	return int64(days) * k.size()
 }
 
 // reaches reports whether a BYSETPOS can lie among so many times.
@@ -82,7 +90,7 @@ func (s *series) reaches(most int64) bool {
 // at one turn, after which windows and days repeat together.
 func (s *series) windowsMissDays() bool {
 	g := &s.grid
-	if !g.windowed() || len(s.pos) > 0 || !s.pinned && s.z != utc {
+	if !g.windowed() || !s.pinned && s.z != utc {
 		return false
 	}
 	cycle := g.cycle() * secondsPerDay
@@ -90,7 +98,7 @@ func (s *series) windowsMissDays() bool {
 	if g.step < (endCivil-g.base)/turns {
 		horizon = g.base + turns*g.step
 	}
-	b := budget{countSteps}
+	b := budget{proofSteps}
 	_, ok := g.next(g.base, horizon, 0, &b)
 	return !ok && !b.over()
 }

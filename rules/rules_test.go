@@ -120,6 +120,17 @@ func TestEnds(t *testing.T) {
 			t.Errorf("with %q, Last is %s", stale, got)
 		}
 	}
+	for text, want := range map[string]string{
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=MINUTELY;INTERVAL=36;COUNT=11272851":              " 27970808T060000Z",
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=HOURLY;INTERVAL=3;COUNT=153408865":                " 99991231T235959Z", // no room in the calendar
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY;INTERVAL=1979;COUNT=600;BYDAY=WE,TH":        " 99991231T235959Z",
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY;COUNT=1000000001":                        " 20570909T014640Z",
+		"DTSTART;TZID=Europe/Berlin:20260101T000000\nRRULE:FREQ=MINUTELY;COUNT=525601;BYDAY=MO": " 20330102T230000Z",
+	} {
+		if got := mustParse(t, text, Defaults{}).Ends(); got != TZDataVersion()+want {
+			t.Errorf("%s ends %s, want %s", text, got, want)
+		}
+	}
 	if r := mustParse(t, "@daily", Defaults{}); r.Ends() != "" {
 		t.Errorf("@daily has ends %q", r.Ends())
 	}
