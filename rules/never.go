@@ -68,7 +68,7 @@ func mostInPeriod(freq frequency, f *dayFilter, k *clock) int64 {
 	days := [...]int{daily: 1, weekly: 7, monthly: 31, yearly: 366}[freq]
 	months := [...]int{daily: 1, weekly: 1, monthly: 1, yearly: 12}[freq]
 	if weekdays := bits.OnesCount8(f.wdays); weekdays > 0 && len(f.nth) == 0 {
-		days = min(days, weekdays*(days+6)/7)
+		days = min(days, weekdays*((days+6)/7))
 	}
 	if named := bits.OnesCount32(f.mdays) + bits.OnesCount32(f.nmdays); named > 0 {
 		days = min(days, named*months)
