@@ -261,8 +261,9 @@ func (r *recur) naiveWall(start, lo, hi int64) (list []int64) {
 }
 
 // naiveElapsed gives the times of a rule under a day in [lo, hi), on whatever
-// scale: wall(t) is the wall time to judge, base the start of the first period.
-func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list []int64) {
+// scale: wall(t) is the wall time to judge, base the start of the first period,
+// inPeriod judges how far into its period a time is.
+func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64, inPeriod func(int64) bool) (list []int64) {
 	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
 	judge := naiveJudge{r, map[int64]bool{}}
 	k := (lo-base)/(unit*int64(r.interval)) - 2
@@ -273,7 +274,7 @@ func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list [
 		}
 		var set []int64
 		for t := p; t < p+unit; t++ {
-			if judge.matches(wall(t)) {
+			if inPeriod(t-p) && judge.matches(wall(t)) {
 				set = append(set, t)
 			}
 		}
@@ -373,6 +374,7 @@ func (z naiveZone) naiveRead(walls []int64, p policy) (list []int64) {
 func naive(r recur, start int64, zone string, p policy, lo, hi int64) (list []int64) {
 	z := naiveLoad(zone)
 	begin := z.naiveRead([]int64{start}, policy{first: p.first, last: p.last})[0]
+	written := r
 	r = r.naiveImplied(naiveDate(start))
 	const margin = 40 * 3600
 	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
@@ -380,9 +382,20 @@ func naive(r recur, start int64, zone string, p policy, lo, hi int64) (list []in
 	case r.freq >= daily:
 		list = z.naiveRead(r.naiveWall(start, lo-margin, hi+margin), p)
 	case r.hours != 0:
-		list = z.naiveRead(r.naiveElapsed(start-((start%unit)+unit)%unit, lo-margin, hi+margin, func(c int64) int64 { return c }), p)
+		list = z.naiveRead(r.naiveElapsed(start-((start%unit)+unit)%unit, lo-margin, hi+margin, func(c int64) int64 { return c }, func(int64) bool { return true }), p)
 	default:
-		list = r.naiveElapsed(begin-((start%unit)+unit)%unit, lo, hi+1, z.wall)
+		into := ((start % unit) + unit) % unit
+		minuteKept := r.freq == hourly && written.minutes == 0
+		secondKept := written.seconds == 0 && (minuteKept || r.freq == minutely)
+		if minuteKept {
+			r.minutes = 0
+		}
+		if secondKept {
+			r.seconds = 0
+		}
+		list = r.naiveElapsed(begin-into, lo, hi+1, z.wall, func(n int64) bool {
+			return (!minuteKept || n/60 == into/60) && (!secondKept || n%60 == into%60)
+		})
 	}
 	list = slices.DeleteFunc(list, func(t int64) bool { return t < begin || t < lo || t > hi || t > r.until })
 	slices.Sort(list)
