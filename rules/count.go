@@ -100,12 +100,12 @@ func (k *counter) span(s *series, sp *span, lo, hi int64, b *budget) int64 {
 	from, to = within(list[1])
 	moved := k.count(from, to, off, b)
 	for c, left := from, moved; left > 0 && b.spend(); left-- {
-		at, ok := k.grid.next(c, to, off, b)
+		at, ok := k.next(c, to, off, b)
 		if !ok {
 			break
 		}
 		same := at - list[1].off + list[0].off
-		if twin, ok := k.grid.next(same, same+1, off, b); ok && twin == same && same >= list[0].lo && same < list[0].hi {
+		if twin, ok := k.next(same, same+1, off, b); ok && twin == same && same >= list[0].lo && same < list[0].hi {
 			moved--
 		}
 		c = at + 1
@@ -221,7 +221,7 @@ func (k *counter) byMonth(first, after int, whole bool, b *budget) (n int64) {
 // sparse counts window by window, where most days have none.
 func (k *counter) sparse(lo, hi int64, b *budget) (n int64) {
 	for lo < hi {
-		m, ok := k.grid.next(lo, hi, k.off, b)
+		m, ok := k.next(lo, hi, k.off, b)
 		if !ok {
 			break
 		}

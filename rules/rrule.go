@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // The RRULE form: the lines of RFC 5545 that define a recurrence set, DTSTART,
 // RRULE, RDATE, EXDATE and the EXRULE of its predecessor, or the value of one
@@ -36,7 +39,7 @@ type rruleText struct {
 func parseRRule(r *Rule, in *input) error {
 	folds := unfold(in)
 	err := readRRule(r, in)
-	if e, ok := err.(*SyntaxError); ok {
+	if e, ok := errors.AsType[*SyntaxError](err); ok {
 		for _, f := range folds {
 			if e.Pos >= in.at+f.at {
 				e.Pos += f.length
