@@ -39,19 +39,26 @@ func (s *series) neverFires() (reason string, err error) {
 	return "", ErrUndecided
 }
 
-// repeatsAfter is the time in seconds after which wall times without INTERVAL
-// repeat: 400 years, and two more for the clock changes of a start in an odd
-// year. 0 if there is an INTERVAL.
+// repeatsAfter is the time in seconds after which wall times repeat: 400 years,
+// or as many as it takes until these and INTERVAL line up, and two more for
+// the clock changes of a start in an odd year. 0 where INTERVAL counts days or
+// less, or it takes longer than the calendar.
 func (s *series) repeatsAfter() int64 {
-	for i := range s.grid.days {
-		if s.grid.days[i].every > 1 {
-			return 0
-		}
-	}
 	if s.grid.windowed() {
 		return 0
 	}
-	return (146097 + 2*366) * secondsPerDay
+	turns := int64(1)
+	for i := range s.grid.days {
+		if f := &s.grid.days[i]; f.every > 1 && f.byear {
+			turns = max(turns, int64(f.every)/gcd(int64(f.every), 400))
+		} else if f.every > 1 {
+			turns = max(turns, int64(f.every)/gcd(int64(f.every), 400*12))
+		}
+	}
+	if turns > lastYear/400 {
+		return 0
+	}
+	return (turns*146097 + 2*366) * secondsPerDay
 }
 
 // mostInPeriod is a bound on the times in one period of a frequency.
