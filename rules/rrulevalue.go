@@ -182,7 +182,7 @@ func (p *recurReader) readUntil(value string, at int, c *recur) error {
 
 // adopt takes over what rrule-go has read.
 func adopt(c *recur, m *rrule.ROption) {
-	c.freq = frequency(yearly) - frequency(m.Freq) // it counts from YEARLY = 0
+	c.freq = yearly - frequency(m.Freq) // it counts from YEARLY = 0
 	if m.Interval > 0 {
 		c.interval = m.Interval
 	}

@@ -3,8 +3,8 @@ package rules
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +35,8 @@ func TestSyntaxErrors(t *testing.T) {
 		{"FREQ=DAILY;COUNT=1,2", "rrule", "1", "COUNT is 1", 17},
 		{"DTSTART:20260101T000000Z\n\nRRULE:FREQ=DAILY;X=1", "rrule", "X", "allowed parts", 43},
 		{"DTSTART;TZID=Europe/Berlin:20260101T000000\r\nRRULE:FREQ=NEVER", "rrule", "NEVER", "SECONDLY", 55},
-		{"RRULE:FREQ=DAILY\n ;COUNT=3", "rrule", " ", "folded", 17},
+		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=3", "rrule", "", "", -1}, // folded lines are joined
+		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=0", "rrule", "0", "COUNT is 1", 28},
 		{"every 5 eons", "interval", "eons", "units:", 8},
 		{"D 32 7:00", "pgjobs", "32", "D 1-31", 2},
 		{"monthly on 32 at 7:00", "agent", "32", "days: 1 to 31", 11},
@@ -76,7 +77,8 @@ func TestDefaultsAreChecked(t *testing.T) {
 
 func TestNeverAndUndecided(t *testing.T) {
 	for _, text := range []string{"0 0 30 2 *", "0 0 31 2,4 *", "FREQ=HOURLY;INTERVAL=2;BYHOUR=1", "FREQ=SECONDLY;INTERVAL=60;BYSECOND=1", "FREQ=MINUTELY;INTERVAL=60;BYMINUTE=31",
-		"FREQ=WEEKLY;INTERVAL=2;BYMONTH=2;BYSETPOS=8;BYDAY=MO", "FREQ=YEARLY;INTERVAL=2;BYMONTH=2;BYMONTHDAY=29", "FREQ=HOURLY;INTERVAL=24;BYHOUR=3;BYDAY=MO,TU,WE,TH,FR,SA,SU"} {
+		"FREQ=WEEKLY;INTERVAL=2;BYMONTH=2;BYSETPOS=8;BYDAY=MO", "FREQ=YEARLY;INTERVAL=2;BYMONTH=2;BYMONTHDAY=29", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,TH,SA;BYSETPOS=-4,6",
+		"FREQ=MONTHLY;INTERVAL=3;SKIP=BACKWARD;BYMONTHDAY=6,7,12,22,-17,-28,-30;BYDAY=WE;BYSETPOS=-4,5", "FREQ=HOURLY;INTERVAL=24;BYHOUR=3;BYDAY=MO,TU,WE,TH,FR,SA,SU"} {
 		for zone, hours := range map[string]int{"UTC": 0, "America/New_York": 5} {
 			d := Defaults{Zone: zone, Start: time.Date(2027, 1, 1, hours, 0, 0, 0, time.UTC)} // midnight there
 			_, err := Parse(text, d)
@@ -117,6 +119,17 @@ func TestEnds(t *testing.T) {
 	for _, stale := range []string{"", "1999a 20260105T080000Z 20260102T020400Z", TZDataVersion() + " 20260105T080000Z", TZDataVersion() + " x y"} {
 		if got := at(mustParse(t, text, Defaults{Ends: stale})); got != "2026-04-10T07:00:00Z" {
 			t.Errorf("with %q, Last is %s", stale, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=MINUTELY;INTERVAL=36;COUNT=11272851":              " 27970808T060000Z",
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=HOURLY;INTERVAL=3;COUNT=153408865":                " 99991231T235959Z", // no room in the calendar
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY;INTERVAL=1979;COUNT=600;BYDAY=WE,TH":        " 99991231T235959Z",
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY;COUNT=1000000001":                        " 20570909T014640Z",
+		"DTSTART;TZID=Europe/Berlin:20260101T000000\nRRULE:FREQ=MINUTELY;COUNT=525601;BYDAY=MO": " 20330102T230000Z",
+	} {
+		if got := mustParse(t, text, Defaults{}).Ends(); got != TZDataVersion()+want {
+			t.Errorf("%s ends %s, want %s", text, got, want)
 		}
 	}
 	if r := mustParse(t, "@daily", Defaults{}); r.Ends() != "" {
@@ -221,7 +234,11 @@ func TestZoneArchiveVersion(t *testing.T) {
 	if v := TZDataVersion(); len(v) != 5 || v[0] != '2' {
 		t.Errorf("the version is %q", v)
 	}
-	root := runtime.GOROOT()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := strings.TrimSpace(string(out))
 	script, err := os.ReadFile(filepath.Join(root, "lib/time/update.bash"))
 	if err != nil || !strings.Contains(string(script), "CODE="+TZDataVersion()+"\n") {
 		return // another Go release: nothing to compare with

@@ -180,11 +180,15 @@ var errConflict = errors.New("changed by somebody else meanwhile")
 
 // The attempts of a transaction. Where locks are skipped a conflict is rare and one more try enough; an engine that
 // tells of conflicts at COMMIT only can refuse the same transaction many times under load. With pauses that double up
-// to a second this is some ten seconds, and the caller's context ends it earlier.
-const (
-	txAttempts = 18
-	txPause    = time.Second
-)
+// to a quarter of a second this is some five seconds, and the caller's context ends it earlier.
+const txAttempts = 18
+
+// Rest is how long to wait before a transaction that lost against others is tried again after so many tries: longer
+// each time, and never the same for all who lost.
+func Rest(tries int) time.Duration {
+	pause := time.Duration(min(1<<tries, 256)) * time.Millisecond
+	return pause + rand.N(pause)
+}
 
 // tx runs fn in a transaction, and again where the engine or a guard says that it lost against another. Nothing
 // that fn did counts before tx has returned nil. A COMMIT whose answer is lost is an error here: what it did is
@@ -195,16 +199,20 @@ func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 		if err == nil || ctx.Err() != nil || try == txAttempts {
 			return err
 		}
-		if !errors.Is(err, errConflict) && s.d.classify(err) != transient {
+		if !s.Transient(err) {
 			return err
 		}
-		pause := min(time.Duration(1<<try)*time.Millisecond, txPause)
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(pause + rand.N(pause)):
+		case <-time.After(Rest(try)):
 		}
 	}
+}
+
+// Transient tells of an error that the transaction lost against another one, and that it can be tried again.
+func (s *Store) Transient(err error) bool {
+	return errors.Is(err, errConflict) || s.d.classify(err) == transient
 }
 
 func (s *Store) once(ctx context.Context, fn func(*sql.Tx) error) error {

@@ -144,7 +144,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 		}
 		passed := 1
 		for try := 0; try < 2 && passed > 0; try++ {
-			if passed, err = p.decideNeed(ctx, n); err != nil {
+			if passed, err = p.decideNeed(ctx, n, try > 0); err != nil {
 				return err
 			}
 		}
@@ -157,8 +157,9 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	return nil
 }
 
-// decideNeed pages through one need, and counts the jobs that somebody else had locked.
-func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err error) {
+// decideNeed pages through one need, and counts the jobs that somebody else had locked. Where locks are not to be had, a
+// page that was lost against another session counts as that, unless this is the last try.
+func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now)
 	page.StartupID = p.t.StartupID
 	for {
@@ -167,6 +168,11 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need) (passed int, err er
 			return passed, err
 		}
 		b, err := p.t.Store.Decide(ctx, page, p.decideJob)
+		if err != nil && !last && p.t.Store.Transient(err) {
+			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", err)
+			passed += page.Jobs()
+			continue
+		}
 		if err != nil {
 			return passed, err
 		}

@@ -64,8 +64,8 @@ SELECT @now, job_id, NULL, job_id FROM dbjobs.job_schedules WHERE @stale_link AN
 SELECT DISTINCT @now, l.job_id, NULL, l.job_id
 FROM (SELECT id, plan_input FROM dbjobs.schedules WHERE @stale) s
 JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
-LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id AND r.input = s.plan_input
-WHERE r.job_id IS NULL AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
+WHERE COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> s.plan_input
+  AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
 
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND p.startup_id = :startup
@@ -142,11 +142,13 @@ SELECT id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1000;
 -- name: lock_schedule
 SELECT id FROM dbjobs.schedules WHERE id = :id @skip;
 
+-- A value for each link, by the key: as a join, it would be planned by statistics that a table newly filled has not,
+-- and compare every link with every rule.
+
 -- name: mark_schedule
 UPDATE dbjobs.schedules SET planned = :input WHERE id = :id AND plan_input = :input AND NOT EXISTS (
   SELECT 1 FROM dbjobs.job_schedules l
-  LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id AND r.input = :input
-  WHERE l.schedule_id = :id AND r.job_id IS NULL);
+  WHERE l.schedule_id = :id AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> :input);
 
 -- name: stale_pauses
 SELECT id, plan_input FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1000;

@@ -118,7 +118,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	})
 	if err != nil {
 		if out.Conn != nil {
-			_ = out.Conn.Close() // connected, and the answer lost
+			_ = out.Close() // connected, and the answer lost
 		}
 		return nil, err
 	}

@@ -27,9 +27,15 @@ type SQL struct {
 	dialect string
 	login   func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
 	instant func(time.Time) any
+	// transient tells of an error that a transaction lost against another one.
+	transient func(error) bool
 	// How a statement is stopped on the server, where the driver does not: see store.Interrupt.
 	connection, stop string
 }
+
+// atomicTries: an atomic step that loses against another transaction (a deadlock, a serialization failure) has had no
+// effect, and is tried again within its attempt.
+const atomicTries = 12
 
 // NewSQL gives an executor with connections of its own to the store's database, made when they are needed. Close it.
 func NewSQL(s *store.Store) (*SQL, error) {
@@ -37,7 +43,7 @@ func NewSQL(s *store.Store) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant}
+	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant, transient: s.Transient}
 	e.connection, e.stop = s.Interrupt()
 	return e, nil
 }
@@ -109,7 +115,17 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	defer release()
 	if spec.Atomic {
-		return e.atomic(outer, ctx, conn, spec, args, r)
+		for try := 1; ; try++ {
+			res, err := e.atomic(outer, ctx, conn, spec, args, r)
+			if err == nil || try == atomicTries || ctx.Err() != nil || !e.transient(err) {
+				return res, err
+			}
+			select {
+			case <-ctx.Done():
+				return res, err
+			case <-time.After(store.Rest(try)):
+			}
+		}
 	}
 	rows, err := statements(outer, ctx, conn, spec.SQL, args)
 	if err != nil {

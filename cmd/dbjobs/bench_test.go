@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// BenchmarkNoOpTick starts the program, built as it is released, with nothing due among 1,000 jobs: the whole process, in
+// turn with the engine's own client and its smallest query. Ratios are of medians within the same run; the aim on
+// PostgreSQL is 0.75.
+func BenchmarkNoOpTick(b *testing.B) {
+	program := filepath.Join(b.TempDir(), "dbjobs")
+	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	for _, e := range storetest.Engines(b) {
+		b.Run(e, func(b *testing.B) {
+			d := storetest.Open(b, e, store.Options{})
+			d.Seed(b, storetest.Seed{Jobs: 1000, Rules: []string{"at 2099-01-01T00:00:00 UTC"}})
+			tick := func() *exec.Cmd { return exec.CommandContext(b.Context(), program, "tick", "--database", d.URL) }
+			if out, err := tick().CombinedOutput(); err != nil { // plans
+				b.Fatalf("%v\n%s", err, out)
+			}
+			client := map[string]func() *exec.Cmd{
+				"postgres": func() *exec.Cmd { return exec.CommandContext(b.Context(), "psql", d.URL, "-c", "select 1") },
+			}[e]
+			var ticks, clients []time.Duration
+			for range b.N {
+				for range 20 { // in turn, so that what else the machine does falls on both
+					ticks = append(ticks, clocked(b, tick()))
+					if client != nil {
+						clients = append(clients, clocked(b, client()))
+					}
+				}
+			}
+			b.ReportMetric(float64(median(ticks).Microseconds())/1000, "ms/tick")
+			if client != nil {
+				b.ReportMetric(float64(median(clients).Microseconds())/1000, "ms/psql")
+				b.ReportMetric(float64(median(ticks))/float64(median(clients)), "tick/psql")
+			}
+		})
+	}
+}
+
+func clocked(b *testing.B, c *exec.Cmd) time.Duration {
+	b.Helper()
+	began := time.Now()
+	if err := c.Run(); err != nil {
+		b.Fatalf("%s: %v", c.Path, err)
+	}
+	return time.Since(began)
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
