@@ -268,7 +268,9 @@ func (d *decision) pause() *store.Pause {
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
 	d.plan.NextRun = time.Time{}
-	if p := d.pause(); p != nil && !d.gone() { // resumed by hand, the pause itself is the need
+	// Resumed by hand, the pause itself is the need. The nominal times below wake the plan all the same: a pause whose row
+	// is deleted must not leave it asleep for ever.
+	if p := d.pause(); p != nil && !d.gone() {
 		d.plan.NextRun = p.Until
 	}
 	if d.plan.Error != "" && !d.unhosted || d.gone() || d.job().Disabled {
