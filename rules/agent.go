@@ -69,23 +69,23 @@ func endsInDate(text string) bool {
 }
 
 // readAgentPeriod reads daily, weekly, monthly or `every N days|weeks|months`.
-func (c *recur) readAgentPeriod(w *words) error {
+func (r *recur) readAgentPeriod(w *words) error {
 	word := strings.ToLower(w.next())
 	if word == "every" {
 		n, ok := digitsOf(w.next())
 		if !ok || n < 1 || n > 1<<31-1 {
 			return w.refuse(w.text[w.at:w.end], "here stands a number: every N days, weeks or months")
 		}
-		c.interval = n
+		r.interval = n
 		word = strings.ToLower(w.next())
 	}
 	switch word {
 	case "daily", "days", "day":
-		c.freq = daily
+		r.freq = daily
 	case "weekly", "weeks", "week":
-		c.freq = weekly
+		r.freq = weekly
 	case "monthly", "months", "month":
-		c.freq = monthly
+		r.freq = monthly
 	default:
 		return w.refuse(w.text[w.at:w.end], "units: days, weeks, months")
 	}
@@ -93,25 +93,25 @@ func (c *recur) readAgentPeriod(w *words) error {
 }
 
 // readAgentDays reads `on …`, which weeks and months need and days do not take.
-func (c *recur) readAgentDays(w *words) error {
-	if c.freq == daily {
+func (r *recur) readAgentDays(w *words) error {
+	if r.freq == daily {
 		return nil
 	}
 	if !w.take("on") {
-		return w.refuse(w.next(), "here stands `on` and the days of the %s", map[frequency]string{weekly: "week", monthly: "month"}[c.freq])
+		return w.refuse(w.next(), "here stands `on` and the days of the %s", map[frequency]string{weekly: "week", monthly: "month"}[r.freq])
 	}
-	if c.freq == weekly {
+	if r.freq == weekly {
 		return w.list(func(item string) error {
 			day, ok := agentWeekday(item)
 			if !ok {
 				return w.refuse(item, "weekdays: mon … sun or monday … sunday, separated by commas")
 			}
-			c.wdays |= 1 << day
+			r.wdays |= 1 << day
 			return nil
 		})
 	}
 	if w.take("the") {
-		return c.readAgentRelative(w)
+		return r.readAgentRelative(w)
 	}
 	return w.list(func(item string) error {
 		day, negative := strings.CutPrefix(item, "-")
@@ -120,9 +120,9 @@ func (c *recur) readAgentDays(w *words) error {
 			return w.refuse(item, "days: 1 to 31, or -1 to -28 from the month's end, separated by commas; or `the first … fourth|last DAY`")
 		}
 		if negative {
-			c.nmdays |= 1 << n
+			r.nmdays |= 1 << n
 		} else {
-			c.mdays |= 1 << n
+			r.mdays |= 1 << n
 		}
 		return nil
 	})
@@ -154,7 +154,7 @@ func (w *words) list(item func(string) error) error {
 var agentOrdinals = map[string]int16{"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
 
 // readAgentRelative reads ORD WHAT.
-func (c *recur) readAgentRelative(w *words) error {
+func (r *recur) readAgentRelative(w *words) error {
 	word := w.next()
 	n, ok := agentOrdinals[strings.ToLower(word)]
 	if !ok {
@@ -163,15 +163,15 @@ func (c *recur) readAgentRelative(w *words) error {
 	word = strings.ToLower(w.next())
 	switch day, ok := agentWeekday(word); {
 	case ok:
-		c.nth = []nthDay{{int8(n), int8(day)}}
+		r.nth = []nthDay{{int8(n), int8(day)}}
 	case word == "day" && n > 0:
-		c.mdays = 1 << n
+		r.mdays = 1 << n
 	case word == "day":
-		c.nmdays = 1 << -n
+		r.nmdays = 1 << -n
 	case word == "weekday":
-		c.wdays, c.pos = workdays, []int16{n}
+		r.wdays, r.pos = workdays, []int16{n}
 	case word == "weekend" && w.take("day"):
-		c.wdays, c.pos = 1<<saturday|1<<sunday, []int16{n}
+		r.wdays, r.pos = 1<<saturday|1<<sunday, []int16{n}
 	default:
 		return w.refuse(w.text[w.at:w.end], "allowed: monday … sunday, day, weekday, weekend day")
 	}

@@ -33,6 +33,7 @@ func compile(r *recur, z *zone, p policy, start int64) series {
 	case r.freq == monthly && r.interval > 1:
 		f.every, f.base = r.interval, year*12+month-1
 	}
+	s.most = mostInPeriod(r.freq, &f, &s.grid.clock)
 	s.grid.days = []dayFilter{f}
 	s.grid.allDays = f.months == 0 && f.mdays|f.nmdays == 0 && f.wdays == 0 && len(f.nth) == 0 &&
 		f.yeardays == nil && f.weeks == nil && f.every <= 1
@@ -108,6 +109,25 @@ func (s *series) setPeriod(r *recur, start int64) {
 	}
 	s.period = period{length: unit, base: base}
 	s.grid.unit, s.grid.step, s.grid.base = unit, unit*int64(r.interval), base
+	if !s.pinned {
+		s.countElapsed(r, start)
+	}
+}
+
+// countElapsed makes what a free series takes over from DTSTART part of its
+// windows: the minute of an hour, the second of a minute. So FREQ=HOURLY stays
+// an hour of elapsed time, also where the wall clock moves by half an hour;
+// only the BY parts that are written are read off the wall.
+func (s *series) countElapsed(r *recur, start int64) {
+	g := &s.grid
+	if r.freq == hourly && r.minutes == 0 {
+		g.clock.minutes = allSixties
+		g.unit, g.base = 60, s.start-floorMod(start, 60)
+	}
+	if r.seconds == 0 && (r.freq == minutely || r.freq == hourly && r.minutes == 0) {
+		g.clock.secs = allSixties
+		g.unit, g.base = 1, s.start
+	}
 }
 
 // moveDays expresses SKIP=BACKWARD or FORWARD (RFC 7529 §4.1) without it: the

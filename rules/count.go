@@ -100,12 +100,12 @@ func (k *counter) span(s *series, sp *span, lo, hi int64, b *budget) int64 {
 	from, to = within(list[1])
 	moved := k.count(from, to, off, b)
 	for c, left := from, moved; left > 0 && b.spend(); left-- {
-		at, ok := k.grid.next(c, to, off, b)
+		at, ok := k.next(c, to, off, b)
 		if !ok {
 			break
 		}
 		same := at - list[1].off + list[0].off
-		if twin, ok := k.grid.next(same, same+1, off, b); ok && twin == same && same >= list[0].lo && same < list[0].hi {
+		if twin, ok := k.next(same, same+1, off, b); ok && twin == same && same >= list[0].lo && same < list[0].hi {
 			moved--
 		}
 		c = at + 1
@@ -178,7 +178,25 @@ func (k *counter) days(first, after int, b *budget) (n int64) {
 		return int64(after-first) * k.clock.size()
 	case k.unit < secondsPerDay && k.step >= 2*secondsPerDay:
 		return k.sparse(joinCivil(first, 0), joinCivil(after, 0), b)
+	case k.unit >= secondsPerDay && k.windowed():
+		return k.wholeDays(first, after, b)
 	}
+	return k.byMonth(first, after, !k.windowed(), b)
+}
+
+// wholeDays counts day by day or week by week, in windows that do not cut days.
+func (k *counter) wholeDays(first, after int, b *budget) (n int64) {
+	lo, hi := joinCivil(first, 0), joinCivil(after, 0)
+	for w := lo - floorMod(lo-k.base-k.off, k.step); w < hi && b.spend(); w += k.step {
+		from, _ := splitCivil(max(w, lo))
+		to, _ := splitCivil(min(w+k.unit, hi))
+		n += k.byMonth(from, to, true, b)
+	}
+	return n
+}
+
+// byMonth counts the days first..after-1, whole ones or as windows cut them.
+func (k *counter) byMonth(first, after int, whole bool, b *budget) (n int64) {
 	for first < after && b.spend() {
 		year, month, mday := dateOf(first)
 		length := daysInMonth(year, month)
@@ -188,7 +206,7 @@ func (k *counter) days(first, after int, b *budget) (n int64) {
 		}
 		begin := first - mday
 		set &= dayRange(mday, min(31, after-1-begin))
-		if !k.windowed() {
+		if whole {
 			n += int64(bits.OnesCount32(set)) * k.clock.size()
 		} else {
 			for ; set != 0 && !b.over(); set &= set - 1 {
@@ -203,7 +221,7 @@ func (k *counter) days(first, after int, b *budget) (n int64) {
 // sparse counts window by window, where most days have none.
 func (k *counter) sparse(lo, hi int64, b *budget) (n int64) {
 	for lo < hi {
-		m, ok := k.grid.next(lo, hi, k.off, b)
+		m, ok := k.next(lo, hi, k.off, b)
 		if !ok {
 			break
 		}
@@ -247,7 +265,7 @@ func (k *counter) part(day, from, to int, b *budget) (n int64) {
 // countEnd finds the instant of the nth occurrence, which ends the series.
 // A short way is walked; a long one is counted and bisected.
 func (s *series) countEnd(n int64) (int64, error) {
-	b := budget{countSteps}
+	b := budget{proofSteps}
 	if n <= 64 || len(s.pos) > 0 {
 		for t := s.start; ; {
 			at, ok := s.next(t, &b)
@@ -263,18 +281,22 @@ func (s *series) countEnd(n int64) (int64, error) {
 	if years := (endCivil-s.start)/(365*secondsPerDay) + 1; n/366/s.grid.clock.size() > years {
 		return s.lastOf(&b) // the calendar has no room for them
 	}
+	if g := &s.grid; g.windowed() && g.unit == 1 && n > (endInstant-s.start)/g.step+1 {
+		return s.lastOf(&b)
+	} else if g.windowed() && g.unit == 1 && g.allDays && g.clock.size() == secondsPerDay && !s.pinned {
+		return s.start + (n-1)*g.step, nil // elapsed time, and nothing else
+	}
 	k := counter{grid: &s.grid}
-	lo, hi := s.start, s.start // n occurrences are still to come at or after lo
-	for length := int64(secondsPerDay); ; length *= 2 {
-		hi = min(lo+length, endInstant)
-		have := k.series(s, lo, hi, &b)
-		if have >= n {
-			break
-		}
-		if hi == endInstant || b.over() {
+	lo, hi := s.start, int64(0) // n occurrences are still to come at or after lo
+	for length := int64(secondsPerDay); hi == 0; length *= 2 {
+		end := min(lo+length, endInstant)
+		if have := k.series(s, lo, end, &b); have >= n {
+			hi = end
+		} else if end == endInstant || b.over() {
 			return s.lastOf(&b)
+		} else {
+			n, lo = n-have, end+1
 		}
-		n, lo = n-have, hi+1
 	}
 	for lo < hi {
 		mid := lo + (hi-lo)/2

@@ -170,7 +170,7 @@ func (f *cronField) item(item string, at int, in *input) (uint64, error) {
 		if hi, err = f.number(to, at+len(from)+1); err != nil {
 			return 0, err
 		}
-		if hi == 0 && lo > 0 && f.high > f.top {
+		if f == &cronWeekday && lo > 0 && strings.EqualFold(to, "SUN") {
 			hi = f.high // SAT-SUN: Sunday ends the week as 7
 		}
 		if hi < lo {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"math/bits"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func readMonthDays(t cronText, in *input) ([]dayChoice, error) {
 
 // refineDay replaces what a numeric field allows by what a day field allows.
 func refineDay(err error, item, allowed string) error {
-	if e, ok := err.(*SyntaxError); ok && strings.ContainsAny(strings.ToUpper(item), "LW#?") {
+	if e, ok := errors.AsType[*SyntaxError](err); ok && strings.ContainsAny(strings.ToUpper(item), "LW#?") {
 		e.Found, e.Allowed = item, "a day is "+allowed
 	}
 	return err

@@ -67,18 +67,18 @@ func (r *Rule) describeRecur(c *recur) string {
 var periodNames = [...]string{"second", "minute", "hour", "day", "week", "month", "year"}
 
 // timePhrase says at what times of day, or how often.
-func (c *recur) timePhrase(sec int) string {
-	k := clockOf(c, sec)
+func (r *recur) timePhrase(sec int) string {
+	k := clockOf(r, sec)
 	every := ""
-	if c.freq < daily && (c.interval > 1 || c.hours != 0) {
-		every = "every " + counted(c.interval, periodNames[c.freq])
-		if c.interval == 1 {
-			every = "every " + periodNames[c.freq]
+	if r.freq < daily && (r.interval > 1 || r.hours != 0) {
+		every = "every " + counted(r.interval, periodNames[r.freq])
+		if r.interval == 1 {
+			every = "every " + periodNames[r.freq]
 		}
-		if c.hours != 0 {
-			every += " of the hours " + numbers(uint64(c.hours))
+		if r.hours != 0 {
+			every += " of the hours " + numbers(uint64(r.hours))
 		}
-		if c.freq == hourly && c.minutes == 0 && c.seconds == 0 || c.minutes|c.seconds == 0 {
+		if r.freq == hourly && r.minutes == 0 && r.seconds == 0 || r.minutes|r.seconds == 0 {
 			return every
 		}
 	}
@@ -100,7 +100,7 @@ func (c *recur) timePhrase(sec int) string {
 	} else {
 		list = append(list, "every minute")
 	}
-	if c.hours != 0 || c.freq >= daily {
+	if r.hours != 0 || r.freq >= daily {
 		list = append(list, plural("hour", uint64(k.hours))+" "+numbers(uint64(k.hours)))
 	} else if k.minutes != allSixties {
 		list = append(list, "every hour")
@@ -116,9 +116,9 @@ func (c *recur) timePhrase(sec int) string {
 }
 
 // dayPhrase says on which days; "" for all.
-func (c *recur) dayPhrase(day int) string {
+func (r *recur) dayPhrase(day int) string {
 	_, month, mday := dateOf(day)
-	f := *c
+	f := *r
 	if !f.namesDays() {
 		switch {
 		case f.freq == yearly && f.months == 0:
@@ -154,18 +154,18 @@ func (c *recur) dayPhrase(day int) string {
 	return strings.Join(list, " ")
 }
 
-func (c *recur) weekdayPhrase() string {
+func (r *recur) weekdayPhrase() string {
 	var list []string
-	if c.wdays == workdays {
+	if r.wdays == workdays {
 		list = append(list, "Monday to Friday")
 	} else {
-		list = append(list, weekdayList(c.wdays)...)
+		list = append(list, weekdayList(r.wdays)...)
 	}
 	of := "month"
-	if c.freq == yearly && c.months == 0 {
+	if r.freq == yearly && r.months == 0 {
 		of = "year"
 	}
-	for _, n := range c.nth {
+	for _, n := range r.nth {
 		list = append(list, "the "+ordinal(int(n.n))+" "+weekdayName(int(n.wday))+" of the "+of)
 	}
 	return andList(list)

@@ -32,9 +32,10 @@ func fitsRRuleGo(c *recur, start int64) bool {
 
 // In UTC and for bounded rules, rrule-go gives the same times from DTSTART on.
 func TestAgreesWithRRuleGo(t *testing.T) {
+	t.Parallel()
 	g := rand.New(rand.NewPCG(3, 5))
 	compared, panics := 0, 0
-	for range 6000 * prove() {
+	for range 2500 * prove() {
 		c := randomRecur(g)
 		start := int64(1767225600 + g.IntN(5*365)*86400 + g.IntN(86400))
 		if !fitsRRuleGo(&c, start) {
@@ -44,9 +45,15 @@ func TestAgreesWithRRuleGo(t *testing.T) {
 		if c.freq >= daily {
 			c.until = start + int64(1+g.IntN([...]int{3: 400, 4: 1000, 5: 2000, 6: 6000}[c.freq]))*86400
 		}
+		if g.IntN(3) == 0 && c.interval < 20 {
+			c.until, c.count = noUntil, 1+g.IntN(300)
+		}
 		r, err := ruleOf(&c, start, "UTC", defaultPolicy)
 		if err != nil {
 			continue // what never fires, rrule-go may never return from
+		}
+		if last, _, err := r.Last(); c.count > 0 && (err != nil || last.Unix() > start+100*366*86400) {
+			continue // too far away for an engine that walks
 		}
 		other, err := rrule.StrToRRuleSet(r.String())
 		if err != nil {
@@ -68,7 +75,7 @@ func TestAgreesWithRRuleGo(t *testing.T) {
 		}
 		compared++
 	}
-	if compared < 1500 || panics > compared/20 {
+	if compared < 500 || panics > compared/20 {
 		t.Errorf("%d rules were compared, rrule-go panicked on %d", compared, panics)
 	}
 }
@@ -150,9 +157,10 @@ func TestAgreesWithRobfigCron(t *testing.T) {
 // Six fields and Quartz's letters, against a walk through the days of twelve
 // years that asks each day what it is.
 func TestCronDaysAgainstWalk(t *testing.T) {
+	t.Parallel()
 	g := rand.New(rand.NewPCG(19, 23))
 	months := []string{"*", "2", "1-6", "*/3", "FEB,NOV", "4,6,9,11"}
-	for range 150 * prove() {
+	for range 80 * prove() {
 		dom, dow := walkMonthField(g), walkWeekField(g)
 		month := months[g.IntN(len(months))]
 		hour := []string{"7", "*"}[g.IntN(2)]

@@ -22,10 +22,11 @@
 // One that exists twice is the first (`ambiguous: first`), the last, or both.
 //
 // All other rules are free: they fire at every real instant at which the wall
-// clock reads what they ask for. HOURLY, MINUTELY and SECONDLY with an
-// INTERVAL count elapsed time in whole periods from the wall clock's hour,
-// minute or second at DTSTART. `every N` under a day and `I` count elapsed
-// time and no wall clock.
+// clock reads what their BY parts say. HOURLY, MINUTELY and SECONDLY count
+// elapsed time from DTSTART: an hour stays an hour, also where the wall clock
+// moves by half of one. With BYMINUTE, the hours counted begin where the wall
+// clock's hour did at DTSTART. `every N` under a day and `I` count elapsed time
+// and no wall clock.
 //
 // Two wall times that fall on one instant are one occurrence.
 //

@@ -11,8 +11,10 @@ const (
 	// A step costs 10-100 ns. A rule that fires spends a handful; one that
 	// would need more than this is refused when it is parsed.
 	searchSteps = 100_000
-	// Count, the search for the end of a COUNT, and the proof that a rule never
-	// fires may walk occurrences; the last two happen when a rule is parsed.
+	// The search for the end of a COUNT, and the proof that a rule never fires,
+	// happen once, when a rule is parsed; they may walk occurrences.
+	proofSteps = 400_000
+	// Count may, too, where it cannot compute.
 	countSteps = 2_000_000
 )
 

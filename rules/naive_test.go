@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -206,14 +205,30 @@ func (r *recur) naiveChoose(set []int64) (list []int64) {
 	return slices.Compact(list)
 }
 
-// naiveMatches judges a time of a rule under a day.
-func (r *recur) naiveMatches(c int64) bool {
+// naiveJudge judges times of a rule under a day, and remembers its days.
+type naiveJudge struct {
+	*recur
+	days map[int64]bool
+}
+
+func (j *naiveJudge) matches(c int64) bool {
 	t := naiveDate(c)
+	if !naiveIn(j.seconds, t.Second()) || !naiveIn(j.minutes, t.Minute()) || !naiveIn(uint64(j.hours), t.Hour()) {
+		return false
+	}
+	day := t.Unix() - int64(t.Hour()*3600+t.Minute()*60+t.Second())
+	admitted, known := j.days[day]
+	if !known {
+		admitted = j.naiveDay(naiveDate(day))
+		j.days[day] = admitted
+	}
+	return admitted
+}
+
+func (r *recur) naiveDay(t time.Time) bool {
 	last := time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
-	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
-	return naiveIn(r.seconds, t.Second()) && naiveIn(r.minutes, t.Minute()) && naiveIn(uint64(r.hours), t.Hour()) &&
-		naiveIn(uint64(r.months), int(t.Month())) && (r.mdays|r.nmdays == 0 ||
-		r.mdays>>t.Day()&1 != 0 || r.nmdays>>(last+1-t.Day())&1 != 0) && r.naiveByDay(day) && r.naiveByNumber(day)
+	return naiveIn(uint64(r.months), int(t.Month())) && (r.mdays|r.nmdays == 0 ||
+		r.mdays>>t.Day()&1 != 0 || r.nmdays>>(last+1-t.Day())&1 != 0) && r.naiveByDay(t) && r.naiveByNumber(t)
 }
 
 // naiveWall gives the wall times of a rule in [lo, hi), of a day or longer.
@@ -245,9 +260,11 @@ func (r *recur) naiveWall(start, lo, hi int64) (list []int64) {
 }
 
 // naiveElapsed gives the times of a rule under a day in [lo, hi), on whatever
-// scale: wall(t) is the wall time to judge, base the start of the first period.
-func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list []int64) {
+// scale: wall(t) is the wall time to judge, base the start of the first period,
+// inPeriod judges how far into its period a time is.
+func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64, inPeriod func(int64) bool) (list []int64) {
 	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
+	judge := naiveJudge{r, map[int64]bool{}}
 	k := (lo-base)/(unit*int64(r.interval)) - 2
 	for ; ; k++ {
 		p := base + k*unit*int64(r.interval)
@@ -256,7 +273,7 @@ func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list [
 		}
 		var set []int64
 		for t := p; t < p+unit; t++ {
-			if r.naiveMatches(wall(t)) {
+			if inPeriod(t-p) && judge.matches(wall(t)) {
 				set = append(set, t)
 			}
 		}
@@ -269,18 +286,21 @@ func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64) (list [
 }
 
 // naiveZone reads a zone by package time.
-type naiveZone struct{ loc *time.Location }
+type naiveZone struct {
+	loc  *time.Location
+	near map[int64][]int64 // by day: the offsets of the days around it
+}
 
 func naiveLoad(name string) naiveZone {
 	if name == "UTC" {
-		return naiveZone{time.UTC}
+		return naiveZone{time.UTC, map[int64][]int64{}}
 	}
 	data, _ := zoneData(name)
 	loc, err := time.LoadLocationFromTZData(name, []byte(data))
 	if err != nil {
 		panic(err)
 	}
-	return naiveZone{loc}
+	return naiveZone{loc, map[int64][]int64{}}
 }
 
 func (z naiveZone) wall(t int64) int64 {
@@ -291,11 +311,8 @@ func (z naiveZone) wall(t int64) int64 {
 // instants gives the instants at which the wall clock shows c; if there are
 // none, the one with the offset before the gap, and false.
 func (z naiveZone) instants(c int64) (list []int64, exists bool) {
-	offsets := map[int64]bool{}
-	for t := c - 30*3600; t <= c+30*3600; t += 900 {
-		offsets[z.wall(t)-t] = true
-	}
-	for off := range offsets {
+	offsets := z.offsets(c)
+	for _, off := range offsets {
 		if z.wall(c-off) == c {
 			list = append(list, c-off)
 		}
@@ -312,8 +329,22 @@ func (z naiveZone) instants(c int64) (list []int64, exists bool) {
 	}
 }
 
-func (z naiveZone) reading(c int64, offsets map[int64]bool) (best int64, ok bool) {
-	for off := range offsets {
+func (z naiveZone) offsets(c int64) []int64 {
+	day := c / 86400
+	list, known := z.near[day]
+	if !known {
+		for t := (day - 2) * 86400; t <= (day+3)*86400; t += 900 {
+			if off := z.wall(t) - t; !slices.Contains(list, off) {
+				list = append(list, off)
+			}
+		}
+		z.near[day] = list
+	}
+	return list
+}
+
+func (z naiveZone) reading(c int64, offsets []int64) (best int64, ok bool) {
+	for _, off := range offsets {
 		if z.wall(c-off) == c && (!ok || c-off > best) {
 			best, ok = c-off, true
 		}
@@ -342,6 +373,7 @@ func (z naiveZone) naiveRead(walls []int64, p policy) (list []int64) {
 func naive(r recur, start int64, zone string, p policy, lo, hi int64) (list []int64) {
 	z := naiveLoad(zone)
 	begin := z.naiveRead([]int64{start}, policy{first: p.first, last: p.last})[0]
+	written := r
 	r = r.naiveImplied(naiveDate(start))
 	const margin = 40 * 3600
 	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
@@ -349,94 +381,22 @@ func naive(r recur, start int64, zone string, p policy, lo, hi int64) (list []in
 	case r.freq >= daily:
 		list = z.naiveRead(r.naiveWall(start, lo-margin, hi+margin), p)
 	case r.hours != 0:
-		list = z.naiveRead(r.naiveElapsed(start-((start%unit)+unit)%unit, lo-margin, hi+margin, func(c int64) int64 { return c }), p)
+		list = z.naiveRead(r.naiveElapsed(start-((start%unit)+unit)%unit, lo-margin, hi+margin, func(c int64) int64 { return c }, func(int64) bool { return true }), p)
 	default:
-		list = r.naiveElapsed(begin-((start%unit)+unit)%unit, lo, hi+1, z.wall)
+		into := ((start % unit) + unit) % unit
+		minuteKept := r.freq == hourly && written.minutes == 0
+		secondKept := written.seconds == 0 && (minuteKept || r.freq == minutely)
+		if minuteKept {
+			r.minutes = 0
+		}
+		if secondKept {
+			r.seconds = 0
+		}
+		list = r.naiveElapsed(begin-into, lo, hi+1, z.wall, func(n int64) bool {
+			return (!minuteKept || n/60 == into/60) && (!secondKept || n%60 == into%60)
+		})
 	}
 	list = slices.DeleteFunc(list, func(t int64) bool { return t < begin || t < lo || t > hi || t > r.until })
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// randomRecur makes a rule that is legal and not too sparse.
-func randomRecur(g *rand.Rand) recur {
-	r := recur{freq: frequency(g.IntN(7)), interval: 1, until: noUntil}
-	if g.IntN(2) == 0 {
-		r.interval = 1 + g.IntN([...]int{400, 90, 30, 9, 5, 5, 3}[r.freq])
-	}
-	if g.IntN(3) == 0 {
-		r.wkst = int8(g.IntN(7))
-	}
-	chance := func(n int) bool { return g.IntN(n) == 0 }
-	some := func(n, low, high int) (set uint64) {
-		for range 1 + g.IntN(n) {
-			set |= 1 << (low + g.IntN(high-low+1))
-		}
-		return set
-	}
-	if chance(4) {
-		r.months = uint16(some(6, 1, 12))
-	}
-	if r.freq != weekly && chance(3) {
-		if r.mdays = uint32(some(5, 1, 31)); chance(2) {
-			r.nmdays = uint32(some(3, 1, 31))
-		}
-	}
-	if chance(3) {
-		r.wdays = uint8(some(4, 0, 6))
-	}
-	if r.freq >= monthly && chance(4) {
-		for range 1 + g.IntN(3) {
-			n := int8(1 + g.IntN(5))
-			if r.freq == yearly && chance(2) {
-				n = int8(1 + g.IntN(53))
-			}
-			if chance(2) {
-				n = -n
-			}
-			r.nth = append(r.nth, nthDay{n, int8(g.IntN(7))})
-		}
-	} else if r.freq == yearly && chance(3) {
-		for range 1 + g.IntN(4) {
-			n := int16(1 + g.IntN(53))
-			if chance(3) {
-				n = -n
-			}
-			r.weeks = append(r.weeks, n)
-		}
-	}
-	if (r.freq == yearly || r.freq < daily) && chance(5) {
-		for range 20 + g.IntN(60) {
-			n := int16(1 + g.IntN(366))
-			if chance(3) {
-				n = -n
-			}
-			r.yeardays = append(r.yeardays, n)
-		}
-	}
-	if chance(3) {
-		r.hours = uint32(some(5, 0, 23))
-		if chance(2) {
-			r.hours |= uint32(some(2, 0, 4)) // where clocks change
-		}
-	}
-	if chance(3) {
-		r.minutes = some(5, 0, 59)
-	}
-	if chance(4) {
-		r.seconds = some(3, 0, 59)
-	}
-	if chance(5) && (r.months != 0 || r.namesDays() || r.hours != 0 || r.minutes != 0 || r.seconds != 0) {
-		for range 1 + g.IntN(3) {
-			n := int16(1 + g.IntN(6))
-			if chance(2) {
-				n = -n
-			}
-			r.pos = append(r.pos, n)
-		}
-	}
-	if r.freq >= monthly && len(r.yeardays) == 0 && chance(5) {
-		r.skip = skip(1 + g.IntN(2))
-	}
-	return r
 }

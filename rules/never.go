@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 )
 
@@ -25,53 +26,61 @@ func (s *series) neverFires() (reason string, err error) {
 	if !b.over() {
 		return "no day and time fits all its parts", nil
 	}
-	if most := s.mostInPeriod(); len(s.pos) > 0 && !s.reaches(most) {
-		return fmt.Sprintf("BYSETPOS asks for more than the %d times that a period can have", most), nil
+	if len(s.pos) > 0 && !s.reaches(s.most) {
+		return fmt.Sprintf("BYSETPOS asks for more than the %d times that a period can have", s.most), nil
 	}
 	if s.windowsMissDays() {
 		return "INTERVAL never meets the days it is combined with", nil
 	}
-	b = budget{countSteps}
+	b = budget{proofSteps}
 	if _, ok := probe.next(s.start, &b); !ok && !b.over() {
 		return "no day and time fits all its parts", nil
 	}
 	return "", ErrUndecided
 }
 
-// repeatsAfter is the time in seconds after which wall times without INTERVAL
-// repeat: 400 years, and two more for the clock changes of a start in an odd
-// year. 0 if there is an INTERVAL.
+// repeatsAfter is the time in seconds after which wall times repeat: 400 years,
+// or as many as it takes until these and INTERVAL line up, and two more for
+// the clock changes of a start in an odd year. 0 where INTERVAL counts days or
+// less, or it takes longer than the calendar.
 func (s *series) repeatsAfter() int64 {
-	for i := range s.grid.days {
-		if s.grid.days[i].every > 1 {
-			return 0
-		}
-	}
 	if s.grid.windowed() {
 		return 0
 	}
-	return (146097 + 2*366) * secondsPerDay
+	turns := int64(1)
+	for i := range s.grid.days {
+		if f := &s.grid.days[i]; f.every > 1 && f.byear {
+			turns = max(turns, int64(f.every)/gcd(int64(f.every), 400))
+		} else if f.every > 1 {
+			turns = max(turns, int64(f.every)/gcd(int64(f.every), 400*12))
+		}
+	}
+	if turns > lastYear/400 {
+		return 0
+	}
+	return (turns*146097 + 2*366) * secondsPerDay
 }
 
-// mostInPeriod is a bound on the times in one period of BYSETPOS.
-func (s *series) mostInPeriod() int64 {
-	most := s.grid.clock.size()
-	switch {
-	case s.period.months == 12:
-		most *= 366
-	case s.period.months == 1:
-		most *= 31
-	case s.period.length == secondsPerWeek:
-		most *= 7
-	case s.period.length < secondsPerDay:
-		k := s.grid.clock
-		k.hours = 1
-		if s.period.length == 60 {
-			k.minutes = 1
-		}
-		most = min(k.size(), s.period.length)
+// mostInPeriod is a bound on the times in one period of a frequency.
+func mostInPeriod(freq frequency, f *dayFilter, k *clock) int64 {
+	inMinute := bits.OnesCount64(k.secs)
+	switch freq {
+	case secondly:
+		return 1
+	case minutely:
+		return int64(inMinute)
+	case hourly:
+		return int64(inMinute * bits.OnesCount64(k.minutes))
 	}
-	return most
+	days := [...]int{daily: 1, weekly: 7, monthly: 31, yearly: 366}[freq]
+	months := [...]int{daily: 1, weekly: 1, monthly: 1, yearly: 12}[freq]
+	if weekdays := bits.OnesCount8(f.wdays); weekdays > 0 && len(f.nth) == 0 {
+		days = min(days, weekdays*((days+6)/7))
+	}
+	if named := bits.OnesCount32(f.mdays) + bits.OnesCount32(f.nmdays); named > 0 {
+		days = min(days, named*months)
+	}
+	return int64(days) * k.size()
 }
 
 // reaches reports whether a BYSETPOS can lie among so many times.
@@ -88,7 +97,7 @@ func (s *series) reaches(most int64) bool {
 // at one turn, after which windows and days repeat together.
 func (s *series) windowsMissDays() bool {
 	g := &s.grid
-	if !g.windowed() || len(s.pos) > 0 || !s.pinned && s.z != utc {
+	if !g.windowed() || !s.pinned && s.z != utc {
 		return false
 	}
 	cycle := g.cycle() * secondsPerDay
@@ -96,7 +105,7 @@ func (s *series) windowsMissDays() bool {
 	if g.step < (endCivil-g.base)/turns {
 		horizon = g.base + turns*g.step
 	}
-	b := budget{countSteps}
+	b := budget{proofSteps}
 	_, ok := g.next(g.base, horizon, 0, &b)
 	return !ok && !b.over()
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,29 +21,20 @@ func parseOnce(r *Rule, in *input) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range list {
-		r.rdates = append(r.rdates, withinCalendar(o))
-	}
+	r.rdates = list
 	r.start = endCivil
 	for _, t := range r.rdates {
 		r.start = min(r.start, r.zone.civil(t))
 	}
 	r.start = max(r.start, firstCivil)
-	// DTSTART names the earliest time, but on the wall clock: in a fold that
-	// may be the other reading, and then begins nothing of its own.
-	if first := r.zone.resolve(r.start, r.policy); !contains(r.rdates, first) {
-		r.exdates = append(r.exdates, first)
-	}
-	return nil
-}
-
-func contains(list []int64, t int64) bool {
-	for _, u := range list {
-		if u == t {
-			return true
+	// DTSTART names the earliest time, but on the wall clock: what that may
+	// mean besides is no time of the rule.
+	for _, t := range r.zone.readings(r.start, r.policy) {
+		if !slices.Contains(list, t) {
+			r.exdates = append(r.exdates, t)
 		}
 	}
-	return false
+	return nil
 }
 
 // readOnce reads the times, and sets the rule's zone if one is named.
@@ -61,29 +53,29 @@ func readOnce(r *Rule, in *input) ([]int64, error) {
 		pos := at + len(item) - len(text)
 		at += len(item) + 1
 		text = strings.TrimRight(text, " \t\n\r")
-		t, err := r.instantAt(text, pos)
+		some, err := r.instantsAt(text, pos)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, t)
+		list = append(list, some...)
 	}
 	return list, nil
 }
 
-// instantAt reads one time. A wall time in a gap is read with the offset
+// instantsAt reads one time. A wall time in a gap is read with the offset
 // before it, one in a fold as the policy says; a single time is never skipped.
-func (r *Rule) instantAt(text string, pos int) (int64, error) {
+func (r *Rule) instantsAt(text string, pos int) ([]int64, error) {
 	c, rest, ok := readWall(text)
 	if !ok || len(text)-len(rest) < len("2006-01-02T15:04") {
-		return 0, refuse("once", pos, text, onceGrammar)
+		return nil, refuse("once", pos, text, onceGrammar)
 	}
 	if rest == "" {
-		return r.zone.resolve(c, r.policy), nil
+		return r.zone.readings(c, r.policy), nil
 	}
 	zone, err := time.Parse("Z07:00", strings.ToUpper(rest))
 	if err != nil {
-		return 0, refuse("once", pos+len(text)-len(rest), rest, onceGrammar)
+		return nil, refuse("once", pos+len(text)-len(rest), rest, onceGrammar)
 	}
 	_, off := zone.Zone()
-	return c - int64(off), nil
+	return []int64{withinCalendar(c - int64(off))}, nil
 }

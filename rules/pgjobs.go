@@ -55,7 +55,7 @@ func parsePgjobs(r *Rule, in *input) error {
 }
 
 // readPgTime reads H:NN or NN.
-func (c *recur) readPgTime(word string, w *words) error {
+func (r *recur) readPgTime(word string, w *words) error {
 	hour, minute, timed := strings.Cut(word, ":")
 	if !timed {
 		hour, minute = "", word
@@ -64,29 +64,29 @@ func (c *recur) readPgTime(word string, w *words) error {
 	if !ok || len(minute) != 2 || m > 59 {
 		return w.refuse(word, "a time is H:NN, or NN for that minute of every hour")
 	}
-	c.minutes = 1 << m
+	r.minutes = 1 << m
 	if !timed {
-		c.freq = hourly
+		r.freq = hourly
 		return nil
 	}
 	h, ok := digitsOf(hour)
 	if !ok || len(hour) > 2 || h > 23 {
 		return w.refuse(word, "an hour is 0-23")
 	}
-	c.hours = 1 << h
+	r.hours = 1 << h
 	return nil
 }
 
-func (c *recur) readPgWeekday(word string, w *words) error {
+func (r *recur) readPgWeekday(word string, w *words) error {
 	if len(word) != 1 || word[0] < '0' || word[0] > '7' {
 		return w.refuse(word, "a weekday is 1-7 from Monday, or 0 for Sunday")
 	}
-	c.wdays = 1 << ((word[0] - '0' + 6) % 7)
+	r.wdays = 1 << ((word[0] - '0' + 6) % 7)
 	return nil
 }
 
 // readPgDate reads [[YYYY.]M.]D; the year is 0 if there is none.
-func (c *recur) readPgDate(word string, w *words) (year int, err error) {
+func (r *recur) readPgDate(word string, w *words) (year int, err error) {
 	parts := strings.Split(word, ".")
 	const allowed = "a day is D, M.D or YYYY.M.D with M 1-12 and D 1-31, or -1 to -28 from the month's end"
 	if len(parts) > 3 {
@@ -98,9 +98,9 @@ func (c *recur) readPgDate(word string, w *words) (year int, err error) {
 		return 0, w.refuse(word, allowed)
 	}
 	if negative {
-		c.nmdays = 1 << d
+		r.nmdays = 1 << d
 	} else {
-		c.mdays = 1 << d
+		r.mdays = 1 << d
 	}
 	if len(parts) > 1 {
 		text := parts[len(parts)-2]
@@ -108,7 +108,7 @@ func (c *recur) readPgDate(word string, w *words) (year int, err error) {
 		if !ok || len(text) > 2 || m < 1 || m > 12 {
 			return 0, w.refuse(word, allowed)
 		}
-		c.months = 1 << m
+		r.months = 1 << m
 	}
 	if len(parts) > 2 {
 		if year, ok = digitsOf(parts[0]); !ok || len(parts[0]) != 4 || year < firstYear {
@@ -139,10 +139,10 @@ func firstBit(set uint16) (n int) {
 }
 
 // dayText writes the month and day of a rule, for a message.
-func (c *recur) dayText() string {
+func (r *recur) dayText() string {
 	var b strings.Builder
-	writeBits(&b, ";BYMONTH=", uint64(c.months), 0)
-	writeBits(&b, ";BYMONTHDAY=", uint64(c.mdays), uint64(c.nmdays))
+	writeBits(&b, ";BYMONTH=", uint64(r.months), 0)
+	writeBits(&b, ";BYMONTHDAY=", uint64(r.mdays), uint64(r.nmdays))
 	return b.String()
 }
 

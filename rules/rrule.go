@@ -1,18 +1,14 @@
 package rules
 
 import (
-	"cmp"
-	"slices"
-	"strconv"
+	"errors"
 	"strings"
-
-	"github.com/teambition/rrule-go"
 )
 
 // The RRULE form: the lines of RFC 5545 that define a recurrence set, DTSTART,
 // RRULE, RDATE, EXDATE and the EXRULE of its predecessor, or the value of one
-// RRULE alone. Reading is strict where the standard is; rrule-go then models
-// the value, and nothing else of it is used: its iteration starts at DTSTART.
+// RRULE alone. Reading is strict where the standard is. The value of an RRULE
+// is read in rrulevalue.go.
 var rruleForm = form{name: "rrule", claims: claimsRRule, parse: parseRRule, sentence: (*Rule).describe}
 
 func claimsRRule(text string) bool {
@@ -41,6 +37,44 @@ type rruleText struct {
 }
 
 func parseRRule(r *Rule, in *input) error {
+	folds := unfold(in)
+	err := readRRule(r, in)
+	if e, ok := errors.AsType[*SyntaxError](err); ok {
+		for _, f := range folds {
+			if e.Pos >= in.at+f.at {
+				e.Pos += f.length
+			}
+		}
+	}
+	return err
+}
+
+// fold is where a content line was continued on the next, RFC 5545 §3.1.
+type fold struct{ at, length int }
+
+// unfold joins folded lines. It gives where, in order, so that positions in
+// the joined text can be told as positions in the one that was given.
+func unfold(in *input) (folds []fold) {
+	text := in.text
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\n' || !isFold(text[i+1]) {
+			continue
+		}
+		begin := i
+		if begin > 0 && text[begin-1] == '\r' {
+			begin--
+		}
+		folds = append(folds, fold{begin, i + 2 - begin})
+		text = text[:begin] + text[i+2:]
+		i = begin - 1
+	}
+	in.text = text
+	return folds
+}
+
+func isFold(c byte) bool { return c == ' ' || c == '\t' }
+
+func readRRule(r *Rule, in *input) error {
 	t, err := readLines(in)
 	if err != nil {
 		return err
@@ -74,10 +108,7 @@ func readLines(in *input) (*rruleText, error) {
 	}
 	shift := in.at + len(in.text) - len(text)
 	for at := 0; at < len(text); {
-		raw, rest, _ := strings.Cut(text[at:], "\n")
-		if strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, "\t") {
-			return nil, refuse("rrule", at+shift+len(raw)+1, rest[:1], "folded lines are to be joined first")
-		}
+		raw, _, _ := strings.Cut(text[at:], "\n")
 		begin := at
 		at += len(raw) + 1
 		if raw = strings.TrimRight(raw, "\r"); raw == "" {
@@ -263,7 +294,7 @@ func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, err
 			case s.utc:
 				list = append(list, s.civil)
 			default:
-				list = append(list, withinCalendar(z.resolve(s.civil, r.policy)))
+				list = append(list, z.readings(s.civil, r.policy)...)
 			}
 			at += len(value) + 1
 		}
@@ -282,256 +313,4 @@ func (t *rruleText) readRecurs(r *Rule, lines []line, start *stamp) ([]recur, er
 		list = append(list, c)
 	}
 	return list, nil
-}
-
-// recurReader reads the value of one RRULE line.
-type recurReader struct {
-	*line
-	start *stamp // nil without DTSTART
-	zone  *zone
-	seen  map[string]int // where each part's value stands
-}
-
-// bounds of the numbers a part may list, RFC 5545 §3.3.10; minus says whether
-// they may count from the end.
-var partBounds = map[string]struct {
-	low, high int
-	minus     bool
-}{
-	"BYSECOND": {0, 60, false}, "BYMINUTE": {0, 59, false}, "BYHOUR": {0, 23, false},
-	"BYMONTHDAY": {1, 31, true}, "BYYEARDAY": {1, 366, true}, "BYWEEKNO": {1, 53, true},
-	"BYMONTH": {1, 12, false}, "BYSETPOS": {1, 366, true},
-	"INTERVAL": {1, 1<<31 - 1, false}, "COUNT": {1, 1<<31 - 1, false},
-}
-
-const partNames = "FREQ, INTERVAL, COUNT, UNTIL, WKST, RSCALE, SKIP, BYSECOND, BYMINUTE, BYHOUR, BYDAY, BYMONTHDAY, BYYEARDAY, BYWEEKNO, BYMONTH, BYSETPOS"
-
-func (p *recurReader) read() (recur, error) {
-	var modelled []string
-	c := recur{interval: 1, until: noUntil}
-	p.seen = make(map[string]int, 8)
-	at := p.valueAt
-	for part := range strings.SplitSeq(p.value, ";") {
-		key, value, ok := strings.Cut(part, "=")
-		key = strings.ToUpper(key)
-		if !ok || value == "" {
-			return c, refuse("rrule", at, part, "a part is NAME=value; names: %s", partNames)
-		}
-		if _, twice := p.seen[key]; twice {
-			return c, refuse("rrule", at, part, "%s may stand once", key)
-		}
-		vat := at + len(key) + 1
-		p.seen[key] = vat
-		value = strings.ToUpper(value)
-		if err := p.check(key, value, at, vat, &c); err != nil {
-			return c, err
-		}
-		if key != "SKIP" && key != "RSCALE" && key != "UNTIL" {
-			modelled = append(modelled, key+"="+value)
-		}
-		at += len(part) + 1
-	}
-	if _, ok := p.seen["FREQ"]; !ok {
-		return c, refuse("rrule", p.valueAt, p.value, "FREQ is missing: %s", strings.Join(frequencyNames[:], ", "))
-	}
-	model, err := rrule.StrToROption(strings.Join(modelled, ";"))
-	if err != nil {
-		return c, refuse("rrule", p.valueAt, p.value, "%v", err)
-	}
-	adopt(&c, model)
-	return c, p.combined(&c)
-}
-
-// check judges one part by itself; UNTIL, RSCALE and SKIP it also reads.
-func (p *recurReader) check(key, value string, at, vat int, c *recur) error {
-	switch key {
-	case "FREQ":
-		if !slices.Contains(frequencyNames[:], value) {
-			return refuse("rrule", vat, value, "allowed: %s", strings.Join(frequencyNames[:], ", "))
-		}
-	case "WKST":
-		if !slices.Contains(weekdayNames[:], value) {
-			return refuse("rrule", vat, value, "allowed: %s", strings.Join(weekdayNames[:], ", "))
-		}
-	case "RSCALE":
-		if value != "GREGORIAN" {
-			return refuse("rrule", vat, value, "the only calendar is GREGORIAN")
-		}
-	case "SKIP":
-		i := slices.Index(skipNames[:], value)
-		if i < 0 {
-			return refuse("rrule", vat, value, "allowed: %s", strings.Join(skipNames[:], ", "))
-		}
-		c.skip = skip(i)
-	case "UNTIL":
-		return p.readUntil(value, vat, c)
-	case "BYDAY":
-		return checkWeekdays(value, vat)
-	default:
-		b, ok := partBounds[key]
-		if !ok {
-			return refuse("rrule", at, key, "allowed parts: %s", partNames)
-		}
-		single := key == "INTERVAL" || key == "COUNT"
-		for n := range strings.SplitSeq(value, ",") {
-			if !inBounds(n, b.low, b.high, b.minus) || single && n != value {
-				sign := ""
-				if b.minus {
-					sign = " or -" + strconv.Itoa(b.high) + " to -" + strconv.Itoa(b.low)
-				}
-				return refuse("rrule", vat, n, "%s is %d to %d%s", key, b.low, b.high, sign)
-			}
-			vat += len(n) + 1
-		}
-	}
-	return nil
-}
-
-func inBounds(text string, low, high int, minus bool) bool {
-	digits := text
-	if minus {
-		digits = strings.TrimPrefix(strings.TrimPrefix(text, "-"), "+")
-		if len(text)-len(digits) > 1 {
-			return false
-		}
-	}
-	n, ok := digitsOf(digits)
-	return ok && n >= low && n <= high
-}
-
-// digitsOf reads a number of up to ten digits.
-func digitsOf(text string) (n int, ok bool) {
-	if text == "" || len(text) > 10 {
-		return 0, false
-	}
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n, true
-}
-
-func checkWeekdays(value string, at int) error {
-	for day := range strings.SplitSeq(value, ",") {
-		n := len(day) - 2
-		if n < 0 || !slices.Contains(weekdayNames[:], day[n:]) || n > 0 && !inBounds(day[:n], 1, 53, true) {
-			return refuse("rrule", at, day, "BYDAY lists MO, TU, WE, TH, FR, SA, SU, each with an ordinal 1 to 53 or -53 to -1 before it, or none")
-		}
-		at += len(day) + 1
-	}
-	return nil
-}
-
-// readUntil reads UNTIL, whose kind is that of DTSTART (RFC 5545 §3.3.10): a
-// date, a local time, or UTC where DTSTART has a zone or is in UTC. Without a
-// DTSTART line any kind will do; a date then includes its whole day.
-func (p *recurReader) readUntil(value string, at int, c *recur) error {
-	s, err := readStamp("rrule", at, value)
-	if err != nil {
-		return err
-	}
-	if p.start != nil && (s.date != p.start.date || s.utc != p.start.utc) {
-		want := "a local time, without Z"
-		switch {
-		case p.start.date:
-			want = "a date"
-		case p.start.utc:
-			want = "in UTC, with Z"
-		}
-		return refuse("rrule", at, value, "UNTIL is of the kind of DTSTART: here %s (RFC 5545 §3.3.10)", want)
-	}
-	if c.until = s.civil; !s.utc {
-		if s.date {
-			s.civil += secondsPerDay - 1
-		}
-		c.until = withinCalendar(p.zone.resolve(s.civil, policy{last: true}))
-	}
-	return nil
-}
-
-// adopt takes over what rrule-go has read.
-func adopt(c *recur, m *rrule.ROption) {
-	c.freq = frequency(yearly) - frequency(m.Freq) // it counts from YEARLY = 0
-	if m.Interval > 0 {
-		c.interval = m.Interval
-	}
-	c.count = m.Count
-	c.wkst = int8(m.Wkst.Day())
-	for _, n := range m.Bymonth {
-		c.months |= 1 << n
-	}
-	for _, n := range m.Bymonthday {
-		if n > 0 {
-			c.mdays |= 1 << n
-		} else {
-			c.nmdays |= 1 << -n
-		}
-	}
-	for _, w := range m.Byweekday {
-		if w.N() == 0 {
-			c.wdays |= 1 << w.Day()
-		} else {
-			c.nth = append(c.nth, nthDay{int8(w.N()), int8(w.Day())})
-		}
-	}
-	slices.SortFunc(c.nth, func(a, b nthDay) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.wday, b.wday)) })
-	c.nth = slices.Compact(c.nth)
-	for _, n := range m.Byhour {
-		c.hours |= 1 << n
-	}
-	for _, n := range m.Byminute {
-		c.minutes |= 1 << n
-	}
-	for _, n := range m.Bysecond {
-		c.seconds |= 1 << min(n, 59) // see readStamp
-	}
-	c.yeardays, c.weeks, c.pos = sorted(m.Byyearday), sorted(m.Byweekno), sorted(m.Bysetpos)
-}
-
-func sorted(list []int) []int16 {
-	var out []int16
-	for _, n := range list {
-		out = append(out, int16(n))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// combined judges parts that exclude each other, RFC 5545 §3.3.10.
-func (p *recurReader) combined(c *recur) error {
-	bad := func(key, format string, args ...any) error {
-		return refuse("rrule", p.seen[key], p.value[p.seen[key]-p.valueAt:], format, args...)
-	}
-	has := func(key string) bool { _, ok := p.seen[key]; return ok }
-	freq := frequencyNames[c.freq]
-	switch {
-	case has("COUNT") && has("UNTIL"):
-		return bad("UNTIL", "COUNT and UNTIL exclude each other")
-	case len(c.nth) > 0 && c.freq < monthly:
-		return bad("BYDAY", "an ordinal needs FREQ=MONTHLY or YEARLY, not %s", freq)
-	case len(c.nth) > 0 && has("BYWEEKNO"):
-		return bad("BYDAY", "an ordinal and BYWEEKNO exclude each other")
-	case has("BYWEEKNO") && c.freq != yearly:
-		return bad("BYWEEKNO", "BYWEEKNO needs FREQ=YEARLY, not %s", freq)
-	case has("BYYEARDAY") && (c.freq == daily || c.freq == weekly || c.freq == monthly):
-		return bad("BYYEARDAY", "BYYEARDAY and FREQ=%s exclude each other", freq)
-	case has("BYMONTHDAY") && c.freq == weekly:
-		return bad("BYMONTHDAY", "BYMONTHDAY and FREQ=WEEKLY exclude each other")
-	case has("BYSETPOS") && !p.hasOtherBy():
-		return bad("BYSETPOS", "BYSETPOS needs another BY part to choose from")
-	case p.start != nil && p.start.date && (c.freq < daily || has("BYHOUR") || has("BYMINUTE") || has("BYSECOND")):
-		return refuse("rrule", p.valueAt, p.value, "DTSTART is a date: no times of day (RFC 5545 §3.3.10)")
-	}
-	return nil
-}
-
-func (p *recurReader) hasOtherBy() bool {
-	for key := range p.seen {
-		if strings.HasPrefix(key, "BY") && key != "BYSETPOS" {
-			return true
-		}
-	}
-	return false
 }

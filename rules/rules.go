@@ -157,7 +157,7 @@ const epoch = 0
 // and refuses it if it never fires.
 func (r *Rule) finish(ends string) error {
 	if len(r.includes) == 0 { // RFC 5545 §3.8.5.3: DTSTART is the first instance
-		r.rdates = append(r.rdates, withinCalendar(r.zone.resolve(r.start, r.policy)))
+		r.rdates = append(r.rdates, r.zone.readings(r.start, r.policy)...)
 	}
 	slices.Sort(r.rdates)
 	r.rdates = slices.Compact(r.rdates)

@@ -16,7 +16,8 @@ type series struct {
 
 	pos    []int16 // BYSETPOS; empty if there is none
 	period period
-	moved  bool // whether RFC 7529 SKIP moves days between periods
+	most   int64 // no period has more times than these
+	moved  bool  // whether RFC 7529 SKIP moves days between periods
 }
 
 const (

@@ -172,6 +172,16 @@ func (z *zone) resolve(c int64, p policy) int64 {
 	return c - s.off
 }
 
+// readings gives the instants that a single wall time stands for: as resolve,
+// but both readings of a fold where the policy asks for both. A time in a gap
+// is never skipped, since nothing else stands for it.
+func (z *zone) readings(c int64, p policy) []int64 {
+	if at, n := z.instants(c); n == 2 && p.first && p.last {
+		return []int64{withinCalendar(at[0]), withinCalendar(at[1])}
+	}
+	return []int64{withinCalendar(z.resolve(c, p))}
+}
+
 // withinCalendar keeps an instant that is to be written in UTC within the
 // years that can be written.
 func withinCalendar(t int64) int64 { return min(max(t, firstCivil), endCivil-1) }

@@ -66,3 +66,43 @@ func TestZonesAgreeWithTimePackage(t *testing.T) {
 		t.Errorf("only %d zones were compared", tested)
 	}
 }
+
+// The three ways in which a TZ string names a day, against days counted by
+// package time.
+func TestTZRuleDays(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		year int
+		want [2]string
+	}{
+		{"CET-1CEST,M3.5.0,M10.5.0/3", 2026, [2]string{"2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z"}},
+		{"A3B,J60/0,J61/0", 2026, [2]string{"2026-03-01T03:00:00Z", "2026-03-02T02:00:00Z"}},
+		{"AAA3BBB,J60/0,J61/0", 2028, [2]string{"2028-03-01T03:00:00Z", "2028-03-02T02:00:00Z"}},
+		{"AAA3BBB,59/0,60/0", 2026, [2]string{"2026-03-01T03:00:00Z", "2026-03-02T02:00:00Z"}},
+		{"AAA3BBB,59/0,60/0", 2028, [2]string{"2028-02-29T03:00:00Z", "2028-03-01T02:00:00Z"}},
+		{"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", 2026, [2]string{"2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z"}},
+		{"<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", 2026, [2]string{"2026-04-04T15:00:00Z", "2026-10-03T15:30:00Z"}},
+	} {
+		z, err := readTZRule(c.text, 0)
+		if c.text[0] == 'A' && c.text[1] == '3' {
+			if err == nil {
+				t.Errorf("%s: an abbreviation has three letters", c.text)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		for i, s := range z.year(c.year) {
+			if got := time.Unix(s.at, 0).UTC().Format(time.RFC3339); got != c.want[i] {
+				t.Errorf("%s in %d: change %d at %s, want %s", c.text, c.year, i, got, c.want[i])
+			}
+		}
+	}
+	for _, text := range []string{"CET", "CET-1CEST,M13.1.0,M10.5.0", "CET-1CEST,M3.5.0", "CET-1CEST,M3.5.0,M10.5.0x", "<CET-1"} {
+		if _, err := readTZRule(text, 0); err == nil {
+			t.Errorf("%s was read", text)
+		}
+	}
+}

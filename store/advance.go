@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -15,7 +16,7 @@ type writer struct {
 	s       *Store
 	tx      *sql.Tx
 	now     time.Time
-	seq     uint16
+	seq     int
 	made    []Run
 	runs    []runRow
 	moves   []moveRow
@@ -214,20 +215,44 @@ func (w *writer) writeStops(ctx context.Context) error {
 	return nil
 }
 
-// bulk writes rows by one statement.
+// documentSize bounds a statement's document, in bytes: MariaDB refuses packets above 16 MB by default, and quoting can
+// double a document.
+const documentSize = 4 << 20
+
+// bulk writes rows by one statement, or by several where they are too many for one. check is told how many rows were
+// found in all.
 func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, check func(int64) error) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	text, err := doc(rows)
-	if err != nil {
+	var found int64
+	var text []byte
+	send := func() error {
+		if len(text) == 0 {
+			return nil
+		}
+		n, err := w.s.exec(ctx, w.tx, statement, args{"rows": string(append(text, ']')), "now": w.s.d.encode(w.now)})
+		found, text = found+n, nil
 		return err
 	}
-	n, err := w.s.exec(ctx, w.tx, statement, args{"rows": text, "now": w.s.d.encode(w.now)})
-	if err != nil || check == nil {
+	for i := range rows {
+		row, err := json.Marshal(&rows[i])
+		if err != nil {
+			return fmt.Errorf("encode rows: %w", err)
+		}
+		if len(text)+len(row) > documentSize {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+		if text == nil {
+			text = append(text, '[')
+		} else {
+			text = append(text, ',')
+		}
+		text = append(text, row...)
+	}
+	if err := send(); err != nil || check == nil || len(rows) == 0 {
 		return err
 	}
-	return check(n)
+	return check(found)
 }
 
 // writeRules records what the plans were made from, and marks the definitions that it was read from. A definition
@@ -292,50 +317,56 @@ func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 	return jobs, err
 }
 
-// Mark marks the changed schedules or pauses as seen by all of their jobs. Call it when all of the need's pages were
-// decided and none passed over; a schedule that a job still waits for stays unmarked all the same.
-func (s *Store) Mark(ctx context.Context, n Need) error {
-	for kind, of := range map[string]Need{"schedule": ScheduleChanged, "pause": PauseChanged} {
-		if n != of {
-			continue
-		}
-		type row struct {
-			id    int64
-			input string
-		}
-		var stale []row
-		err := s.query(ctx, s.db, "stale_"+kind+"s", args{}, func(r *sql.Rows) error {
-			var v row
-			stale = append(stale, v)
-			return r.Scan(&stale[len(stale)-1].id, &stale[len(stale)-1].input)
-		})
-		if err != nil {
-			return err
-		}
-		for _, v := range stale {
-			err := s.tx(ctx, func(tx *sql.Tx) error {
-				var id int64
-				if err := s.row(ctx, tx, "lock_"+kind, args{"id": v.id}, &id); err != nil {
-					return err
-				}
-				_, err := s.exec(ctx, tx, "mark_"+kind, args{"id": v.id, "input": v.input})
-				return err
-			})
-			if err != nil && !errors.Is(err, ErrNotFound) { // not found: somebody edits it, or it is gone
+// Unmarked is a changed schedule or pause, as it was read before its jobs were decided for.
+type Unmarked struct {
+	kind  string
+	id    int64
+	input string
+}
+
+// Unmarked reads what is to be marked when all pages of the need were decided; nothing for needs without such rows.
+// Call it before the first page: what changes after that is still to be seen.
+func (s *Store) Unmarked(ctx context.Context, n Need) ([]Unmarked, error) {
+	kind, ok := map[Need]string{ScheduleChanged: "schedule", PauseChanged: "pause"}[n]
+	if !ok {
+		return nil, nil
+	}
+	var list []Unmarked
+	err := s.query(ctx, s.db, "stale_"+kind+"s", args{}, func(r *sql.Rows) error {
+		u := Unmarked{kind: kind}
+		err := r.Scan(&u.id, &u.input)
+		list = append(list, u)
+		return err
+	})
+	return list, err
+}
+
+// Mark marks changed schedules or pauses as seen by all of their jobs. Call it when all of the need's pages were decided
+// and none passed over; a schedule that a job still waits for stays unmarked all the same.
+func (s *Store) Mark(ctx context.Context, list []Unmarked) error {
+	for _, u := range list {
+		err := s.tx(ctx, func(tx *sql.Tx) error {
+			var id int64
+			if err := s.row(ctx, tx, "lock_"+u.kind, args{"id": u.id}, &id); err != nil {
 				return err
 			}
+			_, err := s.exec(ctx, tx, "mark_"+u.kind, args{"id": u.id, "input": u.input})
+			return err
+		})
+		if err != nil && !errors.Is(err, ErrNotFound) { // not found: somebody edits it, or it is gone
+			return err
 		}
 	}
 	return nil
 }
 
 // NewRunID is a UUIDv7 (RFC 9562 section 5.7) of the database's instant, so that ids sort by the time of their
-// decision; seq keeps the order within one.
-func NewRunID(now time.Time, seq uint16) string {
+// decision; seq keeps the order within one: 4,096 ids a millisecond, and more count as later.
+func NewRunID(now time.Time, seq int) string {
 	var b [16]byte
 	_, _ = rand.Read(b[8:]) // never fails
-	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
-	binary.BigEndian.PutUint16(b[6:8], 0x7000|seq&0xfff)
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli()+int64(seq>>12))<<16)
+	binary.BigEndian.PutUint16(b[6:8], 0x7000|uint16(seq&0xfff))
 	b[8] = 0x80 | b[8]&0x3f
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

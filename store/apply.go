@@ -1,13 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -195,10 +195,7 @@ func differences(was, became map[string]json.RawMessage) []FieldChange {
 	}
 	var out []FieldChange
 	for _, k := range slices.Sorted(maps.Keys(names)) {
-		var x, y any
-		_ = json.Unmarshal(was[k], &x) // nil where the field is not there
-		_ = json.Unmarshal(became[k], &y)
-		if !reflect.DeepEqual(x, y) {
+		if !bytes.Equal(canonical(was[k]), canonical(became[k])) {
 			out = append(out, FieldChange{Field: k, Before: plain(was[k]), After: plain(became[k])})
 		}
 	}
@@ -315,7 +312,7 @@ func (a *applier) prune(ctx context.Context, d Definitions, jobs map[string]Job)
 
 func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	if c.Jobs > 0 {
-		return fmt.Errorf("schedule %s: %d job(s) use it; take it from them first", c.Name, c.Jobs)
+		return &FieldError{"schedule " + c.Name, "jobs", fmt.Sprintf("%d use it; take it from them first", c.Jobs)}
 	}
 	if _, err := a.s.exec(ctx, a.tx, "delete_schedule", args{"id": c.ID}); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 		j.afterID = 0
 	}
 	isNew := old.ID == 0
-	if !isNew && same(old, j) {
+	if !isNew && same(old, j) && old.afterID == j.afterID { // its predecessor may be another of the same name
 		return nil
 	}
 	if !isNew || j.afterID != 0 {

@@ -16,10 +16,13 @@ var mysqlDialect = &dialect{
 	prefix: "dbjobs_",
 	layout: "2006-01-02 15:04:05.000000",
 	macros: map[string]string{
-		"@now":        "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
-		"@lease":      "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
-		"@later":      "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
-		"@true":       "1",
+		"@now":   "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
+		"@lease": "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
+		"@later": "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
+		"@true":  "1",
+		// A change that its own row does not show; what was planned stays legible.
+		"@touched":    "CONCAT(planned, '.')",
+		"@has_tag":    "JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))",
 		"@stale_link": "stale = 1",
 		"@stale":      "stale = 1",
 		"@queued":     "queued_in",

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -321,11 +319,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	if err := s.readRules(ctx, tx, ids, byJob); err != nil {
 		return err
 	}
-	if p.need == RunWakes { // only runs that ended have followers to wake
-		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
-			return err
-		}
-	}
+	ended := false
 	err = s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
 		var run Run
 		if err := r.Scan(scanRun(&run)...); err != nil {
@@ -334,12 +328,18 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		if run.State == Running && run.LeaseUntil.Before(p.now) {
 			run.HolderAlive = s.alive(run.Holder)
 		}
+		ended = ended || run.State == Succeeded
 		c := byJob[run.JobID]
 		c.Runs = append(c.Runs, run)
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if ended { // whatever the need is, an ended run is settled, and wakes its followers
+		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
+			return err
+		}
 	}
 	return s.query(ctx, tx, "batch_pauses", args{"since": since.Add(time.Microsecond)}, func(r *sql.Rows) error {
 		var pause Pause
@@ -409,83 +409,4 @@ func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids []int64, byJob ma
 		c.Rules = append(c.Rules, u)
 		return nil
 	})
-}
-
-// Probe is what one statement tells of the database before a pass begins.
-type Probe struct {
-	Now      time.Time
-	Schema   Schema
-	Login    string // who we are to the database; empty on SQLite
-	Frozen   bool
-	Queued   bool      // a run of the queue may be taken now
-	NextWake time.Time // when something needs a decision next; not after Now: something does
-	Need     [needs]bool
-	since    time.Time
-	lastTick time.Time
-}
-
-// Anything tells whether a pass has something to decide or to take.
-func (p *Probe) Anything() bool {
-	for _, n := range p.Need {
-		if n {
-			return true
-		}
-	}
-	return p.Queued
-}
-
-// Probe asks the clock, the schema, and whether anything needs a decision or may be taken. The error wraps ErrSchema
-// where the tables are not there.
-func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
-	p := &Probe{Schema: Schema{Latest: Latest}}
-	var freeze, job, link, schedule, pause sql.NullInt64
-	var run sql.NullString
-	var next, wake time.Time
-	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
-		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
-		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick}, &p.Login)
-	if errors.Is(err, ErrNotFound) {
-		return nil, Schema{}.Check()
-	}
-	if err != nil {
-		return nil, err
-	}
-	due := func(t time.Time) bool { return !t.IsZero() && !t.After(p.Now) }
-	p.Frozen, p.Queued = freeze.Valid, run.Valid
-	p.Need = [needs]bool{job.Valid, link.Valid, schedule.Valid, pause.Valid, due(wake), due(next)}
-	for _, t := range []time.Time{next, wake} {
-		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
-			p.NextWake = t
-		}
-	}
-	return p, p.Schema.Check()
-}
-
-// silence is the longest pause between ticks that counts as an unbroken stretch.
-const silence = 5 * time.Minute
-
-// TickFacts are what a pass leaves of itself.
-type TickFacts struct {
-	Name, Holder, Version    string
-	Decided, Started, Failed int
-	Error                    string
-}
-
-// RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
-func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
-	a := args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
-		"failed": f.Failed, "error": null(f.Error), "since": p.since}
-	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
-		_, err := s.exec(ctx, s.db, "record_tick", a)
-		return err
-	}
-	_, err := s.exec(ctx, s.db, "record_first_tick", a)
-	if errors.Is(err, ErrExists) { // another tick of this name began the stretch in the same instant
-		a["since"] = p.Now
-		_, err = s.exec(ctx, s.db, "record_tick", a)
-	}
-	if err != nil {
-		return fmt.Errorf("record the pass: %w", err)
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -22,10 +23,13 @@ var postgres = &dialect{
 	numbered: true,
 	layout:   "2006-01-02T15:04:05.000000Z",
 	macros: map[string]string{
-		"@now":        "coalesce(:now::timestamptz, statement_timestamp())",
-		"@lease":      "(@now + :lease_ms::bigint * interval '1 millisecond')",
-		"@later":      "(@now + :later_ms::bigint * interval '1 millisecond')",
-		"@true":       "true",
+		"@now":   "coalesce(:now::timestamptz, statement_timestamp())",
+		"@lease": "(@now + :lease_ms::bigint * interval '1 millisecond')",
+		"@later": "(@now + :later_ms::bigint * interval '1 millisecond')",
+		"@true":  "true",
+		// A change that its own row does not show; what was planned stays legible.
+		"@touched":    "planned || '.'",
+		"@has_tag":    "j.tags @> jsonb_build_array(p.subject)",
 		"@stale_link": "planned IS DISTINCT FROM schedule_id",
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",
@@ -82,6 +86,11 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if o.forJobs {
 		// People's arguments come without a type: the server tells what it wants, for one round trip more.
 		c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
+		// The end of an attempt waits until the server has stopped its statement: without this the request to stop is
+		// sent beside the program's exit, and may never be.
+		c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 10 * time.Second}
+		}
 	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	return stdlib.GetConnector(*c), nil

@@ -10,7 +10,7 @@ import (
 type Kept struct {
 	JobID int64     `json:"job_id"`
 	Below int64     `json:"below"` // runs up to this number go
-	Since time.Time `json:"-"`     // gaps that ended before go
+	Since time.Time `json:"-"`     // gaps recorded before go
 }
 
 // pruneSize bounds what one call deletes, so that a year of history goes over many passes instead of in one

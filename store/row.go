@@ -21,7 +21,7 @@ const (
 // scanJob gives the destinations of @job_columns.
 func scanJob(j *Job) []any {
 	r := &j.Retry
-	return []any{&j.ID, &j.Owner, &j.Name, &j.Description, not{&j.Disabled}, jsonInto{&j.Tags}, &j.Queue, &j.Priority, nullable(&j.Group), &j.Overlap, &j.MaxRunning,
+	return []any{&j.ID, &j.Owner, &j.Name, &j.Description, not{&j.Disabled}, tags{&j.Tags}, &j.Queue, &j.Priority, nullable(&j.Group), &j.Overlap, &j.MaxRunning,
 		&j.Missed, &j.MissedLimit, ms{&j.MissedWithin}, ms{&j.Grace}, tries{&r.Attempts}, milliseconds{&r.Backoff}, milliseconds{&r.MaxBackoff}, count{&r.Jitter},
 		&j.Handouts, &j.OnError, nullable(&j.PauseAfter), ms{&j.Timeout}, ms{&j.Jitter}, nullable(&j.MaxCycles), at{&j.NotBefore}, at{&j.NotAfter}, nullable(&j.Start), ms{&j.RepeatAfter},
 		&j.OnStartup, nullable(&j.afterID), &j.Keep.Runs, ms{&j.Keep.Age}, &j.RemoveDone, nullable(&j.Manifest), at{&j.CreatedAt}, at{&j.changedAt}, at{&j.removedAt}}
@@ -139,4 +139,20 @@ func positive(n int64) any {
 		return nil
 	}
 	return n
+}
+
+// tags scans an array; what in it is no text was put there by hand and names no tag.
+type tags struct{ p *[]string }
+
+func (t tags) Scan(src any) error {
+	var list []any
+	if err := (jsonInto{&list}).Scan(src); err != nil {
+		return err
+	}
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			*t.p = append(*t.p, s)
+		}
+	}
+	return nil
 }

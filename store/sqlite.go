@@ -24,10 +24,13 @@ var sqlite = &dialect{
 	layout:   sqliteLayout,
 	macros: map[string]string{
 		// SQLite's clock has milliseconds: padded to the fixed width of all instants, or text would not compare.
-		"@now":        "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
-		"@lease":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
-		"@later":      "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
-		"@true":       "1",
+		"@now":   "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
+		"@lease": "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
+		"@later": "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
+		"@true":  "1",
+		// A change that its own row does not show; what was planned stays legible.
+		"@touched":    "planned || '.'",
+		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(j.tags) t WHERE t.value = p.subject)",
 		"@stale_link": "planned IS NOT schedule_id",
 		"@stale":      "planned IS NOT plan_input",
 		"@queued":     "state = 'queued' AND queue",

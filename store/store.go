@@ -178,9 +178,10 @@ func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 // errConflict says that somebody changed what a decision was made from: the transaction is tried again.
 var errConflict = errors.New("changed by somebody else meanwhile")
 
-// The attempts of a transaction: conflicts are rare and short, so that a dozen tries with growing, random pauses
-// (three seconds or so in all) pass for "the database does not let this through".
-const txAttempts = 12
+// The attempts of a transaction. Where locks are skipped a conflict is rare and one more try enough; an engine that
+// tells of conflicts at COMMIT only can refuse the same transaction many times under load. With pauses that double up
+// to a quarter of a second this is some five seconds, and the caller's context ends it earlier.
+const txAttempts = 18
 
 // Rest is how long to wait before a transaction that lost against others is tried again after so many tries: longer
 // each time, and never the same for all who lost.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -59,11 +60,25 @@ func (j *Job) Normalize() {
 		orDefault(&st.Name, fmt.Sprintf("step %d", i+1))
 		orDefault(&st.OnSuccess, "next")
 		orDefault(&st.OnFailure, "fail")
-		var v any
-		if json.Unmarshal(st.Spec, &v) == nil {
-			st.Spec, _ = json.Marshal(v) // one form: an engine may have reordered it
-		}
+		st.Spec = canonical(st.Spec)
 	}
+}
+
+// canonical is one form for equal JSON: an engine may have reordered it. Numbers keep all of their digits.
+func canonical(raw json.RawMessage) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return raw
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return raw
+	}
+	return bytes.TrimSpace(out.Bytes())
 }
 
 // Or takes from other what r leaves open.

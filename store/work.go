@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,7 @@ func (t *Task) StepAt(position int) *Step {
 type Holder struct {
 	Name  string
 	Lease time.Duration
+	Login string // takes the runs of this owner's jobs only; empty: of all
 }
 
 type attemptRow struct {
@@ -48,7 +50,7 @@ type attemptRow struct {
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
 	var candidates []string
 	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over.
-	err := s.query(ctx, s.db, "queued_ids", args{"queue": queue, "limit": limit*4 + 16}, func(r *sql.Rows) error {
+	err := s.query(ctx, s.db, "queued_ids", args{"queue": queue, "limit": limit*4 + 16, "login": h.Login}, func(r *sql.Rows) error {
 		var id string
 		candidates = append(candidates, "")
 		err := r.Scan(&id)
@@ -209,8 +211,8 @@ func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h
 }
 
 func (s *Store) endStep(ctx context.Context, tx *sql.Tx, run *Run, t *Task, e StepEnd, h Holder) error {
-	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "code": null(e.Code),
-		"line": positive(int64(e.Line)), "severity": null(e.Severity), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "state": e.State}
+	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "code": null(clip(e.Code)),
+		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "state": e.State}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows
 	}
@@ -262,13 +264,15 @@ func with(a args, name string, v any) args {
 	return out
 }
 
-// clip bounds a message: an engine may quote a whole statement of megabytes.
+// clip makes a message fit for every engine: an engine may quote a whole statement of megabytes, or bytes that are no
+// text.
 func clip(s string) string {
 	const most = 4000
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	if len(s) <= most {
 		return s
 	}
-	return s[:most] + " …"
+	return strings.ToValidUTF8(s[:most], "") + " …"
 }
 
 // RunNow inserts a request: the run is let go by the next decision for the job, behind what is active.

@@ -22,8 +22,8 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d.settle()
 	d.recover()
 	d.readRules(parse)
-	if c.Stale || c.Plan.Error != "" { // a row may have come by plain SQL
-		if err := d.job().ValidatePolicies(); err != nil && !d.gone() {
+	if !d.gone() && (c.Stale || c.Plan.Error != "") { // a row may have come by plain SQL
+		if err := d.job().ValidatePolicies(); err != nil {
 			d.park("%v", err)
 		}
 	}
@@ -192,6 +192,11 @@ func (d *decision) admit() {
 		first := r.State == store.Waiting && r.Fence == 0
 		switch {
 		case r.State == store.Running || final(r.State):
+		case !r.CancelAt.IsZero():
+			if r.Fence > 0 || r.State == store.Queued {
+				room++
+			}
+			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "cancelled on request"
 		case d.gone() && r.State != store.Running:
 			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "the job was removed"
 		case pause != nil && r.Fence == 0:
@@ -263,16 +268,22 @@ func (d *decision) pause() *store.Pause {
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
 	d.plan.NextRun = time.Time{}
+	// Resumed by hand, the pause itself is the need. The nominal times below wake the plan all the same: a pause whose row
+	// is deleted must not leave it asleep for ever.
+	if p := d.pause(); p != nil && !d.gone() {
+		d.plan.NextRun = p.Until
+	}
 	if d.plan.Error != "" && !d.unhosted || d.gone() || d.job().Disabled {
 		return
 	}
-	if p := d.pause(); p != nil { // resumed by hand, the pause itself is the need
-		d.plan.NextRun = p.Until
+	if d.unhosted && !d.c.Plan.NextRun.IsZero() { // another host may have what this one lacks: it stays due
+		d.plan.NextRun = d.c.Plan.NextRun
 		return
 	}
+	from := later(later(d.now, d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))
 	for i := range d.live {
 		l := &d.live[i]
-		t := l.next(d, later(d.now, d.job().NotBefore.Add(-instant)))
+		t := l.next(d, from)
 		if t.IsZero() || !d.job().NotAfter.IsZero() && t.After(d.job().NotAfter) {
 			continue
 		}

@@ -137,16 +137,24 @@ func (d *decision) occurrences() {
 	case d.gone():
 		d.pass(store.Edited)
 		return
-	case d.job().Disabled || d.c.WasDisabled:
+	case d.job().Disabled:
 		d.pass(store.Disabled)
 		return
+	case d.c.WasDisabled:
+		d.passUntilChange(store.Disabled)
+	case d.c.Stale && d.c.Plan.NextRun.IsZero() && !d.c.Plan.DecidedThrough.IsZero() && d.c.Plan.Error == "":
+		d.passUntilChange(store.Edited) // it was finished, and has come back
 	}
-	d.plan.DecidedThrough = d.now
+	// Never back: a database's clock may jump, and two ticks' instants may come in the wrong order.
+	d.plan.DecidedThrough = later(d.now, d.c.Plan.DecidedThrough)
 	owed := make([][]window, len(d.live))
 	for i := range d.live {
 		owed[i] = d.owed(&d.live[i])
 	}
 	due := d.due(owed)
+	if len(due) > 0 && *d.job().Retry.Attempts == 0 {
+		d.giveUp()
+	}
 	reason := d.refused(due)
 	cut := d.now // up to here nothing became a run for being missed
 	if len(due) > 0 {
@@ -179,9 +187,23 @@ func (d *decision) occurrences() {
 	}
 }
 
+// passUntilChange lets go what was due before the definition changed: by a command, which says when, or by plain SQL,
+// where the change counts from now. What came after is decided as usual.
+func (d *decision) passUntilChange(reason string) {
+	from := d.now
+	if t := d.job().ChangedAt(); t.After(d.c.Plan.DecidedThrough) {
+		from = earlier(d.now, t)
+	}
+	for i := range d.live {
+		l := &d.live[i]
+		d.gap(l, window{l.from, from}, reason)
+		l.from = later(l.from, from)
+	}
+}
+
 // pass lets all that is due go, for one reason.
 func (d *decision) pass(reason string) {
-	d.plan.DecidedThrough = d.now
+	d.plan.DecidedThrough = later(d.now, d.c.Plan.DecidedThrough)
 	for i := range d.live {
 		d.gap(&d.live[i], window{d.live[i].from, d.now}, reason)
 	}
@@ -229,8 +251,12 @@ func (d *decision) refused(due []time.Time) string {
 		return store.OverLimit
 	}
 	waits := false
+	active := 0
 	for _, r := range d.active {
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero()
+		if !final(r.State) {
+			active++
+		}
 	}
 	switch d.job().Overlap {
 	case "wait":
@@ -238,11 +264,20 @@ func (d *decision) refused(due []time.Time) string {
 			return store.Overlap
 		}
 	case "skip":
-		if len(d.active) > 0 {
+		if active > 0 {
 			return store.Overlap
 		}
 	}
 	return ""
+}
+
+// giveUp ends the runs that were tried until the next occurrence: it is here.
+func (d *decision) giveUp() {
+	for i := range d.active {
+		if r := &d.active[i]; r.State == store.Waiting && r.Fence > 0 {
+			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
+		}
+	}
 }
 
 // replace makes way for newer occurrences: what has not begun is cancelled, and whoever executes an older one is told.
@@ -250,6 +285,7 @@ func (d *decision) replace() {
 	for i := range d.active {
 		switch r := &d.active[i]; {
 		case r.ScheduledFor.IsZero(): // a request is never replaced
+		case final(r.State):
 		case r.State == store.Running:
 			d.cancel = append(d.cancel, r.ID)
 		default:

@@ -13,8 +13,8 @@ func TestAFailedRunPausesItsJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		bad := []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}
 		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "at once", Own: every("every 5m"), OnError: "pause", Steps: bad},
-			{Name: "third", Own: every("every 5m"), PauseAfter: 3, Steps: bad},
+			{Name: "at once", Own: everyFiveMinutes(), OnError: "pause", Steps: bad},
+			{Name: "third", Own: everyFiveMinutes(), PauseAfter: 3, Steps: bad},
 		}})
 		failed := map[string]int{}
 		for range 6 {
@@ -50,9 +50,9 @@ func TestOneJobRunsAfterAnother(t *testing.T) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "third", After: "second", Steps: ok},
 			{Name: "second", After: "first", Steps: ok},
-			{Name: "first", Own: every("every 5m"), Steps: ok},
+			{Name: "first", Own: everyFiveMinutes(), Steps: ok},
 			{Name: "never", After: "failing", Steps: ok},
-			{Name: "failing", Own: every("every 5m"), Steps: []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}},
+			{Name: "failing", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}},
 		}})
 		run(t, d)
 		d.Clock.Add(5 * time.Minute)
@@ -85,7 +85,7 @@ func TestStartupJobsRunOnceForEachStart(t *testing.T) {
 
 func TestReplaceMakesWayForTheNewest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: every("every 5m"), Overlap: "replace", Steps: []store.Step{step("", "SELECT 1")}}}})
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Overlap: "replace", Steps: []store.Step{step("", "SELECT 1")}}}})
 		decide := func() {
 			t.Helper()
 			p := newTick(t, d.Store)

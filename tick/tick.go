@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -65,6 +66,10 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the budget is used up: the rest is for the next pass
+		err = nil
+		p.report.CutShort = "the budget was used up: what is left is for the next pass"
+	}
 	return p.end(ctx, errors.Join(err, p.finishAll(), p.prune(work)))
 }
 
@@ -98,6 +103,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	if err != nil {
 		return p, err
 	}
+	p.holder.Login = probe.Login
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.report.StartedAt, p.report.Frozen, p.report.NextRun = probe.Now, probe.Frozen, probe.NextWake
 	if probe.Schema.Instance != t.Instance {
@@ -132,15 +138,18 @@ func (p *pass) needed() []store.Need {
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	p.moved = 0
 	for _, n := range needs {
+		seen, err := p.t.Store.Unmarked(ctx, n)
+		if err != nil {
+			return err
+		}
 		passed := 1
 		for try := 0; try < 2 && passed > 0; try++ {
-			var err error
 			if passed, err = p.decideNeed(ctx, n, try > 0); err != nil {
 				return err
 			}
 		}
-		if passed == 0 && (n == store.ScheduleChanged || n == store.PauseChanged) {
-			if err := p.t.Store.Mark(ctx, n); err != nil {
+		if passed == 0 {
+			if err := p.t.Store.Mark(ctx, seen); err != nil {
 				return err
 			}
 		}
@@ -158,7 +167,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed 
 		if err != nil || !more {
 			return passed, err
 		}
-		b, err := p.t.Store.Decide(ctx, page, func(now time.Time, c *store.Case) store.Decision { return decide(now, c, p.parse) })
+		b, err := p.t.Store.Decide(ctx, page, p.decideJob)
 		if err != nil && !last && p.t.Store.Transient(err) {
 			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", err)
 			passed += page.Jobs()
@@ -172,6 +181,19 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed 
 		p.report.add(b)
 		p.kept = append(p.kept, b.Kept...)
 	}
+}
+
+// decideJob is decide, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
+func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
+	defer func() {
+		if r := recover(); r != nil {
+			plan := c.Plan
+			plan.NextRun, plan.Error = time.Time{}, fmt.Sprintf("deciding for it panicked: %v; please report this", r)
+			p.log.Error("deciding panicked", "job", c.Plan.JobID, "panic", r, "stack", string(debug.Stack()))
+			d = store.Decision{Plan: plan}
+		}
+	}()
+	return decide(now, c, p.parse)
 }
 
 // prune deletes a bounded part of the history that is not kept.

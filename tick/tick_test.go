@@ -57,14 +57,14 @@ func stepWith(atomic bool, statement string, args ...any) store.Step {
 	return store.Step{Executor: "sql", Spec: b}
 }
 
-func every(rule string) *store.Schedule { return &store.Schedule{Rule: rule} }
+func everyFiveMinutes() *store.Schedule { return &store.Schedule{Rule: "every 5m"} }
 
 func TestAPassRunsWhatIsDue(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "good", Own: every("every 5m"), Steps: []store.Step{step("one", "INSERT INTO effects VALUES (1)"), step("two", "INSERT INTO effects VALUES (2)")}},
-			{Name: "bad", Own: every("every 5m"), Steps: []store.Step{step("", "INSERT INTO no_such_table VALUES (1)")}},
+			{Name: "good", Own: everyFiveMinutes(), Steps: []store.Step{step("one", "INSERT INTO effects VALUES (1)"), step("two", "INSERT INTO effects VALUES (2)")}},
+			{Name: "bad", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO no_such_table VALUES (1)")}},
 			{Name: "idle", Steps: []store.Step{step("", "INSERT INTO effects VALUES (3)")}},
 		}})
 		if r := run(t, d); r.Decided != 3 || r.Made != 0 {
@@ -134,7 +134,7 @@ func TestABadRowStopsItsJobOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		jobs := []store.Job{}
 		for _, name := range []string{"good", "bad rule", "bad policy", "no steps", "bad spec", "other owner"} {
-			jobs = append(jobs, store.Job{Name: name, Own: every("every 5m"), Steps: []store.Step{step("", "SELECT 1")}})
+			jobs = append(jobs, store.Job{Name: name, Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}})
 		}
 		apply(t, d, store.Definitions{Jobs: jobs})
 		id := func(name string) int { return d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"'") }
@@ -172,7 +172,7 @@ func TestABadRowStopsItsJobOnly(t *testing.T) {
 
 func TestAPauseHoldsAndIsAGap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: every("every 5m"), Steps: []store.Step{step("", "SELECT 1")}}}})
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
 		run(t, d)
 		if err := d.PauseJob(t.Context(), "job", store.Pause{Reason: "inventory"}); err != nil {
 			t.Fatal(err)
@@ -235,7 +235,7 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 		if err != nil || len(runs) != 1 {
 			t.Fatal(err, runs)
 		}
-		detail, err := d.Store.Run(t.Context(), runs[0].ID[:28])
+		detail, err := d.Run(t.Context(), runs[0].ID[:28])
 		if err != nil || len(detail.Tries) != 3 || detail.Tries[0].Code == "" || detail.Tries[2].State != store.Succeeded {
 			t.Fatalf("%v: %+v", err, detail)
 		}
@@ -248,8 +248,8 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 func TestHistoryIsKeptAsTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "few", Own: every("every 5m"), Keep: store.Keep{Runs: 3}, Steps: []store.Step{step("", "SELECT 1")}},
-			{Name: "young", Own: every("every 5m"), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{step("", "SELECT 1")}},
+			{Name: "few", Own: everyFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: []store.Step{step("", "SELECT 1")}},
+			{Name: "young", Own: everyFiveMinutes(), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{step("", "SELECT 1")}},
 		}})
 		for range 8 {
 			run(t, d)
@@ -295,7 +295,7 @@ func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 		if !errors.Is(err, store.ErrOutdated) {
 			t.Fatalf("the late end: %v", err)
 		}
-		detail, err := d.Store.Run(t.Context(), late[0].Run.ID)
+		detail, err := d.Run(t.Context(), late[0].Run.ID)
 		if err != nil || len(detail.Tries) != 2 || detail.Tries[0].State != store.Lost || detail.Losses != 1 || detail.Fence != 2 {
 			t.Fatalf("%v: %+v", err, detail)
 		}

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +16,7 @@ import (
 type workers struct {
 	size    int
 	ended   chan result
-	running map[string]context.CancelCauseFunc // by run id
-	fences  map[string]int
+	running map[handout]context.CancelCauseFunc
 	mu      sync.Mutex
 	errs    []error
 	taken   int  // by the last take
@@ -29,7 +26,16 @@ type workers struct {
 	release func() // the sign of life
 }
 
+// handout is one handing out of a run: this pass may come to hold a run twice, where its own lease has ended unnoticed.
+type handout struct {
+	run   string
+	fence int
+}
+
+func handoutOf(t *store.Task) handout { return handout{t.Run.ID, t.Run.Fence} }
+
 type result struct {
+	as    handout
 	ended store.Task
 	err   error
 }
@@ -39,7 +45,7 @@ func (w *workers) init(size int) {
 		w.size = 4
 	}
 	w.ended = make(chan result)
-	w.running, w.fences = map[string]context.CancelCauseFunc{}, map[string]int{}
+	w.running = map[handout]context.CancelCauseFunc{}
 }
 
 // The causes for which an attempt is stopped before its end.
@@ -111,11 +117,17 @@ func (p *pass) take(ctx context.Context) error {
 		p.report.Started++
 		run, cancel := context.WithCancelCause(ctx)
 		p.mu.Lock()
-		p.running[t.Run.ID], p.fences[t.Run.ID] = cancel, t.Run.Fence
+		for h, stop := range p.running {
+			if h.run == t.Run.ID {
+				stop(store.ErrOutdated)
+			}
+		}
+		p.running[handoutOf(&t)] = cancel
 		p.mu.Unlock()
+		as := handoutOf(&t)
 		go func() {
 			err := p.run(run, &t)
-			p.ended <- result{t, err}
+			p.ended <- result{as, t, err}
 		}()
 	}
 	return nil
@@ -156,9 +168,8 @@ func (p *pass) finishAll() error {
 func (p *pass) settle(r result) {
 	run := r.ended.Run
 	p.mu.Lock()
-	p.running[run.ID](nil)
-	delete(p.running, run.ID)
-	delete(p.fences, run.ID)
+	p.running[r.as](nil)
+	delete(p.running, r.as)
 	left := len(p.running)
 	p.mu.Unlock()
 	if left == 0 && p.stop != nil {
@@ -191,30 +202,31 @@ func (p *pass) beat(ctx context.Context) {
 			case <-every.C:
 			}
 			p.mu.Lock()
-			ids := make([]string, 0, len(p.running))
-			for id := range p.running {
-				ids = append(ids, id)
+			ids, asked := make([]string, 0, len(p.running)), make([]handout, 0, len(p.running))
+			for h := range p.running {
+				ids, asked = append(ids, h.run), append(asked, h)
 			}
 			p.mu.Unlock()
-			signs, err := p.t.Store.Heartbeat(ctx, ids, p.holder)
+			within, cancel := context.WithTimeout(ctx, heartbeat/2)
+			signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
+			cancel()
 			if err != nil { // the next one may get through before the lease ends
 				p.log.Warn("heartbeat", "error", err)
 				continue
 			}
-			p.heed(ids, signs)
+			p.heed(asked, signs)
 		}
 	})
 }
 
-func (p *pass) heed(ids []string, signs map[string]store.Sign) {
+func (p *pass) heed(asked []handout, signs map[string]store.Sign) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, id := range ids {
-		stop, here := p.running[id]
-		sign, held := signs[id]
-		switch {
-		case !here:
-		case !held || sign.Fence != p.fences[id]:
+	for _, h := range asked {
+		stop, here := p.running[h]
+		switch sign, held := signs[h.run]; {
+		case !here: // it has ended meanwhile
+		case !held || sign.Fence != h.fence:
 			stop(store.ErrOutdated)
 		case sign.Cancel:
 			stop(errCancelled)
@@ -239,31 +251,51 @@ func (p *pass) run(ctx context.Context, t *store.Task) error {
 				return err
 			}
 		}
-		if end.NextStep == 0 || t.Run.State != store.Running {
+		if t.Run.State != store.Running {
 			return nil
 		}
 	}
 }
 
-// endStep records the end of an attempt even where the pass is being stopped, and tries again where the database does
-// not answer: a lost answer to COMMIT shows as a refused fence then.
+// endStep records the end of an attempt, also where the pass is being stopped.
+//
+// Where the database does not answer it tries again: on a server a few times, and then the lease ends and the run is
+// recovered. On SQLite another job's write transaction can stand in the way for as long as that job takes, while the
+// lock on the file keeps this run ours: there it tries for as long as the pass goes on.
 func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) error {
 	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
 		return store.ErrOutdated
 	}
+	patient := p.t.Store.Dialect() == "sqlite"
+	for try := 1; ; try++ {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeat)
+		err := p.t.Store.EndStep(within, t, end, p.holder)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, store.ErrOutdated):
+			return p.again(ctx, t, err)
+		case !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded):
+			return err
+		case try >= 5 && (!patient || ctx.Err() != nil):
+			return err
+		}
+		time.Sleep(min(time.Duration(try)*200*time.Millisecond, 5*time.Second))
+	}
+}
+
+// again looks at a run whose end was refused. Where the fence is still ours, an earlier try took effect and only its
+// answer was lost: the run goes on from where it stands.
+func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeat)
 	defer cancel()
-	for try := 1; ; try++ {
-		err := p.t.Store.EndStep(ctx, t, end, p.holder)
-		if err == nil || !errors.Is(err, store.ErrUnreachable) || try == 5 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(time.Duration(try) * 200 * time.Millisecond):
-		}
+	now, err := p.t.Store.Run(ctx, t.Run.ID)
+	if err != nil || now.Fence != t.Run.Fence || now.Attempts == t.Run.Attempts && now.State == store.Running {
+		return refused
 	}
+	t.Run = now.Run
+	return nil
 }
 
 // attempt executes the step that the run is in, once. ended tells that the end is on record already.
@@ -298,71 +330,4 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		return success, res.Ended
 	}
 	return p.failure(ctx, t, step, err), false
-}
-
-// failure tells what follows on an attempt that did not succeed.
-func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err error) store.StepEnd {
-	end := store.StepEnd{State: store.Failed, Error: err.Error()}
-	var detail *executor.Error
-	if errors.As(err, &detail) {
-		end.Code, end.Line, end.Severity = detail.Code, detail.Line, detail.Severity
-	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTimeout):
-		end.Error = fmt.Sprintf("timeout after %s", step.Timeout)
-	case errors.Is(cause, errCancelled):
-		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
-		return end
-	case cause != nil: // the pass ends: a hand-out is used up, not an attempt
-		end.State, end.GiveBack, end.Error = "cut", true, errCut.Error()
-		return end
-	}
-	retry := step.Retry.Or(t.Job.Retry)
-	if n := int(*retry.Attempts); n == 0 || t.Run.Attempt < n {
-		end.Retry, end.Backoff = true, backoff(retry, t.Run.Attempt)
-		return end
-	}
-	after := follow(t, step.OnFailure, store.Failed)
-	end.NextStep, end.Final = after.NextStep, after.Final
-	return end
-}
-
-// backoff doubles with every try up to its cap, and has a random share on top, so that what failed together does not
-// come back together.
-func backoff(r store.Retry, attempt int) time.Duration {
-	wait, most := time.Duration(*r.Backoff), time.Duration(*r.MaxBackoff)
-	for range attempt - 1 {
-		if wait >= most {
-			break
-		}
-		wait *= 2
-	}
-	wait = min(wait, most)
-	if share := wait * time.Duration(*r.Jitter) / 100; share > 0 {
-		wait += rand.N(share)
-	}
-	return wait
-}
-
-// follow reads what comes after a step: next, succeed, fail, or step:NAME. Beyond the last step, the run ends as the
-// step did.
-func follow(t *store.Task, what, state string) store.StepEnd {
-	switch what {
-	case "succeed":
-		return store.StepEnd{Final: store.Succeeded}
-	case "fail":
-		return store.StepEnd{Final: store.Failed}
-	case "next":
-		if t.StepAt(t.Run.Step+1) != nil {
-			return store.StepEnd{NextStep: t.Run.Step + 1}
-		}
-		return store.StepEnd{Final: state}
-	}
-	name := strings.TrimPrefix(what, "step:")
-	for i := range t.Job.Steps {
-		if t.Job.Steps[i].Name == name {
-			return store.StepEnd{NextStep: i + 1}
-		}
-	}
-	return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf("there is no step %q", name)}
 }

@@ -23,6 +23,7 @@ const instanceVariable = "DBJOBS_INSTANCE"
 // tickFlags are the settings of a pass, each with a variable.
 type tickFlags struct {
 	name           string
+	startupID      string
 	limit          int
 	concurrency    int
 	budget         store.Duration
@@ -46,6 +47,7 @@ Any number of ticks may run at once. A pass with nothing to do prints nothing, s
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "tick", "name of the trigger: its silences are recorded under it")
+	flags.StringVar(&f.startupID, "startup-id", "", "identity of a start, such as the machine's boot id: jobs with on_startup run once for each")
 	flags.IntVar(&f.limit, "limit", 0, "start at most so many runs; 0 is no limit")
 	flags.IntVar(&f.concurrency, "concurrency", 4, "runs side by side")
 	flags.Var(durationFlag{&f.budget}, "budget", "time for the whole pass, such as 50s; 0s is no limit")
@@ -54,7 +56,7 @@ Any number of ticks may run at once. A pass with nothing to do prints nothing, s
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a job failed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
-		"name": "DBJOBS_NAME", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
+		"name": "DBJOBS_NAME", "startup-id": "DBJOBS_STARTUP_ID", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
 		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR",
 	} {
 		variable(cmd, flag, name)
@@ -84,7 +86,7 @@ func (c *cli) runTick(ctx context.Context, s *store.Store, f tickFlags) error {
 		Store:     s,
 		Executors: executor.Registry{"sql": x},
 		Name:      f.name, Holder: holder(), Version: build().Version, Instance: instance,
-		Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
+		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
 		Log: c.logger(f.verbose), Now: time.Now,
 	}
 	r, err := t.Run(ctx)

@@ -75,6 +75,7 @@ WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.i
 SELECT DISTINCT @now, j.id, NULL, j.id
 FROM (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE @stale) p
 JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject
+  OR p.scope = 'all' OR p.scope = 'tag' AND @has_tag
   OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
 WHERE j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
 
@@ -161,7 +162,9 @@ UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input
 -- -------------------------------------------------------------------------------------------------------- work
 
 -- name: queued_ids
-SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT :limit;
+SELECT id FROM dbjobs.runs WHERE @queued = :queue
+AND (:login = '' OR EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND j.owner = :login))
+ORDER BY @urgency, id LIMIT :limit;
 
 -- name: lock_queued
 SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
@@ -192,7 +195,7 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 
 -- name: next_step
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
-WHERE id = :id AND fence = :fence AND state = 'running';
+WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: request_cancel
 UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id @these_runs AND state IN ('running', 'waiting') AND cancel_at IS NULL;
@@ -206,16 +209,16 @@ VALUES (:id, :number, :step, :step_name, :attempt, :fence, :holder, @now);
 
 -- name: finish
 UPDATE dbjobs.runs SET state = :state, finished_at = @now, lease_until = NULL, error = :error
-WHERE id = :id AND fence = :fence AND state = 'running';
+WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: back_off
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :error
-WHERE id = :id AND fence = :fence AND state = 'running';
+WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: give_back
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, lease_until = NULL, losses = losses + 1,
   attempt = attempt - 1, error = :error
-WHERE id = :id AND fence = :fence AND state = 'running';
+WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- ------------------------------------------------------------------------------------------------- definitions
 
@@ -315,7 +318,7 @@ DELETE FROM dbjobs.job_schedules WHERE job_id = :job;
 DELETE FROM dbjobs.schedules WHERE job_id = :job;
 
 -- name: touch_job
-UPDATE dbjobs.jobs SET planned = NULL WHERE id = :id;
+UPDATE dbjobs.jobs SET planned = @touched WHERE id = :id;
 
 -- name: groups
 SELECT name, max_running FROM dbjobs.groups ORDER BY name;

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -23,6 +24,7 @@ import (
 // all in one transaction with the end of the step.
 type SQL struct {
 	db      *sql.DB
+	dialect string
 	login   func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
 	instant func(time.Time) any
 	// transient tells of an error that a transaction lost against another one.
@@ -41,7 +43,7 @@ func NewSQL(s *store.Store) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &SQL{db: db, login: once(s.Login), instant: s.Instant, transient: s.Transient}
+	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant, transient: s.Transient}
 	e.connection, e.stop = s.Interrupt()
 	return e, nil
 }
@@ -129,13 +131,41 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if open, err := e.transactionOpen(ctx, conn); err != nil {
+		return Result{}, describe(err)
+	} else if open {
+		return Result{}, errors.New("its statements left a transaction open, and what they did in it was rolled back: add COMMIT, or make the step atomic and leave BEGIN out")
+	}
 	return Result{Rows: &rows}, nil
+}
+
+// transactionOpen tells whether the statements left a transaction open, which the end of the session would undo in
+// silence.
+func (e *SQL) transactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err error) {
+	switch e.dialect {
+	case "postgres":
+		err = conn.Raw(func(c any) error {
+			p, ok := c.(*stdlib.Conn)
+			open = ok && p.Conn().PgConn().TxStatus() != 'I'
+			return nil
+		})
+	case "sqlite":
+		_, refused := conn.ExecContext(ctx, "ROLLBACK") // refused where none is open
+		open = refused == nil
+	case "mysql":
+		err = conn.QueryRowContext(ctx, "SELECT @@in_transaction").Scan(&open)
+		var me *mysql.MySQLError
+		if errors.As(err, &me) && me.Number == 1193 { // MySQL itself has no such variable
+			err = nil
+		}
+	}
+	return open, err
 }
 
 // atomic commits the effects and the end of the step together: exactly once.
 //
-// Crash window: where the answer to COMMIT is lost, the caller tries to record a failure under the same fence. If the
-// COMMIT took place, the run is no longer running and that is refused; if not, it is recorded and the step tried again.
+// Crash window: where the answer to COMMIT is lost, the caller tries to record a failure of this attempt. If the COMMIT
+// took place, the run has left the attempt and that is refused; if not, it is recorded and the step tried again.
 func (e *SQL) atomic(outer, ctx context.Context, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // later are keys that have their place in the tables, and that no pass heeds yet: what is accepted is kept, so these
 // are refused.
-var later = []string{"group", "groups", "on_error", "pause_after", "start", "repeat_after", "on_startup", "after", "remove_when_done"}
+var later = []string{"group", "groups", "start", "repeat_after", "remove_when_done"}
 
 // policies are the keys of a job that may stand under defaults, too.
 func policies(j *store.Job) []field {
@@ -21,7 +21,7 @@ func policies(j *store.Job) []field {
 		{"tags", texts(&j.Tags)},
 		{"queue", text(&j.Queue)},
 		{"priority", number(&j.Priority, math.MinInt32, math.MaxInt32)},
-		{"overlap", choice(&j.Overlap, "wait", "wait-all", "skip", "allow")},
+		{"overlap", choice(&j.Overlap, "wait", "wait-all", "skip", "allow", "replace")},
 		{"max_running", number(&j.MaxRunning, 1, math.MaxInt32)},
 		{"missed", choice(&j.Missed, "latest", "all", "skip")},
 		{"missed_limit", number(&j.MissedLimit, 1, math.MaxInt32)},
@@ -29,6 +29,8 @@ func policies(j *store.Job) []field {
 		{"grace", duration(&j.Grace, false)},
 		{"retry", retry(&j.Retry)},
 		{"handouts", number(&j.Handouts, 1, math.MaxInt32)},
+		{"on_error", choice(&j.OnError, "continue", "pause")},
+		{"pause_after", number(&j.PauseAfter, 1, math.MaxInt32)},
 		{"jitter", duration(&j.Jitter, true)},
 		{"keep", func(d *decoder, n *yaml.Node, path string) {
 			d.mapping(n, path, []field{{"runs", number(&j.Keep.Runs, 1, math.MaxInt32)}, {"age", duration(&j.Keep.Age, false)}})
@@ -41,6 +43,8 @@ func onlyOnJobs(j *store.Job) []field {
 	return []field{
 		{"description", text(&j.Description)},
 		{"disabled", boolean(&j.Disabled)},
+		{"after", text(&j.After)},
+		{"on_startup", boolean(&j.OnStartup)},
 		{"max_cycles", number(&j.MaxCycles, 1, math.MaxInt64)},
 		{"not_before", instant(&j.NotBefore)},
 		{"not_after", instant(&j.NotAfter)},

@@ -124,7 +124,7 @@ func TestManifestName(t *testing.T) {
 	}
 }
 
-// TestAliasBomb: ten lines that stand for 10^9 steps are refused, in time and memory that nobody notices.
+// TestAliasBomb: a small file that stands for millions of values is refused after a bounded number of them.
 func TestAliasBomb(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x-step: &s {sql: SELECT 1}\nx-steps: &steps [")
@@ -132,13 +132,9 @@ func TestAliasBomb(t *testing.T) {
 	for i := range 1000 {
 		b.WriteString("  job" + string(rune('a'+i%26)) + strings.Repeat("x", i/26) + ": {steps: *steps}\n")
 	}
-	began := time.Now()
 	_, err := decode(t, b.String())
 	if e, ok := errors.AsType[*Error](err); !ok || len(e.Problems) != 1 || !strings.Contains(err.Error(), "expand to more than") {
 		t.Errorf("got %v", err)
-	}
-	if d := time.Since(began); d > 20*time.Second {
-		t.Errorf("took %v", d)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // maxVisits bounds how many nodes are read, aliases followed: a few lines of anchors can stand for billions.
-const maxVisits = 1_000_000
+const maxVisits = 400_000
 
 // decoder collects what is wrong while the nodes of one file are read.
 type decoder struct {

@@ -131,6 +131,8 @@ func policies(j store.Job) string {
 	add(j.Timeout != usual.Timeout, "timeout", j.Timeout)
 	add(j.Jitter != usual.Jitter, "jitter", j.Jitter)
 	add(j.MaxCycles > 0, "max_cycles", j.MaxCycles)
+	add(j.After != "", "after", j.After)
+	add(j.OnStartup, "on_startup", j.OnStartup)
 	add(!j.NotBefore.IsZero(), "not_before", Instant(j.NotBefore))
 	add(!j.NotAfter.IsZero(), "not_after", Instant(j.NotAfter))
 	add(j.Keep != usual.Keep, "keep", fmt.Sprintf("%d runs, %s", j.Keep.Runs, j.Keep.Age))

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -66,7 +67,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 }
 
 func attemptError(a store.Attempt) string {
-	if a.Error != "" && a.Code != "" {
+	if a.Error != "" && a.Code != "" && !strings.Contains(a.Error, a.Code) {
 		return fmt.Sprintf("%s (%s)", a.Error, a.Code)
 	}
 	return a.Error

@@ -47,7 +47,7 @@ func NextLines(stdin io.Reader, stdout io.Writer, o Options) error {
 				return err
 			}
 		}
-		if readErr == io.EOF {
+		if errors.Is(readErr, io.EOF) {
 			return nil
 		}
 		if readErr != nil {
@@ -65,7 +65,7 @@ func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err erro
 		} else {
 			tooLong = true
 		}
-		if err != bufio.ErrBufferFull {
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			return buf, tooLong, err
 		}
 	}

@@ -232,3 +232,32 @@ func TestLint(t *testing.T) {
 		t.Error("no rule, no error")
 	}
 }
+
+// Whatever comes in, each line is answered by one line of JSON.
+func FuzzNextLines(f *testing.F) {
+	for _, rule := range mixed {
+		f.Add([]byte(`{"id":1,"rule":"` + rule + `","after":"2026-01-15T00:00:00Z","count":2}` + "\n[]\n{}\n"))
+	}
+	f.Add([]byte("{\"id\":{\"a\":[1,2]},\"rule\":null}\n\x00\n\"\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var out bytes.Buffer
+		if err := NextLines(bytes.NewReader(in), &out, Options{Now: clock, Count: 1}); err != nil {
+			t.Fatal(err)
+		}
+		questions := 0
+		for line := range bytes.Lines(in) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				questions++
+			}
+		}
+		answers := 0
+		for line := range bytes.Lines(out.Bytes()) {
+			if answers++; !json.Valid(line) {
+				t.Fatalf("%q is no JSON", line)
+			}
+		}
+		if answers != questions {
+			t.Fatalf("%d answers to %d questions", answers, questions)
+		}
+	})
+}

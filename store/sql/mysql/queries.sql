@@ -24,67 +24,84 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 SELECT @run_columns FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
 
 -- name: insert_runs
-INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for, interval_start, interval_end, ready_at,
-  created_at)
-SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for, d.interval_start, d.interval_end, d.ready_at,
-  @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
-  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', held_by LONGTEXT CHARACTER SET
-  utf8mb4 PATH '$.held_by', queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority', scheduled_for DATETIME(6) PATH
-  '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start', interval_end DATETIME(6) PATH '$.interval_end', ready_at DATETIME(6) PATH
-  '$.ready_at')) AS d
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
+  interval_start, interval_end, ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for,
+  d.interval_start, d.interval_end, d.ready_at, @now
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
+  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
+  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
+  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
+  scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start',
+  interval_end DATETIME(6) PATH '$.interval_end', ready_at DATETIME(6) PATH '$.ready_at')) AS d
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- name: update_runs
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4
-  PATH '$.was', lease DATETIME(6) PATH '$.lease', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH
-  '$.held_by', ready_at DATETIME(6) PATH '$.ready_at', number BIGINT PATH '$.number', losses INT PATH '$.losses', finished_at DATETIME(6) PATH
-  '$.finished_at', settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH
-  '$.error')) AS d
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
+  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by', ready_at DATETIME(6) PATH '$.ready_at',
+  number BIGINT PATH '$.number', losses INT PATH '$.losses', finished_at DATETIME(6) PATH '$.finished_at',
+  settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at',
+  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
 JOIN dbjobs.runs r ON r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
-SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses, r.finished_at = d.finished_at,
-  r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error, r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END;
+SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
+  r.finished_at = d.finished_at, r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error,
+  r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END;
 
 -- name: extend_gaps
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', from_at DATETIME(6) PATH '$.from_at',
-  through_at DATETIME(6) PATH '$.through_at', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH
-  '$.rule')) AS d
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
+  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
 JOIN dbjobs.gaps g ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule
 SET g.through_at = d.through_at, g.recorded_at = @now;
 
 -- name: insert_gaps
 INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', from_at DATETIME(6) PATH '$.from_at',
-  through_at DATETIME(6) PATH '$.through_at', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH
-  '$.rule')) AS d
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
+  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
 
 -- name: advance
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version', next_run DATETIME(6) PATH '$.next_run',
-  decided_through DATETIME(6) PATH '$.decided_through', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error', last_scheduled_for DATETIME(6) PATH
-  '$.last_scheduled_for', last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id', last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH
-  '$.last_state', last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at', last_error LONGTEXT
-  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak', cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
+  next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through',
+  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
+  last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
+  last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id',
+  last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_state',
+  last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at',
+  last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
+  cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
   startup_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_id')) AS d
 JOIN dbjobs.plans p ON p.job_id = d.job_id AND p.version = d.version
-SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.error, p.last_scheduled_for = d.last_scheduled_for, p.last_run_id =
-  d.last_run_id, p.last_state = d.last_state, p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error =
-  d.last_error, p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_id = d.startup_id, p.version = p.version + 1;
+SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.error,
+  p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
+  p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
+  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_id = d.startup_id,
+  p.version = p.version + 1;
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', input LONGTEXT CHARACTER SET utf8mb4
-  PATH '$.input', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input',
+  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule',
+  ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
 
 -- name: begin_attempts
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id', number INT PATH '$.number', step INT PATH '$.step',
-  step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt', fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET
-  utf8mb4 PATH '$.holder')) AS d;
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id',
+  number INT PATH '$.number', step INT PATH '$.step',
+  step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt',
+  fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
 
 -- name: surplus_runs
 SELECT r.id FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d
@@ -94,4 +111,4 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 -- name: delete_old_gaps
 DELETE g FROM dbjobs.gaps g
 JOIN JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS d
-ON g.job_id = d.job_id AND g.through_at < d.since;
+ON g.job_id = d.job_id AND g.recorded_at < d.since;

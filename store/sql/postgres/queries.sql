@@ -42,41 +42,49 @@ FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.ru
 ORDER BY r.job_id, r.id;
 
 -- name: insert_runs
-INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for, interval_start, interval_end, ready_at,
-  created_at)
-SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for, d.interval_start, d.interval_end, d.ready_at,
-  @now
-FROM json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text, held_by text, queue text, priority int,
-  scheduled_for timestamptz, interval_start timestamptz, interval_end timestamptz, ready_at timestamptz)
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
+  interval_start, interval_end, ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for,
+  d.interval_start, d.interval_end, d.ready_at, @now
+FROM json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
+  held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
+  interval_end timestamptz, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
 -- name: update_runs
-UPDATE dbjobs.runs AS r SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses, finished_at =
-  d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error, lease_until = CASE WHEN d.state = 'running' THEN r.lease_until
-  END
-FROM json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text, ready_at timestamptz, number
-  bigint, losses int, finished_at timestamptz, settled_at timestamptz, expires_at timestamptz, error text)
+UPDATE dbjobs.runs AS r
+SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
+  finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END
+FROM json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
+  ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
+  expires_at timestamptz, error text)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease);
 
 -- name: extend_gaps
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now
-FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
+FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
+  through_at timestamptz, reason text, rule text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
 -- name: insert_gaps
 INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
-FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
+FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
+  through_at timestamptz, reason text, rule text)
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
 
 -- name: advance
-UPDATE dbjobs.plans AS p SET next_run = d.next_run, decided_through = d.decided_through, error = d.error, last_scheduled_for = d.last_scheduled_for,
-  last_run_id = d.last_run_id, last_state = d.last_state, last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error =
-  d.last_error, streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_id = d.startup_id, version = p.version + 1
-FROM json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz, decided_through timestamptz, error text,
-  last_scheduled_for timestamptz, last_run_id uuid, last_state text, last_finished_at timestamptz, last_success_at timestamptz, last_error text,
-  streak int, cycles bigint, runs_made bigint, startup_id text)
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
+  last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
+  last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
+  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_id = d.startup_id, version = p.version + 1
+FROM json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
+  decided_through timestamptz, error text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
+  last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
+  runs_made bigint, startup_id text)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: insert_plan_rules
@@ -96,4 +104,4 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps
 DELETE FROM dbjobs.gaps g USING json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
-WHERE g.job_id = d.job_id AND g.through_at < d.since;
+WHERE g.job_id = d.job_id AND g.recorded_at < d.since;

@@ -14,60 +14,72 @@ SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
 ON CONFLICT DO NOTHING;
 
 -- name: insert_runs
-INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for, interval_start, interval_end, ready_at,
-  created_at)
-SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for, d.interval_start, d.interval_end, d.ready_at,
-  @now
-FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number, value ->> 'occurrence' AS occurrence, value ->> 'state'
-  AS state, value ->> 'held_by' AS held_by, value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for,
-  value ->> 'interval_start' AS interval_start, value ->> 'interval_end' AS interval_end, value ->> 'ready_at' AS ready_at FROM json_each(:rows)) AS d WHERE true
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
+  interval_start, interval_end, ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for,
+  d.interval_start, d.interval_end, d.ready_at, @now
+FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number,
+  value ->> 'occurrence' AS occurrence, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
+  value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for,
+  value ->> 'interval_start' AS interval_start, value ->> 'interval_end' AS interval_end,
+  value ->> 'ready_at' AS ready_at FROM json_each(:rows)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: update_runs
-UPDATE dbjobs.runs AS r SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses, finished_at =
-  d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error, lease_until = CASE WHEN d.state = 'running' THEN r.lease_until
-  END
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease, value ->> 'state' AS state, value
-  ->> 'held_by' AS held_by, value ->> 'ready_at' AS ready_at, value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS
-  finished_at, value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM json_each(:rows)) AS d
+UPDATE dbjobs.runs AS r
+SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
+  finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease,
+  value ->> 'state' AS state, value ->> 'held_by' AS held_by, value ->> 'ready_at' AS ready_at,
+  value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at,
+  value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at,
+  value ->> 'error' AS error FROM json_each(:rows)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease);
 
 -- name: extend_gaps
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS
-  through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(:rows)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at,
+  value ->> 'through_at' AS through_at, value ->> 'reason' AS reason,
+  value ->> 'rule' AS rule FROM json_each(:rows)) AS d
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
 -- name: insert_gaps
 INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS
-  through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(:rows)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at,
+  value ->> 'through_at' AS through_at, value ->> 'reason' AS reason,
+  value ->> 'rule' AS rule FROM json_each(:rows)) AS d
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
 
 -- name: advance
-UPDATE dbjobs.plans AS p SET next_run = d.next_run, decided_through = d.decided_through, error = d.error, last_scheduled_for = d.last_scheduled_for,
-  last_run_id = d.last_run_id, last_state = d.last_state, last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error =
-  d.last_error, streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_id = d.startup_id, version = p.version + 1
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run, value ->> 'decided_through' AS
-  decided_through, value ->> 'error' AS error, value ->> 'last_scheduled_for' AS last_scheduled_for, value ->> 'last_run_id' AS last_run_id, value ->>
-  'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at, value ->> 'last_success_at' AS last_success_at, value ->> 'last_error'
-  AS last_error, value ->> 'streak' AS streak, value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made, value ->> 'startup_id' AS startup_id
-  FROM json_each(:rows)) AS d
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
+  last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
+  last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
+  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_id = d.startup_id, version = p.version + 1
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
+  value ->> 'decided_through' AS decided_through, value ->> 'error' AS error,
+  value ->> 'last_scheduled_for' AS last_scheduled_for, value ->> 'last_run_id' AS last_run_id,
+  value ->> 'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at,
+  value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
+  value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made,
+  value ->> 'startup_id' AS startup_id FROM json_each(:rows)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->>
-  'ends' AS ends FROM json_each(:rows)) AS d WHERE true;
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input,
+  value ->> 'rule' AS rule, value ->> 'ends' AS ends FROM json_each(:rows)) AS d WHERE true;
 
 -- name: begin_attempts
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
-FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value ->> 'step' AS step, value ->> 'step_name' AS step_name, value ->>
-  'attempt' AS attempt, value ->> 'fence' AS fence, value ->> 'holder' AS holder FROM json_each(:rows)) AS d WHERE true;
+FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value ->> 'step' AS step,
+  value ->> 'step_name' AS step_name, value ->> 'attempt' AS attempt, value ->> 'fence' AS fence,
+  value ->> 'holder' AS holder FROM json_each(:rows)) AS d WHERE true;
 
 -- name: surplus_runs
 SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below FROM json_each(:rows)) AS d
@@ -75,5 +87,4 @@ JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps
-DELETE FROM dbjobs.gaps WHERE EXISTS (SELECT 1 FROM json_each(:rows)
-  WHERE job_id = value ->> 'job_id' AND through_at < value ->> 'since');
+DELETE FROM dbjobs.gaps WHERE EXISTS (SELECT 1 FROM json_each(:rows) WHERE job_id = value ->> 'job_id' AND recorded_at < value ->> 'since');

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   name             varchar(190) NOT NULL,
   description      varchar(190) NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true,              -- false: nothing is decided for it
-  tags             json NOT NULL DEFAULT ('[]'),                -- array of strings; a pause can name a tag
+  tags             json NOT NULL DEFAULT ('[]') CHECK (JSON_TYPE(tags) = 'ARRAY'),  -- array of strings; a pause can name a tag
   queue            varchar(190) NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
   priority         int NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       varchar(190),                                       -- shares the cap of dbjobs_groups

@@ -25,8 +25,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.schedules (
   ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  created_at   timestamptz NOT NULL DEFAULT statement_timestamp(),   -- what rules counted "from creation" count from
-  changed_at   timestamptz NOT NULL DEFAULT statement_timestamp(),   -- set by commands that change the rule: from when the new rule counts
+  created_at   timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- what rules counted "from creation" count from
+  changed_at   timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(changed_at)),  -- set by commands that change the rule: from when the new rule counts
   plan_input   text GENERATED ALWAYS AS (rule || chr(31) || zone || chr(31) || nonexistent || chr(31) || ambiguous) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   name             text NOT NULL,
   description      text NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true,              -- false: nothing is decided for it
-  tags             jsonb NOT NULL DEFAULT '[]',                -- array of strings; a pause can name a tag
+  tags             jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(tags) = 'array'),  -- array of strings; a pause can name a tag
   queue            text NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       text,                                       -- shares the cap of dbjobs.groups
@@ -61,8 +61,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   timeout_ms       bigint CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
   jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
   max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
-  not_before       timestamptz,                                -- nominal times before this are not the job's
-  not_after        timestamptz,                                -- nor those after this
+  not_before       timestamptz CHECK (isfinite(not_before)),  -- nominal times before this are not the job's
+  not_after        timestamptz CHECK (isfinite(not_after)),  -- nor those after this
   start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
   repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
   on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports
@@ -71,9 +71,9 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
   remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is left to run
   manifest         text,                                       -- the manifest that owns the row, and may prune it
-  created_at       timestamptz NOT NULL DEFAULT statement_timestamp(),      -- nominal times count from here
-  changed_at       timestamptz NOT NULL DEFAULT statement_timestamp(),
-  removed_at       timestamptz,                                -- removed: the name is free, the ledger stays until pruned
+  created_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- nominal times count from here
+  changed_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(changed_at)),
+  removed_at       timestamptz CHECK (isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || chr(31) || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
     || chr(31) || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')
@@ -108,7 +108,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.steps (
 CREATE TABLE IF NOT EXISTS dbjobs.job_schedules (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
-  created_at  timestamptz NOT NULL DEFAULT statement_timestamp(),    -- the schedule's nominal times are the job's from here
+  created_at  timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- the schedule's nominal times are the job's from here
   planned     bigint,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id)
 );
@@ -129,9 +129,9 @@ CREATE TABLE IF NOT EXISTS dbjobs.pauses (
   subject    text,                                             -- the tag or owner
   reason     text NOT NULL DEFAULT '',
   paused_by  text NOT NULL DEFAULT session_user,
-  since      timestamptz NOT NULL DEFAULT statement_timestamp(),
-  until_at   timestamptz,                                      -- ends by itself; NULL: until resumed
-  resumed_at timestamptz,
+  since      timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(since)),
+  until_at   timestamptz CHECK (isfinite(until_at)),  -- ends by itself; NULL: until resumed
+  resumed_at timestamptz CHECK (isfinite(resumed_at)),
   resumed_by text,
   missed     boolean NOT NULL DEFAULT false,                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (
@@ -200,19 +200,19 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   interval_start timestamptz,                                  -- the data interval, from the last nominal time that became a run ...
   interval_end   timestamptz,                                  -- ... to this one
   args           jsonb,                                        -- of a request: an object
-  ready_at       timestamptz NOT NULL DEFAULT statement_timestamp(),    -- not before: jitter, back-off
+  ready_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(ready_at)),  -- not before: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        integer NOT NULL DEFAULT 0,                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs.attempts
   fence          integer NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
-  lease_until    timestamptz,                                  -- the holder has to report by then
+  lease_until    timestamptz CHECK (isfinite(lease_until)),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      timestamptz,                                  -- somebody wants it cancelled
+  cancel_at      timestamptz CHECK (isfinite(cancel_at)),  -- somebody wants it cancelled
   cancel_by      text,
   created_at     timestamptz NOT NULL DEFAULT statement_timestamp(),
   started_at     timestamptz,                                  -- first handed out
-  finished_at    timestamptz,                                  -- reached its final state
+  finished_at    timestamptz CHECK (isfinite(finished_at)),  -- reached its final state
   settled_at     timestamptz,                                  -- the job's facts include it
   expires_at     timestamptz,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end

@@ -23,8 +23,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),   -- what rules counted "from creation" count from
-  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),   -- set by commands that change the rule: from when the new rule counts
+  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),  -- what rules counted "from creation" count from
+  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '????-??-??T??:??:??.??????Z'),  -- set by commands that change the rule: from when the new rule counts
   plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   name             text NOT NULL,
   description      text NOT NULL DEFAULT '',
   enabled          integer NOT NULL DEFAULT 1,              -- false: nothing is decided for it
-  tags             text NOT NULL DEFAULT '[]',                -- array of strings; a pause can name a tag
+  tags             text NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),  -- array of strings; a pause can name a tag
   queue            text NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       text,                                       -- shares the cap of dbjobs_groups
@@ -59,8 +59,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   timeout_ms       integer CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
   jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
   max_cycles       integer CHECK (max_cycles > 0),              -- finished after so many runs
-  not_before       text,                                -- nominal times before this are not the job's
-  not_after        text,                                -- nor those after this
+  not_before       text CHECK (not_before GLOB '????-??-??T??:??:??.??????Z'),  -- nominal times before this are not the job's
+  not_after        text CHECK (not_after GLOB '????-??-??T??:??:??.??????Z'),  -- nor those after this
   start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
   repeat_after_ms  integer CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
   on_startup       integer NOT NULL DEFAULT 0,             -- runs once for each start-up identity that a tick reports
@@ -69,9 +69,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
   remove_when_done integer NOT NULL DEFAULT 0,             -- removed when nothing is left to run
   manifest         text,                                       -- the manifest that owns the row, and may prune it
-  created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),      -- nominal times count from here
-  changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
-  removed_at       text,                                -- removed: the name is free, the ledger stays until pruned
+  created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),  -- nominal times count from here
+  changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '????-??-??T??:??:??.??????Z'),
+  removed_at       text CHECK (removed_at GLOB '????-??-??T??:??:??.??????Z'),  -- removed: the name is free, the ledger stays until pruned
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '')
     || char(31) || coalesce(not_before, '')
@@ -106,7 +106,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
 CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
   job_id      integer NOT NULL,
   schedule_id integer NOT NULL,
-  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),    -- the schedule's nominal times are the job's from here
+  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),  -- the schedule's nominal times are the job's from here
   planned     integer,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id)
 );
@@ -127,9 +127,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   subject    text,                                             -- the tag or owner
   reason     text NOT NULL DEFAULT '',
   paused_by  text NOT NULL DEFAULT '',
-  since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
-  until_at   text,                                      -- ends by itself; NULL: until resumed
-  resumed_at text,
+  since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (since GLOB '????-??-??T??:??:??.??????Z'),
+  until_at   text CHECK (until_at GLOB '????-??-??T??:??:??.??????Z'),  -- ends by itself; NULL: until resumed
+  resumed_at text CHECK (resumed_at GLOB '????-??-??T??:??:??.??????Z'),
   resumed_by text,
   missed     integer NOT NULL DEFAULT 0,                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (
@@ -198,19 +198,19 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   interval_start text,                                  -- the data interval, from the last nominal time that became a run ...
   interval_end   text,                                  -- ... to this one
   args           text,                                        -- of a request: an object
-  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),    -- not before: jitter, back-off
+  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (ready_at GLOB '????-??-??T??:??:??.??????Z'),  -- not before: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        integer NOT NULL DEFAULT 0,                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          integer NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
-  lease_until    text,                                  -- the holder has to report by then
+  lease_until    text CHECK (lease_until GLOB '????-??-??T??:??:??.??????Z'),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      text,                                  -- somebody wants it cancelled
+  cancel_at      text CHECK (cancel_at GLOB '????-??-??T??:??:??.??????Z'),  -- somebody wants it cancelled
   cancel_by      text,
   created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   started_at     text,                                  -- first handed out
-  finished_at    text,                                  -- reached its final state
+  finished_at    text CHECK (finished_at GLOB '????-??-??T??:??:??.??????Z'),  -- reached its final state
   settled_at     text,                                  -- the job's facts include it
   expires_at     text,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end

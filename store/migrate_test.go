@@ -1,0 +1,127 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// open opens an empty database, which on SQLite has to be made for it.
+func open(t *testing.T, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), url, store.Options{})
+	if errors.Is(err, store.ErrSchema) {
+		if s, err = store.Open(t.Context(), url, store.Options{Create: true}); err == nil {
+			_, err = s.Migrate(t.Context())
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestMigratorsTakeTurns(t *testing.T) {
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			url := storetest.URL(t, engine)
+			var wait sync.WaitGroup
+			errs := make(chan error, 4)
+			for range 4 {
+				wait.Go(func() {
+					s, err := store.Open(context.Background(), url, store.Options{Create: true})
+					if err != nil {
+						errs <- err
+						return
+					}
+					defer s.Close()
+					_, err = s.Migrate(context.Background())
+					errs <- err
+				})
+			}
+			wait.Wait()
+			close(errs)
+			for err := range errs {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			s := open(t, url)
+			if err := s.CheckSchema(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if applied, err := s.Migrate(t.Context()); err != nil || len(applied) != 0 {
+				t.Errorf("again: %v, %v", applied, err)
+			}
+		})
+	}
+}
+
+func TestAProgramKnowsItsRange(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "UPDATE "+d.Table("installation")+" SET version = 99")
+		if err := d.CheckSchema(t.Context()); err != nil {
+			t.Errorf("a newer schema that takes this program: %v", err)
+		}
+		d.Exec(t, "UPDATE "+d.Table("installation")+" SET oldest = 99")
+		for _, check := range []func() error{
+			func() error { return d.CheckSchema(t.Context()) },
+			func() error { _, err := d.Probe(t.Context(), "tick", "tick"); return err },
+			func() error { _, err := d.Migrate(t.Context()); return err },
+		} {
+			if err := check(); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "use a newer dbjobs") {
+				t.Errorf("a newer schema that does not: %v", err)
+			}
+		}
+		d.Exec(t, "UPDATE "+d.Table("installation")+" SET version = 0, oldest = 0")
+		if _, err := d.Probe(t.Context(), "tick", "tick"); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "dbjobs migrate") {
+			t.Errorf("an old schema: %v", err)
+		}
+	})
+}
+
+// TestTheSchemaAsText: where only others may run DDL, the text does what Migrate does.
+func TestTheSchemaAsText(t *testing.T) {
+	for _, engine := range storetest.Engines(t) {
+		if engine == "sqlite" { // its file is the program's own; Migrate makes it
+			continue
+		}
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			url := storetest.URL(t, engine)
+			s := open(t, url)
+			text, err := store.MigrationText(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, err := s.JobDB(store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			for range 2 { // each statement can be run twice
+				for _, st := range strings.Split(text, ";\n") {
+					if strings.TrimSpace(st) == "" {
+						continue
+					}
+					if _, err := db.Exec(st); err != nil {
+						t.Fatalf("%v:\n%s", err, st)
+					}
+				}
+			}
+			if err := s.CheckSchema(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if applied, err := s.Migrate(t.Context()); err != nil || len(applied) != 0 {
+				t.Errorf("%v, %v", applied, err)
+			}
+		})
+	}
+}

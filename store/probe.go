@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Probe is what one statement tells of the database before a pass begins.
+type Probe struct {
+	Now      time.Time
+	Schema   Schema
+	Login    string // who we are to the database; empty on SQLite
+	Frozen   bool
+	Queued   bool      // a run of the queue may be taken now
+	NextWake time.Time // when something needs a decision next; not after Now: something does
+	Need     [needs]bool
+	since    time.Time
+	lastTick time.Time
+}
+
+// Anything tells whether a pass has something to decide or to take.
+func (p *Probe) Anything() bool {
+	for _, n := range p.Need {
+		if n {
+			return true
+		}
+	}
+	return p.Queued
+}
+
+// Probe asks the clock, the schema, and whether anything needs a decision or may be taken. The error wraps ErrSchema
+// where the tables are not there.
+func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
+	p := &Probe{Schema: Schema{Latest: Latest}}
+	var freeze, job, link, schedule, pause sql.NullInt64
+	var run sql.NullString
+	var next, wake time.Time
+	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
+		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
+		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick}, &p.Login)
+	if errors.Is(err, ErrNotFound) {
+		return nil, Schema{}.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	due := func(t time.Time) bool { return !t.IsZero() && !t.After(p.Now) }
+	p.Frozen, p.Queued = freeze.Valid, run.Valid
+	p.Need = [needs]bool{job.Valid, link.Valid, schedule.Valid, pause.Valid, due(wake), due(next)}
+	for _, t := range []time.Time{next, wake} {
+		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
+			p.NextWake = t
+		}
+	}
+	return p, p.Schema.Check()
+}
+
+// silence is the longest pause between ticks that counts as an unbroken stretch.
+const silence = 5 * time.Minute
+
+// TickFacts are what a pass leaves of itself.
+type TickFacts struct {
+	Name, Holder, Version    string
+	Decided, Started, Failed int
+	Error                    string
+}
+
+// RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
+func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
+	a := args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
+		"failed": f.Failed, "error": null(clip(f.Error)), "since": p.since}
+	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
+		_, err := s.exec(ctx, s.db, "record_tick", a)
+		return err
+	}
+	_, err := s.exec(ctx, s.db, "record_first_tick", a)
+	if errors.Is(err, ErrExists) { // another tick of this name began the stretch in the same instant
+		a["since"] = p.Now
+		_, err = s.exec(ctx, s.db, "record_tick", a)
+	}
+	if err != nil {
+		return fmt.Errorf("record the pass: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package tick
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// decideFor decides for the jobs of one need, as a pass does that looks after no other.
+func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
+	t.Helper()
+	login, err := d.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := store.NewPage(n, d.Clock.Now())
+	if more, err := d.Next(t.Context(), page, 100); err != nil || !more {
+		t.Fatalf("%s: %v, %v", n, more, err)
+	}
+	parse := newParser(login, "")
+	if _, err := d.Decide(t.Context(), page, func(now time.Time, c *store.Case) store.Decision { return decide(now, c, parse) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFollowerWakesWhicheverNeedSettlesItsPredecessor(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		needs := []store.Need{store.JobChanged, store.PauseChanged, store.RunWakes, store.Due}
+		steps := []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
+		var defs store.Definitions
+		for _, n := range needs {
+			defs.Jobs = append(defs.Jobs,
+				store.Job{Name: n.String(), Queue: "others", Own: &store.Schedule{Rule: "every 1h"}, Steps: steps},
+				store.Job{Name: "after " + n.String(), Queue: "others", After: n.String(), Steps: steps})
+		}
+		change := func() {
+			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		change()
+		decideFor(t, d, store.JobChanged)
+		h := store.Holder{Name: "another", Lease: time.Minute}
+		for _, n := range needs {
+			if _, err := d.RunNow(t.Context(), n.String(), nil); err != nil {
+				t.Fatal(err)
+			}
+			decideFor(t, d, store.RunWakes)
+			tasks, err := d.Take(t.Context(), "others", 10, h)
+			k := slices.IndexFunc(tasks, func(task store.Task) bool { return task.Job.Name == n.String() })
+			if err != nil || k < 0 {
+				t.Fatalf("%s: %v, %+v", n, err, tasks)
+			}
+			if err := d.EndStep(t.Context(), &tasks[k], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+				t.Fatal(err)
+			}
+			switch n {
+			case store.JobChanged:
+				defs.Jobs[0].Jitter = store.Duration(time.Second)
+				change()
+			case store.PauseChanged:
+				if err := d.PauseJob(t.Context(), n.String(), store.Pause{}); err != nil {
+					t.Fatal(err)
+				}
+			case store.Due:
+				d.Clock.Add(time.Hour)
+			}
+			decideFor(t, d, n)
+			if runs, err := d.Runs(t.Context(), store.RunFilter{Job: "after " + n.String()}); err != nil || len(runs) != 1 {
+				t.Errorf("%s: %v, %d runs of the follower", n, err, len(runs))
+			}
+		}
+	})
+}
+
+// Of two hosts with their own logins, the one that cannot run a job looks at it first.
+func TestAnUnhostedJobStaysDue(t *testing.T) {
+	now := time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Owner: "bob", CreatedAt: now.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	u := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
+	c := &store.Case{Plan: store.Plan{JobID: 1, NextRun: now, DecidedThrough: now.Add(-24 * time.Hour)}, Job: j, Rules: []store.Rule{u}}
+	now = now.Add(time.Second)
+	d := decide(now, c, newParser("alice", ""))
+	if d.Plan.Error == "" || !d.Plan.NextRun.Equal(c.Plan.NextRun) || len(d.Made)+len(d.Gaps) > 0 {
+		t.Fatalf("alice: %+v", d)
+	}
+	c.Plan = d.Plan
+	if d = decide(now, c, newParser("bob", "")); d.Plan.Error != "" || len(d.Made) != 1 || !d.Plan.NextRun.After(now) {
+		t.Fatalf("bob: %+v", d)
+	}
+}
+
+func TestARemovedRowOfAParkedJobIsDecidedFor(t *testing.T) {
+	d := decide(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Case{Plan: store.Plan{JobID: 1, Error: "no such rule"}}, newParser("alice", ""))
+	if !d.Plan.NextRun.IsZero() || len(d.Made) > 0 {
+		t.Fatalf("%+v", d)
+	}
+}
+
+func TestACancelRequestIsHeededBeforeTheNextHandout(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, r := range map[string]store.Run{
+		"never handed out": {State: store.Waiting, ReadyAt: ago(time.Minute)},
+		"backing off":      {State: store.Waiting, Fence: 1, ReadyAt: now.Add(time.Minute)},
+		"queued":           {State: store.Queued, ReadyAt: ago(time.Minute)},
+		"holder is gone":   {State: store.Running, Fence: 1, LeaseUntil: ago(time.Hour)},
+	} {
+		j := store.Job{ID: 1, Name: "job", Handouts: 3, Steps: []store.Step{{Executor: "sql"}}}
+		j.Normalize()
+		r.ID, r.JobID, r.Number, r.CancelAt = "1", 1, 1, ago(time.Minute)
+		d := decide(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}}, newParser("", ""))
+		if len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled || d.Moved[0].Was != r.State {
+			t.Errorf("%s: %+v", name, d.Moved)
+		}
+	}
+}
