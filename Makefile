@@ -34,7 +34,7 @@ demo: build ## the main job on an embedded database: no server, nothing left beh
 test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
-	$(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 10m ./...
+	$(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 20m ./...
 
 .PHONY: test-sqlite
 test-sqlite: ## the suite on SQLite alone: no server, quick
