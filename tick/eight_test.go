@@ -169,7 +169,7 @@ func TestEightTicks(t *testing.T) {
 func TestEightTicksWithoutGuardsDouble(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
-			d, _, _ := eight(t, e, noGuards, 60)
+			d, _, _ := eight(t, e, noGuards, 150)
 			l := readLedger(t, d)
 			t.Logf("%+v", l)
 			if l.runs <= l.occurrences {
