@@ -189,9 +189,14 @@ func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) 
 		if driver == "pgx" {
 			force = " WITH (FORCE)"
 		}
-		if _, err := db.Exec("DROP DATABASE " + name + force); err != nil {
-			t.Errorf("drop the test's database: %v", err)
+		var err error
+		for range 50 { // the server's own workers may be cleaning up in it, and end only by themselves
+			if _, err = db.Exec("DROP DATABASE " + name + force); err == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
+		t.Errorf("drop the test's database: %v", err)
 	})
 	u.Path = "/" + name
 	return u.String()
