@@ -161,9 +161,11 @@ UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input
 
 -- -------------------------------------------------------------------------------------------------------- work
 
+-- The owner as a value, by the key: of an EXISTS, PostgreSQL now and then makes a hash of all jobs.
+
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
-AND (:login = '' OR EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND j.owner = :login))
+AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = :login)
 ORDER BY @urgency, id LIMIT :limit;
 
 -- name: lock_queued
