@@ -10,8 +10,8 @@ import (
 
 // jobs applies jobs in two rounds, so that one may run after another that stands below it.
 func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) error {
-	type todo struct{ job, old Job }
-	var list []todo
+	type pending struct{ job, old Job }
+	var list []pending
 	for _, j := range jobs {
 		if j.Owner == "" {
 			j.Owner = a.login
@@ -38,7 +38,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 			}
 			known[j.FullName()] = j
 		}
-		list = append(list, todo{j, old})
+		list = append(list, pending{j, old})
 	}
 	for _, t := range list {
 		if err := a.job(ctx, t.job, t.old, known); err != nil {
