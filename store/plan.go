@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"time"
 )
 
@@ -49,10 +48,11 @@ type Case struct {
 	Plan  Plan
 	Job   Job // with Removed set where the definition is history; ID zero where the row is gone
 	Stale bool
-	// WasDisabled: the plan was made while the job was disabled.
-	WasDisabled bool
-	Rules       []Rule
-	Runs        []Run // not settled yet, oldest first
+	Was   Was // with Stale
+	// ChangedAt is when a command changed the job last.
+	ChangedAt time.Time
+	Rules     []Rule
+	Runs      []Run // not settled yet, oldest first
 	// Followers are the jobs that run after this one.
 	Followers []Follower
 	Pauses    []Pause
@@ -302,9 +302,11 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 			return err
 		}
 		c := byJob[j.ID]
-		c.Job, c.input = j, input
+		c.Job, c.input, c.ChangedAt = j, input, j.changedAt
 		c.Stale = !planned.Valid || planned.String != input
-		c.WasDisabled = strings.HasPrefix(planned.String, "false") || strings.HasPrefix(planned.String, "0") // plan_input begins with enabled
+		if c.Stale {
+			c.Was = readWas(planned.String)
+		}
 		if t := c.Plan.DecidedThrough; !t.IsZero() && (since.IsZero() || t.Before(since)) {
 			since = t
 		}

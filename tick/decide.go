@@ -280,6 +280,9 @@ func (d *decision) next() {
 		d.plan.NextRun = d.c.Plan.NextRun
 		return
 	}
+	if limit := d.job().MaxCycles; limit > 0 && d.plan.RunsMade >= limit {
+		return
+	}
 	from := later(later(d.now, d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))
 	for i := range d.live {
 		l := &d.live[i]
@@ -291,7 +294,7 @@ func (d *decision) next() {
 			d.plan.NextRun = t
 		}
 	}
-	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" && !d.unhosted {
+	if d.plan.Error != "" && !d.unhosted { // a rule gave up just now
 		d.plan.NextRun = time.Time{}
 	}
 }
