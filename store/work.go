@@ -54,7 +54,7 @@ type attemptRow struct {
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
 	var candidates []string
 	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over.
-	err := s.query(ctx, s.db, "queued_ids", args{"queue": queue, "limit": limit*4 + 16, "login": h.Login,
+	err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": limit*4 + 16, "login": h.Login,
 		"within_ms": h.Within.Milliseconds(), "timed": h.Timed}, func(r *sql.Rows) error {
 		var id string
 		candidates = append(candidates, "")
