@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -95,8 +96,9 @@ func emptyHome(e *testscript.Env) error {
 
 // storyCommands are what stories can say beyond testscript's own words.
 var storyCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"exits": exits,
-	"sql":   runSQL,
+	"exits":  exits,
+	"sql":    runSQL,
+	"run-of": runOf,
 }
 
 // exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody.
@@ -118,6 +120,20 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%s ended with code %d, want %d", strings.Join(args[1:], " "), got, want)
 	}
+}
+
+// runOf puts the id of a job's newest run into a variable: run-of nightly RUN.
+func runOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: run-of JOB VARIABLE")
+	}
+	ts.Check(ts.Exec("dbjobs", "run", "list", "--job", args[0], "--limit", "1", "--json"))
+	var runs []store.Run
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &runs))
+	if len(runs) == 0 {
+		ts.Fatalf("job %s has no run", args[0])
+	}
+	ts.Setenv(args[1], runs[0].ID)
 }
 
 // runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |.
