@@ -12,8 +12,8 @@ import (
 )
 
 func (c *cli) runs() *cobra.Command {
-	g := &cobra.Command{Use: "run", Short: "List and show runs"}
-	g.AddCommand(c.runList(), c.runShow())
+	g := &cobra.Command{Use: "run", Short: "List, show and cancel runs"}
+	g.AddCommand(c.runList(), c.runShow(), c.runCancel())
 	return group(g)
 }
 

@@ -211,8 +211,14 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
+-- What is queued waits again, so that nobody takes it any more: the next decision cancels it.
+
 -- name: request_cancel
-UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id @these_runs AND state IN ('running', 'waiting') AND cancel_at IS NULL;
+UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by, state = CASE WHEN state = 'queued' THEN 'waiting' ELSE state END
+WHERE id @these_runs AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
+
+-- name: cancellable
+SELECT id FROM dbjobs.runs WHERE @open = :job AND state IN ('waiting', 'queued', 'running') ORDER BY id;
 
 -- name: lose_attempts
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id @these_runs AND state = 'running';
@@ -306,6 +312,9 @@ UPDATE dbjobs.jobs SET changed_at = @now, description = :description, enabled = 
   repeat_after_ms = :repeat_after_ms, on_startup = :on_startup, after_job_id = :after_job_id, keep_runs = :keep_runs,
   keep_age_ms = :keep_age_ms, remove_when_done = :remove_when_done, manifest = :manifest
 WHERE id = :id;
+
+-- name: enable_job
+UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id;
 
 -- name: remove_job
 UPDATE dbjobs.jobs SET removed_at = @now WHERE id = :id AND removed_at IS NULL;
