@@ -27,33 +27,33 @@ locals {
     }
     no-tick = {
       description = "No pass of ${var.name} succeeded for ${var.no_tick_minutes} minutes."
-      namespace   = "dbjobs"
-      metric      = "Duration"
-      dimensions  = { name = var.name }
-      statistic   = "SampleCount"
-      comparison  = "LessThanThreshold"
-      threshold   = 1
+      namespace   = var.metrics ? "dbjobs" : "AWS/Lambda"
+      metric      = var.metrics ? "errors" : "Invocations" # errors is 0 where the pass succeeded, else 1
+      dimensions  = var.metrics ? { name = var.name } : { FunctionName = aws_lambda_function.this.function_name }
+      statistic   = var.metrics ? "Minimum" : "Sum"
+      comparison  = var.metrics ? "GreaterThanThreshold" : "LessThanThreshold"
+      threshold   = var.metrics ? 0 : 1
       minutes     = var.no_tick_minutes
       missing     = "breaching" # no pass, no metric
       enabled     = var.enabled
     }
     overdue = {
-      description = "After a pass of ${var.name}, something was overdue for more than ${var.overdue_minutes} minutes: passes are cut short, or a plan stays locked."
+      description = "When a pass of ${var.name} began, something had been due for more than ${var.overdue_minutes} minutes: ticks are missing, passes are cut short, or a plan stays locked."
       namespace   = "dbjobs"
-      metric      = "NextDue" # seconds; negative is overdue
+      metric      = "late_seconds"
       dimensions  = { name = var.name }
-      statistic   = "Minimum"
-      comparison  = "LessThanThreshold"
-      threshold   = -60 * var.overdue_minutes
+      statistic   = "Maximum"
+      comparison  = "GreaterThanThreshold"
+      threshold   = 60 * var.overdue_minutes
       minutes     = 1
-      missing     = "notBreaching" # nothing is planned
+      missing     = "notBreaching"
       enabled     = true
     }
   }
 }
 
 resource "aws_cloudwatch_metric_alarm" "this" {
-  for_each = local.alarms
+  for_each = { for name, alarm in local.alarms : name => alarm if var.metrics || name != "overdue" }
 
   alarm_name          = "${var.name}-${each.key}"
   alarm_description   = each.value.description

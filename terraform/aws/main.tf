@@ -14,7 +14,7 @@ locals {
     {
       DBJOBS_NAME    = var.name
       DBJOBS_MARGIN  = "${var.margin_seconds}s"
-      DBJOBS_METRICS = "emf"
+      DBJOBS_METRICS = var.metrics ? "emf" : "none"
     },
     var.database_url == null ? {} : { DBJOBS_DATABASE_URL = var.database_url },
     var.database_secret_arn == null ? {} : { DBJOBS_DATABASE_SECRET_ARN = var.database_secret_arn },

@@ -116,7 +116,7 @@ variable "environment" {
     condition = length(setintersection(keys(var.environment), [
       "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS",
     ])) == 0
-    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name), or DBJOBS_METRICS, which the alarms read."
+    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name), or DBJOBS_METRICS, which metrics sets."
   }
 
   validation {
@@ -242,6 +242,12 @@ variable "log_retention_days" {
   }
 }
 
+variable "metrics" {
+  description = "Whether the function's log lines carry metrics. CloudWatch bills each; without them there is no alarm for what is overdue, and no-tick counts starts, also failed ones."
+  type        = bool
+  default     = true
+}
+
 variable "alarm_actions" {
   description = "ARNs that are told when an alarm goes off and when it is over, such as an SNS topic. Without any, alarms only show."
   type        = list(string)
@@ -265,7 +271,7 @@ variable "no_tick_minutes" {
 }
 
 variable "overdue_minutes" {
-  description = "Alarm if, after a pass, something is overdue for longer than so many minutes."
+  description = "Alarm if, when a pass begins, something has been due for longer than so many minutes."
   type        = number
   default     = 15
 

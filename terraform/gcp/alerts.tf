@@ -64,9 +64,9 @@ resource "google_monitoring_alert_policy" "overdue" {
   user_labels           = var.labels
 
   conditions {
-    display_name = "overdue after a pass"
+    display_name = "overdue when a pass began"
     condition_matched_log {
-      filter = "${local.this_job} AND jsonPayload.next_due_seconds < -${60 * var.overdue_minutes}"
+      filter = "${local.this_job} AND jsonPayload.late_seconds > ${60 * var.overdue_minutes}"
     }
   }
 

@@ -198,7 +198,7 @@ variable "no_tick_minutes" {
 }
 
 variable "overdue_minutes" {
-  description = "Alert if, after a pass, something is overdue for longer than so many minutes."
+  description = "Alert if, when a pass begins, something has been due for longer than so many minutes."
   type        = number
   default     = 15
 

@@ -204,18 +204,36 @@ run "alarms" {
   assert {
     condition = (
       aws_cloudwatch_metric_alarm.this["no-tick"].treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.this["no-tick"].evaluation_periods == 7 &&
-      aws_cloudwatch_metric_alarm.this["no-tick"].comparison_operator == "LessThanThreshold" && aws_cloudwatch_metric_alarm.this["no-tick"].statistic == "SampleCount" &&
-      aws_cloudwatch_metric_alarm.this["no-tick"].namespace == "dbjobs" && aws_cloudwatch_metric_alarm.this["no-tick"].dimensions == tomap({ name = "dbjobs" })
+      aws_cloudwatch_metric_alarm.this["no-tick"].comparison_operator == "GreaterThanThreshold" && aws_cloudwatch_metric_alarm.this["no-tick"].statistic == "Minimum" && aws_cloudwatch_metric_alarm.this["no-tick"].threshold == 0 &&
+      aws_cloudwatch_metric_alarm.this["no-tick"].namespace == "dbjobs" && aws_cloudwatch_metric_alarm.this["no-tick"].metric_name == "errors" && aws_cloudwatch_metric_alarm.this["no-tick"].dimensions == tomap({ name = "dbjobs" })
     )
     error_message = "ticks may be missing unnoticed"
   }
   assert {
-    condition     = aws_cloudwatch_metric_alarm.this["overdue"].threshold == -600 && aws_cloudwatch_metric_alarm.this["overdue"].metric_name == "NextDue"
+    condition     = aws_cloudwatch_metric_alarm.this["overdue"].threshold == 600 && aws_cloudwatch_metric_alarm.this["overdue"].metric_name == "late_seconds" && aws_cloudwatch_metric_alarm.this["overdue"].statistic == "Maximum"
     error_message = "what is overdue is not noticed"
   }
   assert {
     condition     = alltrue([for name in ["errors", "throttles"] : aws_cloudwatch_metric_alarm.this[name].dimensions == tomap({ FunctionName = "dbjobs" }) && aws_cloudwatch_metric_alarm.this[name].threshold == 0 && aws_cloudwatch_metric_alarm.this[name].treat_missing_data == "notBreaching"])
     error_message = "errors or throttles go unnoticed"
+  }
+}
+
+run "without_metrics" {
+  variables {
+    metrics = false
+  }
+
+  assert {
+    condition     = aws_lambda_function.this.environment[0].variables["DBJOBS_METRICS"] == "none" && toset(keys(aws_cloudwatch_metric_alarm.this)) == toset(["errors", "throttles", "no-tick"])
+    error_message = "metrics are billed, or an alarm waits for one"
+  }
+  assert {
+    condition = (
+      aws_cloudwatch_metric_alarm.this["no-tick"].namespace == "AWS/Lambda" && aws_cloudwatch_metric_alarm.this["no-tick"].metric_name == "Invocations" && aws_cloudwatch_metric_alarm.this["no-tick"].statistic == "Sum" &&
+      aws_cloudwatch_metric_alarm.this["no-tick"].comparison_operator == "LessThanThreshold" && aws_cloudwatch_metric_alarm.this["no-tick"].threshold == 1 && aws_cloudwatch_metric_alarm.this["no-tick"].treat_missing_data == "breaching"
+    )
+    error_message = "ticks may be missing unnoticed"
   }
 }
 

@@ -153,7 +153,7 @@ run "alerts" {
     error_message = "a failed pass goes unnoticed"
   }
   assert {
-    condition     = endswith(google_monitoring_alert_policy.overdue.conditions[0].condition_matched_log[0].filter, "< -600") && length(google_monitoring_alert_policy.overdue.alert_strategy[0].notification_rate_limit) == 1
+    condition     = endswith(google_monitoring_alert_policy.overdue.conditions[0].condition_matched_log[0].filter, "jsonPayload.late_seconds > 600") && length(google_monitoring_alert_policy.overdue.alert_strategy[0].notification_rate_limit) == 1
     error_message = "what is overdue goes unnoticed"
   }
   assert {
