@@ -386,6 +386,13 @@ WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject) ORD
 INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, args, ready_at, created_at)
 VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now);
 
+-- The fence goes on: who held the run before can finish nothing of it any more.
+
+-- name: reopen
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
+  cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
+WHERE id = :id AND state IN ('failed', 'cancelled', 'lost');
+
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.id DESC LIMIT :limit;
