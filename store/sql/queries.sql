@@ -167,6 +167,8 @@ UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
 AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = :login)
+AND (:within_ms = 0 OR
+  COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 ORDER BY @urgency, id LIMIT :limit;
 
@@ -180,8 +182,14 @@ WITH RECURSIVE q AS (
 )
 SELECT name FROM q WHERE name IS NOT NULL;
 
+-- name: too_long
+SELECT j.owner, j.name, j.timeout_ms
+FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE @queued = :queue
+  AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > :within_ms LIMIT 20) AS q
+JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
+
 -- name: lock_queued
-SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
+SELECT @run_columns, @now FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,
