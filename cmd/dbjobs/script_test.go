@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,9 +96,9 @@ func emptyHome(e *testscript.Env) error {
 
 // storyCommands are what stories can say beyond testscript's own words.
 var storyCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"exits":  exits,
-	"sql":    runSQL,
-	"run-of": runOf,
+	"exits":   exits,
+	"sql":     runSQL,
+	"capture": capture,
 }
 
 // exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody.
@@ -122,18 +122,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// runOf puts the id of a job's newest run into a variable: run-of nightly RUN.
-func runOf(ts *testscript.TestScript, neg bool, args []string) {
+// capture puts what the last output has in the group of a pattern into a variable: capture RUN '(\S+)'.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: run-of JOB VARIABLE")
+		ts.Fatalf("usage: capture VARIABLE PATTERN")
 	}
-	ts.Check(ts.Exec("dbjobs", "run", "list", "--job", args[0], "--limit", "1", "--json"))
-	var runs []store.Run
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &runs))
-	if len(runs) == 0 {
-		ts.Fatalf("job %s has no run", args[0])
+	found := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("no %s in the output, or not one group", args[1])
 	}
-	ts.Setenv(args[1], runs[0].ID)
+	ts.Setenv(args[0], found[1])
 }
 
 // runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |.

@@ -219,8 +219,14 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
+-- What is queued waits again, so that nobody takes it any more: the next decision cancels it.
+
 -- name: request_cancel
-UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id @these_runs AND state IN ('running', 'waiting') AND cancel_at IS NULL;
+UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by, state = CASE WHEN state = 'queued' THEN 'waiting' ELSE state END
+WHERE id @these_runs AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
+
+-- name: cancellable
+SELECT id FROM dbjobs.runs WHERE @open = :job AND state IN ('waiting', 'queued', 'running') ORDER BY id;
 
 -- name: lose_attempts
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id @these_runs AND state = 'running';
@@ -315,6 +321,9 @@ UPDATE dbjobs.jobs SET changed_at = @now, description = :description, enabled = 
   keep_age_ms = :keep_age_ms, remove_when_done = :remove_when_done, manifest = :manifest
 WHERE id = :id;
 
+-- name: enable_job
+UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id;
+
 -- name: remove_job
 UPDATE dbjobs.jobs SET removed_at = @now WHERE id = :id AND removed_at IS NULL;
 
@@ -384,6 +393,13 @@ WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject) ORD
 -- name: request_run
 INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, args, ready_at, created_at)
 VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now);
+
+-- The fence goes on: who held the run before can finish nothing of it any more.
+
+-- name: reopen
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
+  cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
+WHERE id = :id AND state IN ('failed', 'cancelled', 'lost');
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
