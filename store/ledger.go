@@ -1,6 +1,9 @@
 package store
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // The states of a run. A run is active until it is in one of the last four.
 const (
@@ -37,7 +40,8 @@ type Run struct {
 	Losses        int       `json:"losses"`
 	LeaseUntil    time.Time `json:"lease_until,omitzero"`
 	Holder        string    `json:"holder,omitempty"`
-	CancelAt      time.Time `json:"cancel_at,omitzero"`
+	CancelAt      time.Time `json:"cancel_at,omitzero"` // somebody wants it cancelled
+	CancelBy      string    `json:"cancel_by,omitempty"`
 	CreatedAt     time.Time `json:"created_at,omitzero"`
 	StartedAt     time.Time `json:"started_at,omitzero"`
 	FinishedAt    time.Time `json:"finished_at,omitzero"`
@@ -47,6 +51,13 @@ type Run struct {
 	// HolderAlive: the lease has ended, but the holder shows another sign of life (SQLite).
 	HolderAlive bool `json:"-"`
 }
+
+// Begun tells that the run was handed out since it was made, or since a retry opened it again: it holds its place, in a
+// back-off, too.
+func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
+
+// Requested tells that the run is no occurrence of the schedule: it waits behind what is active, and judges nothing.
+func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, "at:") }
 
 // Attempt is one try of a step.
 type Attempt struct {
@@ -118,6 +129,7 @@ type Pause struct {
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until,omitzero"`
 	ResumedAt time.Time `json:"resumed_at,omitzero"`
+	ResumedBy string    `json:"resumed_by,omitempty"`
 	Missed    bool      `json:"missed,omitempty"` // resumed with what was missed
 }
 

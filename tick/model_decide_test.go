@@ -94,7 +94,7 @@ func (d *decisions) change(now time.Time, list []modelChange) {
 				p := &d.pauses[i]
 				if p.Scope == c.scope && p.ResumedAt.IsZero() && (c.scope != "tag" || p.Subject == c.tag) &&
 					(c.scope != "job" || p.SubjectID == int64(c.job)+1) && (c.scope != "schedule" || p.SubjectID == int64(c.shared)+1) {
-					p.ResumedAt = now
+					p.ResumedAt, p.Missed = now, c.missed
 					d.wake(p)
 				}
 			}

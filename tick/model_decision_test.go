@@ -12,10 +12,11 @@ func (t *tale) decide(now time.Time) bool {
 	p := &t.policy
 	changed := t.decidedEver && planInput(&t.planned) != planInput(p) || t.cut
 	wake := t.woken || changed || t.ready(now) || !t.wakeAt.IsZero() && !t.wakeAt.After(now)
+	edited := !t.decidedEver || changed
 	for i, l := range t.links {
-		wake = wake || l.gone || l.known == nil || l.known.String() != t.definition(i).rule.String()
+		edited = edited || l.gone || l.known == nil || l.known.String() != t.definition(i).rule.String()
 	}
-	if t.decidedEver && t.asleep && !wake {
+	if wake = wake || edited; t.asleep && !wake {
 		return false
 	}
 	t.settle(now)
@@ -25,6 +26,7 @@ func (t *tale) decide(now time.Time) bool {
 		last = t.n.s.start
 	}
 	since := t.eras(now, last)
+	upTo := later(last, t.upTo(now, since, edited || p.Disabled))
 
 	// What the schedules name, by instant; several may name the same.
 	var times []time.Time
@@ -40,7 +42,7 @@ func (t *tale) decide(now time.Time) bool {
 	}
 	for i, from := range since {
 		rule := t.definition(i).rule
-		for _, at := range rule.within(t.n.s.span, window{from, now}) {
+		for _, at := range rule.within(t.n.s.span, window{from, upTo}) {
 			switch reason := t.held(pauses, i, at, now); {
 			case !t.valid(at, now, last):
 			case !at.After(sleptUntil):
@@ -59,7 +61,7 @@ func (t *tale) decide(now time.Time) bool {
 	if !p.Disabled {
 		t.judge(now, times, named)
 	}
-	t.through = now
+	t.through = upTo
 	t.admit(now)
 	t.sleep(now)
 	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick looks after
@@ -129,7 +131,7 @@ func (t *tale) pausesNow() []*interval {
 // held tells whether a nominal time of a schedule lies in a pause.
 func (t *tale) held(pauses []*interval, schedule int, at, now time.Time) string {
 	for _, p := range pauses {
-		if (p.scope != "schedule" || p.shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
+		if !p.missed && (p.scope != "schedule" || p.shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
 			return store.Paused
 		}
 	}
@@ -157,7 +159,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	}
 	if len(runs) > 0 && *p.Retry.Attempts == 0 {
 		for _, r := range t.runs {
-			if r.State == store.Waiting && r.Fence > 0 { // tried until the next occurrence
+			if r.State == store.Waiting && !r.StartedAt.IsZero() { // tried until the next occurrence
 				r.State, r.HeldBy, r.FinishedAt = store.Failed, "", now
 			}
 		}
@@ -199,7 +201,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 
 func (t *tale) overlaps() bool {
 	for _, r := range t.runs {
-		if t.policy.Overlap == "skip" && !final(r.State) || t.policy.Overlap == "wait" && r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero() {
+		if t.policy.Overlap == "skip" && !final(r.State) || t.policy.Overlap == "wait" && r.State == store.Waiting && r.StartedAt.IsZero() && !r.ScheduledFor.IsZero() {
 			return true
 		}
 	}
@@ -260,11 +262,11 @@ func (t *tale) admit(now time.Time) {
 	if t.policy.Overlap == "allow" {
 		room = t.policy.MaxRunning
 	}
-	paused := slices.ContainsFunc(t.pausesNow(), func(p *interval) bool {
-		return p.scope != "schedule" && !p.since.After(now) && p.end(now.Add(1)).After(now)
-	})
 	for _, r := range t.runs {
-		if !final(r.State) && (r.State != store.Waiting || r.Fence > 0) && (!paused || r.Fence > 0) {
+		if r.State == store.Queued && t.stays(r, now) {
+			r.State = store.Waiting
+		}
+		if !final(r.State) && (r.State != store.Waiting || !r.StartedAt.IsZero()) {
 			room--
 		}
 	}
@@ -274,14 +276,13 @@ func (t *tale) admit(now time.Time) {
 			r.Number = t.numbers
 		}
 		switch {
-		case final(r.State) || r.State == store.Running:
-		case r.Fence > 0:
+		case r.State != store.Waiting:
+		case !r.StartedAt.IsZero():
 			if !r.ReadyAt.After(now) {
 				r.State = store.Queued
 			}
-		case paused:
-			r.State, r.HeldBy = store.Waiting, "pause"
-		case r.State == store.Queued:
+		case t.stays(r, now):
+			r.HeldBy = "pause"
 		case r.ReadyAt.After(now):
 			r.HeldBy = ""
 		case room <= 0:
@@ -294,6 +295,50 @@ func (t *tale) admit(now time.Time) {
 	t.settle(now)
 }
 
+// holds is the oldest of the pauses in which the job is now; with a schedule, also of those of that schedule.
+func (t *tale) holds(now time.Time, schedule int) *interval {
+	for _, p := range t.pausesNow() {
+		if (p.scope != "schedule" || schedule >= -1 && p.shared == schedule) && !p.since.After(now) && p.end(now.Add(1)).After(now) {
+			return p
+		}
+	}
+	return nil
+}
+
+// stays tells whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time.
+func (t *tale) stays(r *store.Run, now time.Time) bool {
+	if !r.StartedAt.IsZero() {
+		return false
+	}
+	if t.holds(now, -2) != nil {
+		return true
+	}
+	named, held := 0, 0
+	for i := range t.links {
+		times := t.definition(i).rule.times(t.n.s.span)
+		if k := after(times, r.ScheduledFor.Add(-1)); r.ScheduledFor.IsZero() || k == len(times) || !times[k].Equal(r.ScheduledFor) {
+			continue
+		}
+		if named++; t.holds(now, i) != nil {
+			held++
+		}
+	}
+	return named > 0 && named == held
+}
+
+// upTo: while pauses hold all schedules, what lies in them stays open, so that it can be asked for.
+func (t *tale) upTo(now time.Time, since map[int]time.Time, changed bool) time.Time {
+	first := now
+	for i := range since {
+		p := t.holds(now, i)
+		if p == nil || changed {
+			return now
+		}
+		first = earlier(first, p.since.Add(-time.Microsecond))
+	}
+	return first
+}
+
 // sleep tells whether any nominal time is to come.
 func (t *tale) sleep(now time.Time) {
 	p := &t.policy
@@ -304,9 +349,8 @@ func (t *tale) sleep(now time.Time) {
 	t.asleep = p.Disabled || !next || p.MaxCycles > 0 && t.numbers >= p.MaxCycles
 	t.wakeAt = time.Time{}
 	for _, q := range t.pausesNow() {
-		if q.scope != "schedule" && !q.since.After(now) && q.end(now.Add(1)).After(now) && t.wakeAt.IsZero() {
+		if !q.since.After(now) && q.end(now.Add(1)).After(now) && !q.until.IsZero() && (t.wakeAt.IsZero() || q.until.Before(t.wakeAt)) {
 			t.wakeAt = q.until
-			break
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (n *naive) change(now time.Time, list []modelChange) {
 		case "resume":
 			for _, p := range n.pauses {
 				if p.scope == c.scope && p.resumed.IsZero() && (c.scope != "tag" || p.tag == c.tag) && (c.scope != "schedule" || p.shared == c.shared) && (c.scope != "job" || p.job == c.job) {
-					p.resumed = now
+					p.resumed, p.missed = now, c.missed
 					n.wakeAll(p)
 				}
 			}

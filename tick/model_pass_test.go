@@ -186,7 +186,7 @@ func (p *passes) change(now time.Time, list []modelChange) {
 		case c.what == "pause":
 			p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.scope, p.subjectID(c), c.subject(), p.at(now), p.at(c.until))
 		case c.what == "resume":
-			p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.scope, p.subjectID(c), c.subject())
+			p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.scope, p.subjectID(c), c.subject(), c.missed)
 		case c.what == "rule" && c.sql:
 			where := "name = ?5"
 			who := any(sharedName(c.shared))

@@ -52,6 +52,7 @@ type modelChange struct {
 	shared  int    // the shared schedule it is about; below 0: the job's own
 	tag     string
 	until   time.Time
+	missed  bool // resumed with what was missed
 	rule    modelRule
 	policy  store.Job
 	request string // the occurrence
@@ -66,7 +67,7 @@ func (c modelChange) String() string {
 	case "pause":
 		return fmt.Sprintf("pause %s (job %d, schedule %d, tag %s) until %s", c.scope, c.job, c.shared, c.tag, c.until.Format(time.DateTime))
 	case "resume":
-		return fmt.Sprintf("resume %s (job %d, schedule %d, tag %s)", c.scope, c.job, c.shared, c.tag)
+		return fmt.Sprintf("resume %s (job %d, schedule %d, tag %s), missed %t", c.scope, c.job, c.shared, c.tag, c.missed)
 	}
 	return fmt.Sprintf("%s job %d, schedule %d %s", c.what, c.job, c.shared, c.request)
 }
@@ -194,7 +195,7 @@ func (s *scenario) everybodys(rng *rand.Rand, now time.Time) []modelChange {
 		}
 		changes = append(changes, c)
 	case 1:
-		c.what = "resume"
+		c.what, c.missed = "resume", rng.IntN(3) == 0
 		for _, c.scope = range []string{"all", "owner", "tag", "schedule"} {
 			changes = append(changes, c)
 		}
@@ -239,7 +240,7 @@ func (s *scenario) addJob(rng *rand.Rand, seed uint64) {
 				c.until = st.at.Add(time.Duration(1+rng.IntN(2*86400)) * time.Second)
 			}
 		case 2, 3:
-			c.what, c.scope = "resume", "job"
+			c.what, c.scope, c.missed = "resume", "job", rng.IntN(3) == 0
 		case 4:
 			if j.own == nil {
 				continue

@@ -127,7 +127,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   scope      varchar(190) NOT NULL CHECK (scope IN ('job', 'schedule', 'tag', 'owner', 'all')),
   subject_id bigint,                                           -- of a job or schedule
   subject    varchar(190),                                             -- the tag or owner
-  reason     varchar(190) NOT NULL DEFAULT '',
+  reason     varchar(1000) NOT NULL DEFAULT '',
   paused_by  varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
   since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   until_at   datetime(6),                                      -- ends by itself; NULL: until resumed
@@ -207,7 +207,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   losses         int NOT NULL DEFAULT 0,                   -- times handed out and not brought back
   lease_until    datetime(6),                                  -- the holder has to report by then
   holder         varchar(190),                                         -- who holds it: host and process
-  cancel_at      datetime(6),                                  -- somebody wants it cancelled
+  cancel_at      datetime(6),                                  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      varchar(190),
   created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   started_at     datetime(6),                                  -- first handed out
@@ -215,8 +215,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     datetime(6),                                  -- the job's facts include it
   expires_at     datetime(6),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,
@@ -270,9 +270,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   changed_by varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
   kind       varchar(190) NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
   subject_id bigint,
-  subject    varchar(190) NOT NULL,                                    -- its name at the time; a job's is owner/name
+  subject    varchar(400) NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     varchar(190) NOT NULL,                                    -- create, change, remove, pause, resume, ...
-  reason     varchar(190) NOT NULL DEFAULT '',
+  reason     varchar(1000) NOT NULL DEFAULT '',
   was        json,
   became     json,
   KEY changes_subject (kind, subject_id, id)
