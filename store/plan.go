@@ -393,13 +393,13 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 	})
 }
 
-func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readRules(ctx context.Context, q querier, ids []int64, byJob map[int64]*Case) error {
 	var u Rule
 	var job, linked, planned int64
 	d := &u.Schedule
 	into := []any{&job, &u.ScheduleID, nullable(&u.Input), nullable(&u.Text), nullable(&u.Ends), nullable(&linked), at{&u.LinkedAt}, nullable(&planned),
 		nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous), nullable(&u.NewInput), at{&d.CreatedAt}, at{&u.ChangedAt}}
-	return s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
+	return s.query(ctx, q, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
 		u = Rule{}
 		if err := r.Scan(into...); err != nil {
 			return err
