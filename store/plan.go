@@ -170,7 +170,7 @@ func NewPage(n Need, upTo time.Time) *Page {
 
 // Next reads the next so many jobs that need a decision, without a lock: false when there is none.
 func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
-	p.jobs, p.due = p.jobs[:0], p.due[:0]
+	p.jobs, p.due = nil, nil // a copy of the page may still be under way
 	if p.last {
 		return false, nil
 	}
