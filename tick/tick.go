@@ -178,7 +178,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed 
 	for more := true; more || len(under) > 0; {
 		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
 			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil {
-				under = append(under, p.start(ctx, *page))
+				under = append(under, p.decidePage(ctx, *page))
 			}
 			continue
 		}
@@ -208,8 +208,8 @@ type batch struct {
 	err  error
 }
 
-// start decides a page beside what else goes on.
-func (p *pass) start(ctx context.Context, page store.Page) chan batch {
+// decidePage decides a page beside what else goes on.
+func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
 	done := make(chan batch, 1)
 	go func() {
 		b, err := p.t.Store.Decide(ctx, &page, p.decideJob)
