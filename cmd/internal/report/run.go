@@ -94,8 +94,15 @@ func Run(w io.Writer, r store.RunDetail) error {
 }
 
 func attemptError(a store.Attempt) string {
-	if a.Error != "" && a.Code != "" && !strings.Contains(a.Error, a.Code) {
-		return fmt.Sprintf("%s (%s)", a.Error, a.Code)
+	text := a.Error
+	if text == "" {
+		return ""
 	}
-	return a.Error
+	if a.Code != "" && !strings.Contains(text, a.Code) {
+		text += fmt.Sprintf(" (%s)", a.Code)
+	}
+	if line := fmt.Sprintf("line %d", a.Line); a.Line > 0 && !strings.Contains(text, line) {
+		text += ", " + line
+	}
+	return text
 }
