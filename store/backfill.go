@@ -118,7 +118,7 @@ func (s *Store) Rules(ctx context.Context, job int64) ([]Rule, error) {
 
 func (s *Store) rulesOf(ctx context.Context, q querier, job int64) ([]Rule, error) {
 	var c Case
-	if err := s.readRules(ctx, q, []int64{job}, map[int64]*Case{job: &c}); err != nil {
+	if err := s.readRules(ctx, q, JobChanged, []int64{job}, map[int64]*Case{job: &c}); err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
 	return slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked }), nil

@@ -131,8 +131,7 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 	if err := s.query(ctx, tx, "batch_jobs", args{"ids": jobs}, func(r *sql.Rows) error {
 		var j Job
 		var input string
-		var planned sql.NullString
-		err := r.Scan(append(scanJob(&j), &input, &planned)...)
+		err := r.Scan(append(scanJob(&j), &input)...)
 		byID[j.ID] = j
 		return err
 	}); err != nil {
