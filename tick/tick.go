@@ -66,7 +66,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the budget is used up: the rest is for the next pass
+	if errors.Is(err, context.DeadlineExceeded) && work.Err() != nil && ctx.Err() == nil { // the budget is used up: the rest is for the next pass
 		err = nil
 		p.report.CutShort = "the budget was used up: what is left is for the next pass"
 	}
