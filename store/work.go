@@ -50,7 +50,7 @@ type attemptRow struct {
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
 	var candidates []string
 	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over.
-	err := s.query(ctx, s.db, "queued_ids", args{"queue": queue, "limit": limit*4 + 16, "login": h.Login}, func(r *sql.Rows) error {
+	err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": limit*4 + 16, "login": h.Login}, func(r *sql.Rows) error {
 		var id string
 		candidates = append(candidates, "")
 		err := r.Scan(&id)
@@ -75,6 +75,18 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 		return s.handOut(ctx, tx, tasks, h)
 	})
 	return tasks, err
+}
+
+// Queues are those from which something may be taken now, in order of their names.
+func (s *Store) Queues(ctx context.Context) ([]string, error) {
+	var list []string
+	err := s.query(ctx, s.db, "queues", args{}, func(r *sql.Rows) error {
+		var name string
+		err := r.Scan(&name)
+		list = append(list, name)
+		return err
+	})
+	return list, err
 }
 
 // handOut marks the locked runs as running and reads what they are to do.

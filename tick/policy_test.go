@@ -31,7 +31,7 @@ func TestAFailedRunPausesItsJob(t *testing.T) {
 			t.Fatalf("%v: %+v", err, j)
 		}
 		d.Clock.Add(time.Minute)
-		if err := d.ResumeJob(t.Context(), "third", false, ""); err != nil {
+		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "third"}, false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		if r := run(t, d); r.Made != 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
 )
 
 func main() {
@@ -53,6 +54,7 @@ type cli struct {
 
 	database string // --database
 	asJSON   bool   // --json
+	who      store.Author
 	db       settings.Database
 	began    bool // a command was found and its flags were good: errors are the command's own
 }
@@ -79,7 +81,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.runs(), c.rule(), c.version())
+	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.version())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {
