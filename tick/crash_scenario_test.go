@@ -131,10 +131,10 @@ func rich() []stage {
 				}
 			}
 			w.define(jobs)
-			if err := w.d.RemoveJob(context.Background(), "kept", "", ""); err != nil {
+			if err := w.d.RemoveJob(context.Background(), "kept", store.Author{}); err != nil {
 				w.t.Fatal(err)
 			}
-			if err := w.d.ResumeJob(context.Background(), "doomed", false, ""); err != nil {
+			if _, err := w.d.Resume(context.Background(), store.Subject{Scope: store.ScopeJob, Name: "doomed"}, false, store.Author{}); err != nil {
 				w.t.Fatal(err)
 			}
 		}},
