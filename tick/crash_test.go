@@ -2,7 +2,6 @@ package tick_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -10,188 +9,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
-
-// A pass is a finite sequence of calls of the database and of actions elsewhere. The harness breaks a course of passes
-// at call k, for each k and in each of these ways, lets clean passes go on until it is quiet, and compares the ledger
-// and the effects with those of the unbroken course.
-type faultKind string
-
-const (
-	killedBefore faultKind = "killed before" // the process is no more; the call did not take place
-	killedAfter  faultKind = "killed after"  // it did
-	cutBefore    faultKind = "cut before"    // the connection breaks; the process goes on
-	cutAfter     faultKind = "cut after"     // the same, and the result is unknown
-	refused      faultKind = "refused"       // the engine answers with a serialization failure, a deadlock, or busy
-	unanswered   faultKind = "unanswered"    // done and not acknowledged: the caller's patience ends
-	// The process stands still while its leases end and others go on until it is quiet; then it goes on as if nothing
-	// had happened.
-	frozen faultKind = "frozen"
-)
-
-var faultKinds = []faultKind{killedBefore, killedAfter, cutBefore, cutAfter, refused, unanswered, frozen}
-
-var errKilled = errors.New("injected: the process was killed")
-
-// fault breaks one call of a course.
-type fault struct {
-	kind  faultKind
-	k     int
-	match func(storetest.Call) bool // in the place of k: the first such call
-	busy  error                     // what the engine answers to a refused call
-	// held: a process that is frozen within a transaction stops all others, as on SQLite. It is not frozen there.
-	held bool
-	then *fault // a second one, counted from the first
-
-	mu      sync.Mutex
-	all     []storetest.Call // over all processes, so far
-	open    map[string]int   // transactions, by process
-	hit     storetest.Call   // what it broke, as its process numbers it
-	process string           // whose call that is; empty before
-	froze   chan struct{}
-	thawed  chan struct{}
-}
-
-func newFault(kind faultKind, k int, w *world) *fault {
-	return &fault{kind: kind, k: k, busy: w.busy, held: w.d.Engine == "sqlite", open: map[string]int{}, froze: make(chan struct{}), thawed: make(chan struct{})}
-}
-
-// attach puts the fault into the calls of a process.
-func (f *fault) attach(c *storetest.Calls, process string) {
-	c.Before = func(call storetest.Call) error { return f.next().before(c, call, process) }
-	c.After = func(call storetest.Call) error {
-		if f.then != nil {
-			if err := f.then.after(c, call, process); err != nil {
-				return err
-			}
-		}
-		return f.after(c, call, process)
-	}
-}
-
-// next is the fault that is to strike next, or the last one.
-func (f *fault) next() *fault {
-	if f.then != nil && f.struck() > 0 {
-		return f.then
-	}
-	return f
-}
-
-func (f *fault) before(c *storetest.Calls, call storetest.Call, process string) error {
-	if !f.arrives(call, process) {
-		return nil
-	}
-	switch f.kind {
-	case killedBefore:
-		c.Kill(errKilled)
-		return errKilled
-	case cutBefore:
-		return fmt.Errorf("injected: %w", syscall.ECONNRESET)
-	case refused:
-		return storetest.Refusal{Err: fmt.Errorf("injected: %w", f.busy)}
-	case frozen:
-		close(f.froze)
-		<-f.thawed
-	}
-	return nil
-}
-
-func (f *fault) after(c *storetest.Calls, call storetest.Call, process string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if call.Kind == storetest.Commit || call.Kind == storetest.Rollback {
-		f.open[process]--
-	}
-	if f.process != process || f.hit.N != call.N {
-		return nil
-	}
-	switch f.kind {
-	case killedAfter:
-		c.Kill(errKilled)
-		return errKilled
-	case cutAfter:
-		return fmt.Errorf("injected: %w", syscall.ECONNRESET)
-	case unanswered:
-		return fmt.Errorf("injected: %w", context.DeadlineExceeded)
-	}
-	return nil
-}
-
-// arrives counts a call, and tells whether it is the one to break.
-func (f *fault) arrives(call storetest.Call, process string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all = append(f.all, call)
-	here := f.process == "" && (f.match == nil && len(f.all) == f.k || f.match != nil && f.match(call)) &&
-		!(f.kind == frozen && f.held && f.open[process] > 0)
-	if here {
-		f.hit, f.process = call, process
-	}
-	if call.Kind == storetest.Begin {
-		f.open[process]++
-	}
-	return here
-}
-
-// struck counts the calls that it has broken, with those of the second.
-func (f *fault) struck() int {
-	if f == nil {
-		return 0
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.process == "" {
-		return 0
-	}
-	return 1 + f.then.struck()
-}
-
-// freezes is the fault that is still to freeze a process; nil: none.
-func (f *fault) freezes() *fault {
-	for ; f != nil; f = f.then {
-		if f.kind == frozen && f.struck() == 0 {
-			return f
-		}
-	}
-	return nil
-}
-
-// busyError is an answer of the engine that tells the caller to try again.
-func busyError(t testing.TB, d *storetest.DB) error {
-	t.Helper()
-	switch d.Engine {
-	case "postgres":
-		return &pgconn.PgError{Severity: "ERROR", Code: "40001", Message: "could not serialize access"}
-	case "mariadb":
-		return &mysql.MySQLError{Number: 1213, Message: "Deadlock found when trying to get lock"}
-	}
-	tx, err := d.SQL.BeginTx(t.Context(), nil) // immediate: it holds the lock for writing
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(d.URL, "sqlite:")+"?_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	_, busy := db.BeginTx(t.Context(), nil)
-	if busy == nil {
-		t.Fatal("SQLite let two writers in")
-	}
-	return busy
-}
 
 // world is a database in which one course after the other is run.
 type world struct {
@@ -304,24 +129,35 @@ func (w *world) freezable(s *stage, f *fault) (tick.Report, error) {
 		return report, passed
 	case <-freezes.froze:
 	}
-	w.dieHolders()
-	w.d.Clock.Add(between)
-	others, enough := make(chan error, 1), make(chan struct{})
-	go func() { others <- w.passes(s, nil, enough) }()
-	var err error
-	select {
-	case err = <-others:
-		close(freezes.thawed)
-	case <-time.After(300 * time.Millisecond): // the clock does not run on beside the one that is back
-		close(enough)
-		close(freezes.thawed)
-		err = <-others
-	}
+	err := w.others(s, freezes)
 	<-done
 	if err != nil {
 		return report, errors.Join(errors.New("while another was frozen"), err)
 	}
 	return report, passed
+}
+
+// others go on without the one that is frozen: until it is quiet, or until none of their calls ends any more. Then it thaws.
+func (w *world) others(s *stage, freezes *fault) error {
+	w.dieHolders()
+	w.d.Clock.Add(between)
+	done, enough, counting := make(chan error, 1), make(chan struct{}), newFault("", 0, w)
+	go func() { done <- w.passes(s, counting, enough) }()
+	for before := -1; ; {
+		select {
+		case err := <-done:
+			close(freezes.thawed)
+			return err
+		case <-time.After(300 * time.Millisecond):
+			now := counting.count()
+			if now == before { // they wait for a lock that it holds
+				close(enough) // the clock does not run on beside the one that is back
+				close(freezes.thawed)
+				return <-done
+			}
+			before = now
+		}
+	}
 }
 
 // dieHolders takes away the locks on files that show SQLite's holders alive, as where the file system has none.
@@ -421,19 +257,8 @@ func (w *world) tables() map[string]string {
 		if w.d.Engine == "postgres" {
 			name = table
 		}
-		rows, err := w.d.SQL.Query(fmt.Sprintf(query, name))
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		var list []string
-		for rows.Next() {
-			var c string
-			if err := rows.Scan(&c); err != nil {
-				w.t.Fatal(err)
-			}
-			list = append(list, c)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(list) == 0 {
+		list, err := w.strings(fmt.Sprintf(query, name))
+		if err != nil || len(list) == 0 {
 			w.t.Fatalf("columns of %s: %v, %v", table, list, err)
 		}
 		slices.Sort(list)
@@ -441,4 +266,22 @@ func (w *world) tables() map[string]string {
 	}
 	columns.Store(w.d.Engine, known)
 	return known
+}
+
+// strings reads a column.
+func (w *world) strings(query string) ([]string, error) {
+	rows, err := w.d.SQL.Query(query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
 }

@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 type twin struct {
 	name    string
 	engines string // on which the guard is that
+	long    string // on which it is tried in the long form only
 	gone    []guard
 	bare    bool // without transactions
 	kind    faultKind
@@ -37,13 +39,14 @@ func without(part string) guard { return guard{regexp.MustCompile(part), ""} }
 
 var (
 	// The lock of the plans is the right to decide; the version is that where there is no lock.
-	planLock    = without(`(?s)(FROM \S*plans WHERE job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`)
+	planLock = guard{regexp.MustCompile(`(?s)(FROM \S*plans WHERE job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`), "$1"}
+	// MariaDB locks the rows that an insertion finds there.
+	enlistLock  = guard{regexp.MustCompile(`(?s)(INSERT INTO dbjobs_plans .*removed_at IS NULL)\s+ON DUPLICATE KEY`), "$1 AND id NOT IN (SELECT job_id FROM dbjobs_plans) ON DUPLICATE KEY"}
 	planVersion = without(` AND p\.version = d\.version`)
 	occurrence  = guard{regexp.MustCompile(`UNIQUE \(job_id, occurrence\)`), "CHECK (1 = 1)"}
 )
 
 func twins() []*twin {
-	planLock.without = "$1"
 	// Where a decision has read all that it is made from, and begins to write.
 	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|UPDATE \S*runs AS r|UPDATE JSON_TABLE.* JOIN \S*runs r)`)
 	taking := regexp.MustCompile(`^begin|^query .*runs r WHERE`)
@@ -52,16 +55,16 @@ func twins() []*twin {
 	again := regexp.MustCompile(`again|running still|took effect|attempts`)
 	moves := []guard{without(` AND r\.state = d\.was`), without(` AND r\.fence = d\.fence`)}
 	return []*twin{
-		{name: "claim", engines: "postgres,mariadb", gone: []guard{planLock, planVersion}, kind: frozen, at: decided, shows: ledger},
+		{name: "claim", engines: "postgres,mariadb", gone: []guard{planLock, enlistLock, planVersion}, kind: frozen, at: decided, shows: ledger},
 		// On SQLite the lock is that of the transaction.
 		{name: "claim", engines: "sqlite", gone: []guard{planVersion}, bare: true, kind: frozen, at: decided, shows: ledger},
 		// What is decided is written in one transaction ...
-		{name: "advance", engines: "sqlite,postgres,mariadb", bare: true, kind: killedAfter, at: decided, shows: ledger},
+		{name: "advance", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", bare: true, kind: killedAfter, at: decided, shows: ledger},
 		// ... and where nothing else stops a second one, its keys do.
-		{name: "advance: key", engines: "sqlite,postgres,mariadb", gone: []guard{planLock, planVersion, occurrence}, bare: true, kind: frozen, at: decided,
+		{name: "advance: key", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", gone: []guard{planLock, planVersion, occurrence}, bare: true, kind: frozen, at: decided,
 			shows: regexp.MustCompile(`twice: `)},
-		{name: "take", engines: "sqlite,postgres,mariadb", gone: []guard{without(` AND state( \|\| '')? = 'queued'`)}, kind: frozen, at: taking, shows: again},
-		{name: "finish", engines: "sqlite,postgres,mariadb", kind: frozen, at: ending, shows: again, gone: []guard{
+		{name: "take", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", gone: []guard{without(` AND state( \|\| '')? = 'queued'`)}, kind: frozen, at: taking, shows: again},
+		{name: "finish", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", kind: frozen, at: ending, shows: again, gone: []guard{
 			{regexp.MustCompile(` AND fence = (\$\d+|\?\d*)`), " AND (fence = $1 OR 1 = 1)"},
 			{regexp.MustCompile(` AND attempts = (\$\d+|\?\d*)`), " AND (attempts = $1 OR 1 = 1)"},
 			without(` AND state = 'running'`)}},
@@ -74,7 +77,7 @@ func twins() []*twin {
 func TestTheHarnessSeesEachGuardMissing(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		for _, tw := range twins() {
-			if !slices.Contains(strings.Split(tw.engines, ","), e) {
+			if !strings.Contains(tw.engines, e) || strings.Contains(tw.long, e) && os.Getenv("DBJOBS_PROVE") == "" {
 				continue
 			}
 			t.Run(e+"/"+tw.name, func(t *testing.T) {

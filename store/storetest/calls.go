@@ -32,7 +32,7 @@ type Call struct {
 //
 // An error of a hook stands for a connection that broke: Before the call, which then does not take place, or After it,
 // when it has taken place and its answer is lost. The caller sees the error, and nobody uses the connection again; an
-// open transaction on it ends as the engine ends those of the dead. A Refusal Before the call leaves the connection
+// open transaction on it ends as the engine ends those of the dead. A RefusedError Before the call leaves the connection
 // as it is.
 type Calls struct {
 	Before func(Call) error
@@ -49,11 +49,11 @@ type Calls struct {
 	killed error
 }
 
-// Refusal is the engine's answer to a call that it does not carry out. A COMMIT that it refuses has rolled back.
-type Refusal struct{ Err error }
+// RefusedError is the engine's answer to a call that it does not carry out. A COMMIT that it refuses has rolled back.
+type RefusedError struct{ Err error }
 
-func (r Refusal) Error() string { return r.Err.Error() }
-func (r Refusal) Unwrap() error { return r.Err }
+func (r RefusedError) Error() string { return r.Err.Error() }
+func (r RefusedError) Unwrap() error { return r.Err }
 
 // Kill makes every later call fail with err, and close its connection: the process is no more. A hook may call it.
 func (c *Calls) Kill(err error) {
@@ -121,7 +121,7 @@ func (c *Calls) made(kind, sql string, args []driver.NamedValue, broken *bool, d
 	c.mu.Unlock()
 	if c.Before != nil {
 		if err := c.Before(call); err != nil {
-			var refused Refusal
+			var refused RefusedError
 			*broken = !errors.As(err, &refused)
 			return err
 		}
@@ -278,7 +278,7 @@ type tx struct {
 
 func (t *tx) Commit() error {
 	err := t.conn.calls.made(Commit, "", nil, &t.conn.broken, t.inner.Commit)
-	var refused Refusal
+	var refused RefusedError
 	if errors.As(err, &refused) {
 		_ = t.inner.Rollback() // the answer is the refusal
 	}
@@ -287,7 +287,7 @@ func (t *tx) Commit() error {
 
 func (t *tx) Rollback() error {
 	err := t.conn.calls.made(Rollback, "", nil, &t.conn.broken, t.inner.Rollback)
-	var refused Refusal
+	var refused RefusedError
 	if errors.As(err, &refused) {
 		_ = t.inner.Rollback() // there is no such refusal: the transaction is over whatever the answer
 	}
