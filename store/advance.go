@@ -203,12 +203,7 @@ func (w *writer) writeStops(ctx context.Context) error {
 		}
 	}
 	for _, p := range w.pauses {
-		if _, err := w.s.exec(ctx, w.tx, "pause", args{"now": now, "scope": "job", "subject_id": p.job, "subject": nil, "reason": p.reason,
-			"paused_by": "dbjobs", "until_at": nil}); err != nil {
-			return err
-		}
-		if _, err := w.s.exec(ctx, w.tx, "insert_change", args{"now": now, "by": "dbjobs", "kind": "job", "subject_id": p.job, "subject": p.name,
-			"action": "pause", "reason": p.reason, "was": document(""), "became": document("")}); err != nil {
+		if err := w.s.pauseFailing(ctx, w.tx, now, p); err != nil {
 			return err
 		}
 	}

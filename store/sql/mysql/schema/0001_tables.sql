@@ -207,7 +207,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   losses         int NOT NULL DEFAULT 0,                   -- times handed out and not brought back
   lease_until    datetime(6),                                  -- the holder has to report by then
   holder         varchar(190),                                         -- who holds it: host and process
-  cancel_at      datetime(6),                                  -- somebody wants it cancelled
+  cancel_at      datetime(6),                                  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      varchar(190),
   created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   started_at     datetime(6),                                  -- first handed out
@@ -215,8 +215,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     datetime(6),                                  -- the job's facts include it
   expires_at     datetime(6),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,

@@ -208,7 +208,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
   lease_until    timestamptz CHECK (isfinite(lease_until)),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      timestamptz CHECK (isfinite(cancel_at)),  -- somebody wants it cancelled
+  cancel_at      timestamptz CHECK (isfinite(cancel_at)),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
   created_at     timestamptz NOT NULL DEFAULT statement_timestamp(),
   started_at     timestamptz,                                  -- first handed out
@@ -216,8 +216,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   settled_at     timestamptz,                                  -- the job's facts include it
   expires_at     timestamptz,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,

@@ -206,7 +206,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
   lease_until    text CHECK (lease_until GLOB '????-??-??T??:??:??.??????Z'),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      text CHECK (cancel_at GLOB '????-??-??T??:??:??.??????Z'),  -- somebody wants it cancelled
+  cancel_at      text CHECK (cancel_at GLOB '????-??-??T??:??:??.??????Z'),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
   created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   started_at     text,                                  -- first handed out
@@ -214,8 +214,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     text,                                  -- the job's facts include it
   expires_at     text,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,
