@@ -70,9 +70,11 @@ func (w *world) run(s *stage, f *fault) error {
 
 const between = 3 * time.Minute
 
-// passes come until it is quiet, or enough is closed.
+// passes come until it is quiet. Beside a process that is frozen, they come until enough is closed, or until three of them
+// found nothing that they could do.
 func (w *world) passes(s *stage, f *fault, enough <-chan struct{}) error {
 	const most = 15
+	idle := 0
 	for range most {
 		select {
 		case <-enough:
@@ -90,7 +92,7 @@ func (w *world) passes(s *stage, f *fault, enough <-chan struct{}) error {
 		}
 		if r.Decided == 0 && r.Started == 0 && !broken {
 			quiet, err := w.quiet(s)
-			if err != nil || quiet {
+			if idle++; err != nil || quiet || enough != nil && idle == 3 {
 				return err
 			}
 		}

@@ -39,9 +39,7 @@ func without(part string) guard { return guard{regexp.MustCompile(part), ""} }
 
 var (
 	// The lock of the plans is the right to decide; the version is that where there is no lock.
-	planLock = guard{regexp.MustCompile(`(?s)(FROM \S*plans WHERE job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`), "$1"}
-	// MariaDB locks the rows that an insertion finds there.
-	enlistLock  = guard{regexp.MustCompile(`(?s)(INSERT INTO dbjobs_plans .*removed_at IS NULL)\s+ON DUPLICATE KEY`), "$1 AND id NOT IN (SELECT job_id FROM dbjobs_plans) ON DUPLICATE KEY"}
+	planLock    = guard{regexp.MustCompile(`(?s)(FROM \S*plans WHERE job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`), "$1"}
 	planVersion = without(` AND p\.version = d\.version`)
 	occurrence  = guard{regexp.MustCompile(`UNIQUE \(job_id, occurrence\)`), "CHECK (1 = 1)"}
 )
@@ -55,7 +53,8 @@ func twins() []*twin {
 	again := regexp.MustCompile(`again|running still|took effect|attempts`)
 	moves := []guard{without(` AND r\.state = d\.was`), without(` AND r\.fence = d\.fence`)}
 	return []*twin{
-		{name: "claim", engines: "postgres,mariadb", gone: []guard{planLock, enlistLock, planVersion}, kind: frozen, at: decided, shows: ledger},
+		// MariaDB locks the plans a second time, by the statement that makes missing ones.
+		{name: "claim", engines: "postgres", gone: []guard{planLock, planVersion}, kind: frozen, at: decided, shows: ledger},
 		// On SQLite the lock is that of the transaction.
 		{name: "claim", engines: "sqlite", gone: []guard{planVersion}, bare: true, kind: frozen, at: decided, shows: ledger},
 		// What is decided is written in one transaction ...
