@@ -12,6 +12,8 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
+require github.com/aws/aws-lambda-go v1.55.1 // indirect
+
 // Tests only.
 require github.com/rogpeppe/go-internal v1.16.0
 

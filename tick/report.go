@@ -18,14 +18,17 @@ type Report struct {
 	Gaps      map[string]int `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
 	Started   int            `json:"started"`          // runs handed out here
 	Succeeded int            `json:"succeeded"`
-	Failed    int            `json:"failed"`             // finally
-	Waiting   int            `json:"waiting"`            // runs that wait for a retry
-	Pruned    int            `json:"pruned,omitempty"`   // old runs deleted
-	Outdated  int            `json:"outdated,omitempty"` // ends that were refused: the run was handed out again
-	Parked    []store.Parked `json:"parked,omitempty"`   // jobs that cannot be planned
-	Runs      []Ended        `json:"runs,omitempty"`     // runs that ended or wait for a retry, in that order
-	Due       []Coming       `json:"due,omitempty"`      // with a dry run: what a pass would decide
-	NextRun   time.Time      `json:"next_run,omitzero"`  // when something needs a decision next
+	Failed    int            `json:"failed"`                // finally
+	Waiting   int            `json:"waiting"`               // runs that wait for a retry
+	Lost      int            `json:"lost,omitempty"`        // runs whose last hand-out never came back
+	Pruned    int            `json:"pruned,omitempty"`      // old runs deleted
+	Outdated  int            `json:"outdated,omitempty"`    // ends that were refused: the run was handed out again
+	Parked    []store.Parked `json:"parked,omitempty"`      // jobs that cannot be planned
+	Runs      []Ended        `json:"runs,omitempty"`        // runs that ended or wait for a retry, in that order
+	Due       []Coming       `json:"due,omitempty"`         // with a dry run: what a pass would decide
+	OldestDue time.Time      `json:"oldest_due,omitzero"`   // what was due longest when the pass began
+	NextRun   time.Time      `json:"next_run,omitzero"`     // when something needs a decision next
+	Paused    int            `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
 	CutShort  string         `json:"cut_short,omitempty"`
 }
 
@@ -51,6 +54,7 @@ type Coming struct {
 func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
 	r.Made += len(b.Made)
+	r.Lost += b.Lost
 	for reason, n := range b.Gaps {
 		if r.Gaps == nil {
 			r.Gaps = map[string]int{}
@@ -68,6 +72,9 @@ func (r *Report) end(t *store.Task) {
 		r.Succeeded++
 	case store.Waiting:
 		r.Waiting++
+	case store.Lost:
+		r.Failed++
+		r.Lost++
 	default:
 		r.Failed++
 	}

@@ -44,6 +44,7 @@ type Tick struct {
 	Budget       time.Duration // for the whole pass; 0: none
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	DryRun       bool          // only tell what is due
+	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
 	Log *slog.Logger
 	Now func() time.Time // the host's clock: for budgets and the skew, never for what is due
@@ -106,6 +107,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.holder.Login = probe.Login
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.report.StartedAt, p.report.Frozen, p.report.NextRun = probe.Now, probe.Frozen, probe.NextWake
+	if !probe.NextWake.After(probe.Now) {
+		p.report.OldestDue = probe.NextWake
+	}
 	if probe.Schema.Instance != t.Instance {
 		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or `dbjobs migrate --instance` if the database is the right one",
 			probe.Schema.Instance, t.Instance)
@@ -259,6 +263,9 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 			return p.report, again
 		}
 		p.report.NextRun = probe.NextWake
+	}
+	if err == nil && p.t.Gauges {
+		p.report.Paused, err = p.t.Store.CountPaused(ctx)
 	}
 	return p.report, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -31,6 +34,7 @@ type tickFlags struct {
 	dryRun         bool
 	failOnJobError bool
 	verbose        bool
+	metrics        string
 }
 
 func (c *cli) tick() *cobra.Command {
@@ -54,80 +58,79 @@ Any number of ticks may run at once. A pass with nothing to do prints nothing, s
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only tell what is due")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a job failed")
+	flags.StringVar(&f.metrics, "metrics", defaultMetrics(c.env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
 		"name": "DBJOBS_NAME", "startup-id": "DBJOBS_STARTUP_ID", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
-		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR",
+		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
 	} {
-		variable(cmd, flag, name)
+		variable(flags, flag, name)
 	}
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		if f.limit < 0 || f.concurrency < 1 {
 			return badInput("--limit wants 0 or more, --concurrency 1 or more")
 		}
-		s, err := c.open(cmd, probe)
-		if err != nil {
+		if err := checkMetrics(f.metrics); err != nil {
 			return err
 		}
-		defer s.Close()
-		return c.runTick(cmd.Context(), s, f)
+		return c.observe(f.name, f.metrics, func() (tick.Report, error) {
+			s, err := c.open(cmd, probe)
+			if err != nil {
+				return tick.Report{}, err
+			}
+			defer c.close(s)
+			return c.runTick(cmd.Context(), s, f)
+		})
 	})
 	return c.prints(cmd)
 }
 
-func (c *cli) runTick(ctx context.Context, s *store.Store, f tickFlags) error {
+func (c *cli) runTick(ctx context.Context, s *store.Store, f tickFlags) (tick.Report, error) {
 	x, err := executor.NewSQL(s)
 	if err != nil {
-		return err
+		return tick.Report{}, err
 	}
 	defer x.Close()
+	level := slog.LevelWarn
+	if f.verbose {
+		level = slog.LevelDebug
+	}
 	instance, _ := c.env(instanceVariable)
 	t := tick.Tick{
 		Store:     s,
 		Executors: executor.Registry{"sql": x},
-		Name:      f.name, Holder: holder(), Version: build().Version, Instance: instance,
+		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance,
 		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
-		Log: c.logger(f.verbose), Now: time.Now,
+		Gauges: f.metrics != noMetrics, Log: c.logger(c.logFormat, level), Now: time.Now,
 	}
 	r, err := t.Run(ctx)
-	// What was done is told also when the pass failed after it.
-	if err == nil || r.Decided+r.Started > 0 {
+	// What was done is told also when the pass failed after it. Where log lines are for programs, one of them tells it
+	// instead of the table.
+	if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
 		told := c.print(r, func() error { return report.Tick(c.stdout, r) })
 		err = errors.Join(err, told)
 	}
 	for _, p := range r.Parked {
-		c.say("job %s is parked until it is mended: %s", p.Job, p.Error)
+		c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
 	}
 	if err == nil && f.failOnJobError && r.Failed > 0 {
-		return fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)
+		return r, fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)
 	}
-	return err
+	return r, err
 }
 
-// holder names this start of the process: two that share a host and, one after the other, a process id differ in time.
-func holder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
+// holder names this start of the process, and where its log is: what a platform calls it, else the host. A function's
+// instances share names and process ids, so that only chance tells them apart.
+func holder(env settings.Lookup) string {
+	host, _ := env("AWS_LAMBDA_LOG_STREAM_NAME")
+	if host == "" {
+		host, _ = env("CLOUD_RUN_EXECUTION")
 	}
-	return fmt.Sprintf("%s/%d/%d", host, os.Getpid(), time.Now().UnixMilli())
-}
-
-// logger writes to standard error, without what the database's URL keeps secret.
-func (c *cli) logger(verbose bool) *slog.Logger {
-	level := slog.LevelWarn
-	if verbose {
-		level = slog.LevelDebug
+	if host == "" {
+		var err error
+		if host, err = os.Hostname(); err != nil {
+			host = "unknown"
+		}
 	}
-	return slog.New(slog.NewTextHandler(scrubber{c}, &slog.HandlerOptions{Level: level}))
-}
-
-// scrubber is standard error for log lines.
-type scrubber struct{ c *cli }
-
-func (s scrubber) Write(b []byte) (int, error) {
-	if _, err := fmt.Fprint(s.c.stderr, s.c.db.Scrub(string(b))); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:8])
 }
