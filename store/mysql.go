@@ -32,6 +32,7 @@ var mysqlDialect = &dialect{
 		"@stale_link": "stale = 1",
 		"@stale":      "stale = 1",
 		"@queued":     "queued_in",
+		"@queue_key":  "queued_in",
 		"@is_queued":  "state = 'queued'",
 		"@urgency":    "urgency",
 		"@open":       "open_job_id",

@@ -212,7 +212,7 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
-	Lost    int // runs that were handed out as often as allowed, and never brought back
+	Lost    int    // runs that were handed out as often as allowed, and never brought back
 	Kept    []Kept // of jobs that have runs newly settled
 }
 

@@ -35,6 +35,7 @@ var postgres = &dialect{
 		"@stale_link": "planned IS DISTINCT FROM schedule_id",
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",
+		"@queue_key":  "queue",
 		// Not the words of the index of queued runs: the ids are known, and that index may be long.
 		"@is_queued":  "state || '' = 'queued'",
 		"@urgency":    "priority DESC",

@@ -34,6 +34,7 @@ var sqlite = &dialect{
 		"@stale_link": "planned IS NOT schedule_id",
 		"@stale":      "planned IS NOT plan_input",
 		"@queued":     "state = 'queued' AND queue",
+		"@queue_key":  "queue",
 		// Not the words of the index of queued runs: the ids are known, and that index may be long.
 		"@is_queued":  "state || '' = 'queued'",
 		"@urgency":    "priority DESC",

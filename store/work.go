@@ -77,6 +77,18 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	return tasks, err
 }
 
+// Queues are those from which something may be taken now, in order of their names.
+func (s *Store) Queues(ctx context.Context) ([]string, error) {
+	var list []string
+	err := s.query(ctx, s.db, "queues", args{}, func(r *sql.Rows) error {
+		var name string
+		err := r.Scan(&name)
+		list = append(list, name)
+		return err
+	})
+	return list, err
+}
+
 // handOut marks the locked runs as running and reads what they are to do.
 func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder) error {
 	taken, jobs := make([]string, len(tasks)), make([]int64, len(tasks))

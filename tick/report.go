@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -30,6 +31,9 @@ type Report struct {
 	NextRun   time.Time      `json:"next_run,omitzero"`     // when something needs a decision next
 	Paused    int            `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
 	CutShort  string         `json:"cut_short,omitempty"`
+	Passes    int            `json:"passes,omitempty"` // of RunFor: what is told is the sum of so many
+
+	wake time.Time // NextRun by the host's clock
 }
 
 // Ended is a run that this pass executed.
@@ -50,18 +54,42 @@ type Coming struct {
 	Due  time.Time `json:"due,omitzero"`
 }
 
+// join adds a later pass.
+func (r *Report) join(next Report) {
+	if r.Passes++; r.Passes == 1 {
+		*r = next
+		r.Passes = 1
+		return
+	}
+	r.Decided, r.Made, r.Started = r.Decided+next.Decided, r.Made+next.Made, r.Started+next.Started
+	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
+	r.Lost, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Pruned+next.Pruned, r.Outdated+next.Outdated
+	r.addGaps(next.Gaps)
+	for _, p := range next.Parked {
+		if !slices.Contains(r.Parked, p) {
+			r.Parked = append(r.Parked, p)
+		}
+	}
+	r.Runs = append(r.Runs, next.Runs...)
+	r.Frozen, r.NextRun, r.CutShort, r.Paused, r.wake = next.Frozen, next.NextRun, next.CutShort, next.Paused, next.wake
+}
+
 // add takes a batch into the report.
 func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
 	r.Made += len(b.Made)
 	r.Lost += b.Lost
-	for reason, n := range b.Gaps {
+	r.addGaps(b.Gaps)
+	r.Parked = append(r.Parked, b.Parked...)
+}
+
+func (r *Report) addGaps(gaps map[string]int) {
+	for reason, n := range gaps {
 		if r.Gaps == nil {
 			r.Gaps = map[string]int{}
 		}
 		r.Gaps[reason] += n
 	}
-	r.Parked = append(r.Parked, b.Parked...)
 }
 
 // end takes the end of a run into the report.

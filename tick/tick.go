@@ -24,7 +24,7 @@ const (
 	heartbeat  = 30 * time.Second // between two signs of life
 	lease      = 3 * heartbeat    // what a hand-out or a heartbeat gives
 	decideSize = 1000             // jobs a batch, unless Batch says otherwise
-	workQueue  = "tick"           // the queue whose runs a tick takes itself
+	ownQueue   = "tick"           // the queue whose runs a tick takes itself
 )
 
 // Tick is a pass to be run. Store, Executors, Name, Holder and Now are required.
@@ -37,6 +37,7 @@ type Tick struct {
 	Version  string // of the program, for the record
 	Instance string // of the database that is meant; another one is refused
 
+	Queues       []string      // of Work: those to take from; none: all but the tick's own
 	StartupID    string        // of the machine's or function's start; jobs with on_startup run once for each
 	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
 	Concurrency  int           // runs side by side; 0: 4
@@ -48,6 +49,8 @@ type Tick struct {
 
 	Log *slog.Logger
 	Now func() time.Time // the host's clock: for budgets and the skew, never for what is due
+	// Sleep is how RunFor waits; nil: for real. It ends early where the context does.
+	Sleep func(context.Context, time.Duration)
 }
 
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
@@ -56,6 +59,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() && t.StartupID == "" {
 		return p.end(ctx, err)
 	}
+	p.queues = []string{ownQueue}
 	work, stop := p.budget(ctx)
 	defer stop()
 	for needs := p.needed(); err == nil; needs = []store.Need{store.RunWakes} {
@@ -67,11 +71,16 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the budget is used up: the rest is for the next pass
-		err = nil
-		p.report.CutShort = "the budget was used up: what is left is for the next pass"
+	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work)))
+}
+
+// cutShort takes the end of the budget for what it is: no error, the rest is for the next pass.
+func (p *pass) cutShort(ctx context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return err
 	}
-	return p.end(ctx, errors.Join(err, p.finishAll(), p.prune(work)))
+	p.report.CutShort = "the budget was used up: what is left is for the next pass"
+	return nil
 }
 
 // pass is a pass under way.
@@ -100,13 +109,14 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.init(t.Concurrency)
-	probe, err := t.Store.Probe(ctx, t.Name, workQueue)
+	probe, err := t.Store.Probe(ctx, t.Name, ownQueue)
 	if err != nil {
 		return p, err
 	}
 	p.holder.Login = probe.Login
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
-	p.report.StartedAt, p.report.Frozen, p.report.NextRun = probe.Now, probe.Frozen, probe.NextWake
+	p.report.StartedAt, p.report.Frozen = probe.Now, probe.Frozen
+	p.coming(probe)
 	if !probe.NextWake.After(probe.Now) {
 		p.report.OldestDue = probe.NextWake
 	}
@@ -258,14 +268,22 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 		err = recorded
 	}
 	if err == nil && p.report.Decided > 0 {
-		probe, again := p.t.Store.Probe(ctx, p.t.Name, workQueue)
+		probe, again := p.t.Store.Probe(ctx, p.t.Name, ownQueue)
 		if again != nil {
 			return p.report, again
 		}
-		p.report.NextRun = probe.NextWake
+		p.coming(probe)
 	}
 	if err == nil && p.t.Gauges {
 		p.report.Paused, err = p.t.Store.CountPaused(ctx)
 	}
 	return p.report, err
+}
+
+// coming notes when something needs a decision next, also by the host's clock, of which the difference counts.
+func (p *pass) coming(probe *store.Probe) {
+	p.report.NextRun, p.report.wake = probe.NextWake, time.Time{}
+	if !probe.NextWake.IsZero() {
+		p.report.wake = p.t.Now().Add(probe.NextWake.Sub(probe.Now))
+	}
 }

@@ -15,6 +15,8 @@ import (
 // workers are the runs that this pass executes.
 type workers struct {
 	size    int
+	queues  []string // to take from; none: all but the tick's own
+	served  string   // the queue whose turn was last
 	ended   chan result
 	running map[handout]context.CancelCauseFunc
 	mu      sync.Mutex
@@ -105,15 +107,18 @@ func (p *pass) take(ctx context.Context) error {
 			return err
 		}
 	}
-	tasks, err := p.t.Store.Take(ctx, workQueue, free, p.holder)
-	if err != nil {
-		return err
-	}
+	err := p.takeInTurn(ctx, free)
+	p.full = p.taken == free
+	return err
+}
+
+// start executes what was taken.
+func (p *pass) start(ctx context.Context, tasks []store.Task) {
 	if len(p.running) == 0 && len(tasks) > 0 {
 		p.beat(ctx)
 	}
-	p.taken, p.full = len(tasks), len(tasks) == free
 	for _, t := range tasks {
+		p.taken++
 		p.report.Started++
 		run, cancel := context.WithCancelCause(ctx)
 		p.mu.Lock()
@@ -130,7 +135,6 @@ func (p *pass) take(ctx context.Context) error {
 			p.ended <- result{as, t, err}
 		}()
 	}
-	return nil
 }
 
 // quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be.

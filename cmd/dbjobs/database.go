@@ -105,8 +105,8 @@ func (c *cli) print(v any, human func() error) error {
 const envAnnotation = "dbjobs_variable"
 
 // variable lets a variable of the environment stand for a flag that is not given, and says so in its help.
-func variable(flags *pflag.FlagSet, flag, name string) {
-	f := flags.Lookup(flag)
+func variable(cmd *cobra.Command, flag, name string) {
+	f := cmd.Flag(flag)
 	f.Usage += " (" + name + ")"
 	f.Annotations = map[string][]string{envAnnotation: {name}}
 }

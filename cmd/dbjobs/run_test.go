@@ -85,6 +85,21 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestASignalEndsASleep: nothing is cut short by it, so it is no failure.
+func TestASignalEndsASleep(t *testing.T) {
+	home := t.TempDir()
+	if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, "job", "create", "later", "--rule", "every 1h", "--sql", "SELECT 1"); code != exitDone {
+		t.Fatalf("code %d, said %q", code, stderr)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	code, stderr := invoke(ctx, t, home, nil, &out, "tick", "--for", "2h")
+	if code != exitDone || stderr != "" || ctx.Err() == nil || !strings.Contains(out.String(), "1 decision") {
+		t.Errorf("code %d, said %q and %q; it slept: %v", code, stderr, out.String(), ctx.Err() != nil)
+	}
+}
+
 // TestSignalReachesTheProgram: the signals themselves, sent to the program as built.
 func TestSignalReachesTheProgram(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -30,6 +32,8 @@ type tickFlags struct {
 	limit          int
 	concurrency    int
 	budget         store.Duration
+	length         store.Duration
+	queues         []string // of work
 	maxClockSkew   store.Duration
 	dryRun         bool
 	failOnJobError bool
@@ -38,54 +42,115 @@ type tickFlags struct {
 }
 
 func (c *cli) tick() *cobra.Command {
-	f := tickFlags{maxClockSkew: store.Duration(10 * time.Minute)}
+	var f tickFlags
 	cmd := &cobra.Command{
 		Use:   "tick",
 		Short: "Run one pass: decide what became due, execute what may run, exit",
 		Long: `Runs one pass. Every overdue occurrence is decided on and recorded, runs are executed, and the process exits.
 Any number of ticks may run at once. A pass with nothing to do prints nothing, so that cron has nothing to mail;
 --json always prints the report. A job that fails is recorded and is no failure of the pass, unless
---fail-on-job-error says so.`,
-		Example: `  * * * * * DBJOBS_DATABASE_URL=postgres://jobs@db/app dbjobs tick`,
-		Args:    positional(),
+--fail-on-job-error says so.
+
+With --for 55s the process sleeps until something is due next, and runs another pass then, as long as that lies within
+the time: one trigger a minute serves schedules finer than a minute. Without --budget, what still runs at the end of
+that time is cut short, and goes on with the next trigger.`,
+		Example: `  * * * * * DBJOBS_DATABASE_URL=postgres://jobs@db/app dbjobs tick
+  * * * * * dbjobs tick --for 55s`,
+		Args: positional(),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "tick", "name of the trigger: its silences are recorded under it")
 	flags.StringVar(&f.startupID, "startup-id", "", "identity of a start, such as the machine's boot id: jobs with on_startup run once for each")
+	flags.Var(durationFlag{&f.length}, "for", "run passes whenever something is due, for so long, such as 55s; 0s is a single pass")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only tell what is due")
+	variable(cmd, "name", "DBJOBS_NAME")
+	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
+	variable(cmd, "for", "DBJOBS_FOR")
+	f.register(cmd, c.env)
+	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {
+		switch {
+		case f.length > 0 && f.dryRun:
+			return tick.Report{}, badInput("--for and --dry-run exclude each other")
+		case f.length > 0:
+			return t.RunFor(ctx, time.Duration(f.length))
+		}
+		return t.Run(ctx)
+	}, report.Tick)
+	return c.prints(cmd)
+}
+
+func (c *cli) work() *cobra.Command {
+	var f tickFlags
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "Execute what waits in the queues that ticks do not take from, exit",
+		Long: `Takes queued runs and executes them, until nothing is left to be taken. The queues are those that are named, or all but
+"tick", in turn; within one, runs of a higher priority come first, then older ones. Nothing is decided: what follows
+on a run that has ended, such as another try or the next occurrence, is for the next tick.
+Any number of workers may run at once. One that found nothing prints nothing.`,
+		Example: `  * * * * * dbjobs work --queue reports --concurrency 2 --budget 50s`,
+		Args:    positional(),
+	}
+	cmd.Flags().StringSliceVar(&f.queues, "queue", nil, "take from this queue; may be repeated; without it, from all but tick")
+	variable(cmd, "queue", "DBJOBS_QUEUE")
+	f.register(cmd, c.env)
+	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) { return t.Work(ctx) }, report.Work)
+	return c.prints(cmd)
+}
+
+// register adds the flags that a tick and a worker have in common.
+func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
+	f.maxClockSkew = store.Duration(10 * time.Minute)
+	flags := cmd.Flags()
 	flags.IntVar(&f.limit, "limit", 0, "start at most so many runs; 0 is no limit")
 	flags.IntVar(&f.concurrency, "concurrency", 4, "runs side by side")
-	flags.Var(durationFlag{&f.budget}, "budget", "time for the whole pass, such as 50s; 0s is no limit")
+	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only tell what is due")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a job failed")
-	flags.StringVar(&f.metrics, "metrics", defaultMetrics(c.env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
+	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
-		"name": "DBJOBS_NAME", "startup-id": "DBJOBS_STARTUP_ID", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
+		"limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
 		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
 	} {
-		variable(flags, flag, name)
+		variable(cmd, flag, name)
 	}
-	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+}
+
+// pass makes a command's body of a way to run a pass.
+func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Report, error), human func(io.Writer, tick.Report) error) func(*cobra.Command, []string) error {
+	return c.do(func(cmd *cobra.Command, _ []string) error {
 		if f.limit < 0 || f.concurrency < 1 {
 			return badInput("--limit wants 0 or more, --concurrency 1 or more")
 		}
 		if err := checkMetrics(f.metrics); err != nil {
 			return err
 		}
-		return c.observe(f.name, f.metrics, func() (tick.Report, error) {
+		return c.observe(cmp.Or(f.name, cmd.Name()), f.metrics, func() (tick.Report, error) {
 			s, err := c.open(cmd, probe)
 			if err != nil {
 				return tick.Report{}, err
 			}
 			defer c.close(s)
-			return c.runTick(cmd.Context(), s, f)
+			r, err := c.runPass(cmd.Context(), s, f, run)
+			// What was done is told also when the pass failed after it. Where log lines are for programs, one of them tells
+			// it instead of the table.
+			if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
+				told := c.print(r, func() error { return human(c.stdout, r) })
+				err = errors.Join(err, told)
+			}
+			for _, p := range r.Parked {
+				c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
+			}
+			if err == nil && f.failOnJobError && r.Failed > 0 {
+				return r, fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)
+			}
+			return r, err
 		})
 	})
-	return c.prints(cmd)
 }
 
-func (c *cli) runTick(ctx context.Context, s *store.Store, f tickFlags) (tick.Report, error) {
+func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
 	x, err := executor.NewSQL(s)
 	if err != nil {
 		return tick.Report{}, err
@@ -96,27 +161,13 @@ func (c *cli) runTick(ctx context.Context, s *store.Store, f tickFlags) (tick.Re
 		level = slog.LevelDebug
 	}
 	instance, _ := c.env(instanceVariable)
-	t := tick.Tick{
+	return run(ctx, &tick.Tick{
 		Store:     s,
 		Executors: executor.Registry{"sql": x},
-		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance,
+		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
 		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics, Log: c.logger(c.logFormat, level), Now: time.Now,
-	}
-	r, err := t.Run(ctx)
-	// What was done is told also when the pass failed after it. Where log lines are for programs, one of them tells it
-	// instead of the table.
-	if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
-		told := c.print(r, func() error { return report.Tick(c.stdout, r) })
-		err = errors.Join(err, told)
-	}
-	for _, p := range r.Parked {
-		c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
-	}
-	if err == nil && f.failOnJobError && r.Failed > 0 {
-		return r, fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)
-	}
-	return r, err
+	})
 }
 
 // holder names this start of the process, and where its log is: what a platform calls it, else the host. A function's

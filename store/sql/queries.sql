@@ -168,6 +168,16 @@ SELECT id FROM dbjobs.runs WHERE @queued = :queue
 AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = :login)
 ORDER BY @urgency, id LIMIT :limit;
 
+-- From queue to queue along the index, whatever their lengths.
+
+-- name: queues
+WITH RECURSIVE q AS (
+  SELECT MIN(@queue_key) AS name FROM dbjobs.runs WHERE @queued > ''
+  UNION ALL
+  SELECT (SELECT MIN(@queue_key) FROM dbjobs.runs WHERE @queued > q.name) FROM q WHERE q.name IS NOT NULL
+)
+SELECT name FROM q WHERE name IS NOT NULL;
+
 -- name: lock_queued
 SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
 

@@ -23,6 +23,23 @@ func Tick(w io.Writer, r tick.Report) error {
 	if r.Decided+r.Started == 0 && len(r.Parked) == 0 {
 		return nil
 	}
+	return worked(w, r, fmt.Sprintf("%s; %s made%s; ", plural(r.Decided, "decision"), plural(r.Made, "run"), gaps(r.Gaps)))
+}
+
+// Work prints what a worker did; nothing where it did nothing.
+func Work(w io.Writer, r tick.Report) error {
+	if r.Frozen {
+		_, err := fmt.Fprintln(w, "everything is paused: nothing was taken")
+		return err
+	}
+	if r.Started == 0 {
+		return nil
+	}
+	return worked(w, r, "")
+}
+
+// worked lists the runs and sums up, after what was decided.
+func worked(w io.Writer, r tick.Report, decided string) error {
 	if len(r.Runs) > 0 {
 		t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "ERROR")
 		for _, e := range r.Runs {
@@ -32,15 +49,17 @@ func Tick(w io.Writer, r tick.Report) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("%s; %s made%s; %d started: %d succeeded, %d failed",
-		plural(r.Decided, "decision"), plural(r.Made, "run"), gaps(r.Gaps), r.Started, r.Succeeded, r.Failed)
+	text := decided + fmt.Sprintf("%d started: %d succeeded, %d failed", r.Started, r.Succeeded, r.Failed)
 	if r.Waiting > 0 {
 		text += fmt.Sprintf(", %d wait to be tried again", r.Waiting)
+	}
+	if r.Passes > 1 {
+		text += fmt.Sprintf("; %d passes", r.Passes)
 	}
 	if r.CutShort != "" {
 		text += "; cut short: " + r.CutShort
 	}
-	if next := Instant(r.NextRun); next != "" {
+	if next := Instant(r.NextRun); next != "" && decided != "" {
 		text += "; next " + next
 	}
 	_, err := fmt.Fprintln(w, Line(text))

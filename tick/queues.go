@@ -1,0 +1,70 @@
+package tick
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Work is the second half of a pass alone: it takes queued runs and executes them until nothing is left to be taken, or
+// the budget nears its end. It decides nothing: a run that is to be tried again, and what follows on one that has
+// ended, waits for the next tick. Its passes are not recorded among those of the ticks.
+func (t *Tick) Work(ctx context.Context) (Report, error) {
+	p, err := t.begin(ctx)
+	if err != nil || p.probe.Frozen {
+		return p.report, err
+	}
+	p.queues = t.Queues
+	work, stop := p.budget(ctx)
+	defer stop()
+	for {
+		if err = p.takeAll(work); err != nil || p.quiet() {
+			break
+		}
+		p.await()
+	}
+	return p.report, errors.Join(p.cutShort(ctx, err), p.finishAll())
+}
+
+// takeInTurn takes up to free runs, of each queue a share of what is free: a long queue never keeps another waiting. A
+// queue that gave its share may have more, and has its turn again behind the others; within a queue, what is urgent
+// comes first, then what is old.
+func (p *pass) takeInTurn(ctx context.Context, free int) error {
+	turns, err := p.turns(ctx)
+	if err != nil {
+		return err
+	}
+	for free > 0 && len(turns) > 0 {
+		queue, share := turns[0], (free+len(turns)-1)/len(turns)
+		tasks, err := p.t.Store.Take(ctx, queue, share, p.holder)
+		if err != nil {
+			return err
+		}
+		p.start(ctx, tasks)
+		p.served = queue
+		free -= len(tasks)
+		if turns = turns[1:]; len(tasks) == share {
+			turns = append(turns, queue)
+		}
+	}
+	return nil
+}
+
+// turns are the queues to take from, beginning behind the one that was served last.
+func (p *pass) turns(ctx context.Context) ([]string, error) {
+	list := slices.Clone(p.queues)
+	if len(list) == 0 {
+		all, err := p.t.Store.Queues(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(all, func(q string) bool { return q == ownQueue })
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	i, found := slices.BinarySearch(list, p.served)
+	if found {
+		i++
+	}
+	return slices.Concat(list[i:], list[:i]), nil
+}

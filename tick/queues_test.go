@@ -1,0 +1,138 @@
+package tick_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// inQueues makes n runs of a job in each queue, of which the last one is the most urgent, and lets them go.
+func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
+	t.Helper()
+	var defs store.Definitions
+	for _, q := range queues {
+		for i := range n {
+			p := 0
+			if i == n-1 {
+				p = 7
+			}
+			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("%s %d", q, i), Queue: q, Priority: p, Steps: []store.Step{call("")}})
+		}
+	}
+	apply(t, d, defs)
+	run(t, d)
+	for _, j := range defs.Jobs {
+		d.Clock.Add(time.Millisecond) // ids sort by it
+		if _, err := d.RunNow(t.Context(), j.Name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tk := newTick(t, d.Store)
+	tk.Limit = -1
+	if _, err := tk.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// worker is one that notes what it executes, in order.
+func worker(t testing.TB, d *storetest.DB) (tk *tick.Tick, executed func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var list []string
+	tk = newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, r.Task.Job.Name)
+		return executor.Result{}, nil
+	})
+	return tk, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(list) }
+}
+
+func TestAWorkerTakesFromTheQueuesInTurn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		inQueues(t, d, 3, "a", "b", "tick", "c")
+		tk, executed := worker(t, d)
+		tk.Concurrency = 1
+		r, err := tk.Work(t.Context())
+		if err != nil || r.Started != 9 || r.Succeeded != 9 || r.Decided != 0 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		want := []string{"a 2", "b 2", "c 2", "a 0", "b 0", "c 0", "a 1", "b 1", "c 1"}
+		if got := executed(); !slices.Equal(got, want) {
+			t.Errorf("in the order %v, want %v", got, want)
+		}
+		if again, err := tk.Work(t.Context()); err != nil || again.Started != 0 {
+			t.Fatalf("again: %v: %+v", err, again)
+		}
+		left := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued' AND queue = 'tick'")
+		silent := d.Int(t, "SELECT count(*) FROM "+d.Table("ticks")+" WHERE started > 0")
+		if left != 3 || silent != 0 {
+			t.Errorf("%d runs are left to the tick, %d passes of workers on record", left, silent)
+		}
+	})
+}
+
+func TestAWorkerTakesFromTheQueuesNamed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		inQueues(t, d, 2, "a", "b", "tick")
+		tk, executed := worker(t, d)
+		tk.Queues, tk.Concurrency = []string{"b", "nobody's", "tick", "b"}, 1
+		if r, err := tk.Work(t.Context()); err != nil || r.Started != 4 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		if want := []string{"b 1", "tick 1", "b 0", "tick 0"}; !slices.Equal(executed(), want) {
+			t.Errorf("in the order %v, want %v", executed(), want)
+		}
+	})
+}
+
+// What is free is shared out among the queues, and a queue that has little leaves the rest to the others.
+func TestALongQueueKeepsNoOtherWaiting(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		inQueues(t, d, 6, "a")
+		inQueues(t, d, 1, "z")
+		var mu sync.Mutex
+		var first []string
+		all := make(chan struct{})
+		tk := newDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
+			mu.Lock()
+			if first = append(first, r.Task.Job.Name); len(first) == 4 {
+				close(all)
+			}
+			mu.Unlock()
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+			return executor.Result{}, nil
+		})
+		tk.Concurrency = 4
+		if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 7 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		slices.Sort(first[:4])
+		if got := strings.Join(first[:4], ", "); got != "a 0, a 1, a 5, z 0" {
+			t.Errorf("the first four: %s", got)
+		}
+	})
+}
+
+func TestAFrozenDatabaseGivesAWorkerNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		inQueues(t, d, 1, "a")
+		d.Exec(t, "INSERT INTO "+d.Table("pauses")+" (scope) VALUES ('all')")
+		tk, _ := worker(t, d)
+		if r, err := tk.Work(t.Context()); err != nil || !r.Frozen || r.Started != 0 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package tick
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	shortest = 10 * time.Millisecond // of the waits of RunFor
+	// staysDue is the wait where something is due and was left so, such as a job that only another host can run: to ask
+	// without a rest would keep the database busy with nothing.
+	staysDue = time.Second
+)
+
+// RunFor runs a pass, and another whenever something is due next, for a length of time: one trigger a minute then
+// serves schedules finer than that. It returns before the length is over, at once where nothing more is due within it.
+// A pass that finds nothing to do is the probe and its record. The end of ctx ends a sleep without an error.
+//
+// Without a budget the length is the budget too: what runs at its end is cut. A longer budget lets that run on, and
+// still nothing is decided or started beyond the length. The limit counts over all passes, and the report is their sum.
+func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error) {
+	began := t.Now()
+	budget := t.Budget
+	if budget <= 0 {
+		budget = length
+	}
+	end := began.Add(min(length, budget))
+	var total Report
+	for {
+		pass := *t
+		pass.Budget = budget - t.Now().Sub(began)
+		if t.Limit > 0 {
+			if pass.Limit = t.Limit - total.Started; pass.Limit == 0 {
+				pass.Limit = -1
+			}
+		}
+		r, err := pass.Run(ctx)
+		total.join(r)
+		if err != nil {
+			return total, err
+		}
+		now := t.Now()
+		if r.wake.IsZero() || !r.wake.Before(end) || !now.Before(end) {
+			return total, nil
+		}
+		wait := max(r.wake.Sub(now), shortest)
+		if !r.wake.After(now) {
+			wait = staysDue
+		}
+		if over := t.sleep(ctx, min(wait, end.Sub(now))); !over || !t.Now().Before(end) {
+			return total, nil
+		}
+	}
+}
+
+// sleep tells whether the sleep was over before the context was.
+func (t *Tick) sleep(ctx context.Context, d time.Duration) bool {
+	if t.Sleep != nil {
+		t.Sleep(ctx, d)
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,133 @@
+package tick_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// repeating is a tick whose sleep moves the test's clock, which is the host's too.
+func repeating(t testing.TB, d *storetest.DB) (*tick.Tick, *[]time.Duration) {
+	t.Helper()
+	var slept []time.Duration
+	tk := newTick(t, d.Store)
+	tk.Now = d.Clock.Now
+	tk.Sleep = func(_ context.Context, wait time.Duration) {
+		slept = append(slept, wait)
+		d.Clock.Add(wait)
+	}
+	return tk, &slept
+}
+
+func every(rule string) store.Job {
+	return store.Job{Name: rule, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{step("", "SELECT 1")}}
+}
+
+func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s"), every("every 25s")}})
+			tk, slept := repeating(t, d)
+			r, err := tk.RunFor(t.Context(), 55*time.Second)
+			if err != nil || r.Made != 7 || r.Succeeded != 7 || len(r.Runs) != 7 || r.Passes != 7 {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			s := time.Second
+			if want := []time.Duration{10 * s, 10 * s, 5 * s, 5 * s, 10 * s, 10 * s}; !slices.Equal(*slept, want) {
+				t.Errorf("slept %v, want %v", *slept, want)
+			}
+			if at := d.Clock.Now(); !at.Equal(time.Date(2026, 1, 5, 8, 0, 50, 0, time.UTC)) || !r.NextRun.Equal(at.Add(10*s)) {
+				t.Errorf("it ended at %v, and the next is %v", at, r.NextRun)
+			}
+			// A wake at which another tick was faster is the probe and its record.
+			calls.Reset()
+			*slept = nil
+			first := true
+			tk.Sleep = func(_ context.Context, wait time.Duration) {
+				d.Clock.Add(wait)
+				if *slept = append(*slept, wait); first {
+					first = false
+					run(t, d)
+					calls.Reset()
+				}
+			}
+			tk.Limit = 1
+			if r, err := tk.RunFor(t.Context(), 14*s); err != nil || r.Made != 0 || r.Passes != 2 {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			if n := calls.Count(); n != 2 || len(*slept) != 1 {
+				t.Errorf("slept %v; %s", *slept, kinds(&calls))
+			}
+		})
+	}
+}
+
+func TestALimitCountsOverAllPasses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
+		tk, _ := repeating(t, d)
+		tk.Limit = 2
+		r, err := tk.RunFor(t.Context(), 55*time.Second)
+		if err != nil || r.Started != 2 || r.Made < 3 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}
+
+// Where something is due and stays so, it rests between the passes.
+func TestAPassThatLeavesADueJobRests(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("knows no owners")
+		}
+		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
+		run(t, d)
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET owner = 'somebody'")
+		tk, slept := repeating(t, d)
+		r, err := tk.RunFor(t.Context(), 20*time.Second)
+		if err != nil || r.Made != 0 || len(r.Parked) != 1 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		if len(*slept) > 12 || slices.Min(*slept) < time.Second {
+			t.Errorf("slept %v", *slept)
+		}
+	})
+}
+
+// The end of its context ends a sleep, and is no error; a length is a budget.
+func TestRunForEndsInside(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
+		ctx, cancel := context.WithCancel(t.Context())
+		tk := newDoing(t, d, nil)
+		real := tk.Now
+		tk.Now = d.Clock.Now
+		time.AfterFunc(300*time.Millisecond, cancel)
+		if r, err := tk.RunFor(ctx, time.Hour); err != nil || r.Passes != 1 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "endless", Steps: []store.Step{call("")}}}})
+		request(t, d, "endless")
+		tk = newDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			if end, ok := ctx.Deadline(); !ok || time.Until(end) > 500*time.Millisecond {
+				return executor.Result{}, fmt.Errorf("it may run until %v", end)
+			}
+			<-ctx.Done()
+			return executor.Result{}, ctx.Err()
+		})
+		tk.Now = real
+		if r, err := tk.RunFor(t.Context(), 500*time.Millisecond); err != nil || r.Started != 1 || r.Waiting != 1 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}
