@@ -146,6 +146,7 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 			return err
 		}
 		if err := logs.Check(c.logFormat); err != nil {
+			c.logFormat = logs.Text
 			return badInput("--log-format: %v", err)
 		}
 		c.found = true

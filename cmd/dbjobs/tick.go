@@ -166,7 +166,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, run fun
 		Executors: executor.Registry{"sql": x},
 		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
 		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
-		Gauges: f.metrics != noMetrics, Log: c.logger(c.logFormat, level), Now: time.Now,
+		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
 	})
 }
 
