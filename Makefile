@@ -26,7 +26,7 @@ SERVERS = .build/testservers
 .PHONY: help
 help:
 	@sed -n 's/^\([a-z.-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
-		printf '  make %-12s %s\n' "$$name" "$$text"; done
+		printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 .PHONY: build
 build: ## the program, static, as .build/dbjobs
@@ -72,6 +72,10 @@ lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
 		echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
+
+.PHONY: terraform-check
+terraform-check: ## the Terraform modules, by the checker TERRAFORM_CHECK or with the real providers
+	@scripts/terraform-check terraform/aws terraform/gcp terraform/examples/*
 
 .PHONY: servers
 servers: $(SERVERS) ## start the databases, print their URLs, keep them until Ctrl-C

@@ -32,7 +32,7 @@ type ApplyOptions struct {
 	Prune      bool   // remove what the manifest owns and does not name
 	DryRun     bool   // only tell the changes
 	CreateOnly bool   // ErrExists where something of that name is there
-	By, Reason string // for the change log; By empty: the login
+	Author            // for the change log
 }
 
 // FieldChange is one field of a change, as text.
@@ -62,8 +62,8 @@ func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Cha
 	if err != nil {
 		return nil, err
 	}
-	if o.By == "" {
-		o.By = login
+	if err := o.complete(login); err != nil {
+		return nil, err
 	}
 	err = s.tx(ctx, func(tx *sql.Tx) error {
 		a := &applier{s: s, tx: tx, o: o, login: login}

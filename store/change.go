@@ -4,20 +4,47 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 )
 
+// Author is who changes something, and why: what the change log keeps.
+type Author struct{ By, Reason string }
+
+// complete names the login where nobody is named, and refuses what an engine would not keep as it is.
+func (w *Author) complete(login string) error {
+	if w.By == "" {
+		w.By = login
+	}
+	return firstError("change log", check{"by", shortText(w.By, maxName)}, check{"reason", shortText(w.Reason, maxReason)})
+}
+
+// maxReason is in bytes.
+const maxReason = 1000
+
+func shortText(s string, most int) error {
+	switch {
+	case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
+		return errors.New("is not UTF-8 text")
+	case len(s) > most:
+		return fmt.Errorf("has %d bytes; at most %d are allowed", len(s), most)
+	}
+	return nil
+}
+
 // change runs fn as an applier in a transaction, for commands that change one thing.
-func (s *Store) change(ctx context.Context, by, reason string, fn func(*applier) error) error {
+func (s *Store) change(ctx context.Context, who Author, fn func(*applier) error) error {
 	login, err := s.Login(ctx)
 	if err != nil {
 		return err
 	}
-	if by == "" {
-		by = login
+	if err := who.complete(login); err != nil {
+		return err
 	}
 	return s.tx(ctx, func(tx *sql.Tx) error {
-		a := &applier{s: s, tx: tx, o: ApplyOptions{By: by, Reason: reason}, login: login}
+		a := &applier{s: s, tx: tx, o: ApplyOptions{Author: who}, login: login}
 		if err := s.row(ctx, tx, "read_now", args{"now": s.now()}, at{&a.now}); err != nil {
 			return err
 		}
@@ -26,8 +53,8 @@ func (s *Store) change(ctx context.Context, by, reason string, fn func(*applier)
 }
 
 // RemoveJob takes a job away. Its history stays until pruned, its name is free, and what waits is not started.
-func (s *Store) RemoveJob(ctx context.Context, name, by, reason string) error {
-	return s.change(ctx, by, reason, func(a *applier) error {
+func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
+	return s.change(ctx, who, func(a *applier) error {
 		j, err := s.findJob(ctx, a.tx, name)
 		if err != nil {
 			return err
@@ -37,60 +64,13 @@ func (s *Store) RemoveJob(ctx context.Context, name, by, reason string) error {
 }
 
 // RemoveSchedule takes away a schedule that no job uses.
-func (s *Store) RemoveSchedule(ctx context.Context, name, by, reason string) error {
-	return s.change(ctx, by, reason, func(a *applier) error {
-		k, err := s.schedules(ctx, a.tx)
+func (s *Store) RemoveSchedule(ctx context.Context, name string, who Author) error {
+	return s.change(ctx, who, func(a *applier) error {
+		c, err := s.findSchedule(ctx, a.tx, name)
 		if err != nil {
 			return err
-		}
-		c, ok := k.named[name]
-		if !ok {
-			return fmt.Errorf("schedule %q: %w; `dbjobs schedule list` shows them", name, ErrNotFound)
 		}
 		return a.removeSchedule(ctx, c)
-	})
-}
-
-// PauseJob begins an interval in which nothing is decided or taken for a job; what runs goes on. ErrExists where it is
-// paused already.
-func (s *Store) PauseJob(ctx context.Context, name string, p Pause) error {
-	return s.change(ctx, p.By, p.Reason, func(a *applier) error {
-		j, err := s.findJob(ctx, a.tx, name)
-		if err != nil {
-			return err
-		}
-		subject := args{"now": s.now(), "scope": "job", "subject_id": j.ID}
-		var open int64
-		if s.row(ctx, a.tx, "open_pause", subject, &open) == nil {
-			return fmt.Errorf("job %s is paused: %w", j.FullName(), ErrExists)
-		}
-		if !p.Until.IsZero() && !p.Until.After(a.now) {
-			return &FieldError{"pause", "until", "it lies in the past"}
-		}
-		if _, err := s.exec(ctx, a.tx, "pause", args{"now": s.now(), "scope": "job", "subject_id": j.ID, "subject": nil, "reason": p.Reason,
-			"paused_by": a.o.By, "until_at": p.Until}); err != nil {
-			return err
-		}
-		return a.record(ctx, "job", j.FullName(), "pause", j.ID, nil, nil)
-	})
-}
-
-// ResumeJob ends the pause of a job. The nominal times inside it are a gap; with missed, they count as if they had not
-// been paused.
-func (s *Store) ResumeJob(ctx context.Context, name string, missed bool, by string) error {
-	return s.change(ctx, by, "", func(a *applier) error {
-		j, err := s.findJob(ctx, a.tx, name)
-		if err != nil {
-			return err
-		}
-		n, err := s.exec(ctx, a.tx, "resume", args{"now": s.now(), "scope": "job", "subject_id": j.ID, "resumed_by": a.o.By, "missed": missed})
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return fmt.Errorf("job %s is not paused: %w", j.FullName(), ErrNotFound)
-		}
-		return a.record(ctx, "job", j.FullName(), "resume", j.ID, nil, nil)
 	})
 }
 

@@ -1,6 +1,9 @@
 package store
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // The states of a run. A run is active until it is in one of the last four.
 const (
@@ -47,6 +50,13 @@ type Run struct {
 	// HolderAlive: the lease has ended, but the holder shows another sign of life (SQLite).
 	HolderAlive bool `json:"-"`
 }
+
+// Begun tells that the run was handed out since it was made, or since a retry opened it again: it holds its place, in a
+// back-off, too.
+func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
+
+// Requested tells that the run is no occurrence of the schedule: it waits behind what is active, and judges nothing.
+func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, "at:") }
 
 // Attempt is one try of a step.
 type Attempt struct {
@@ -118,6 +128,7 @@ type Pause struct {
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until,omitzero"`
 	ResumedAt time.Time `json:"resumed_at,omitzero"`
+	ResumedBy string    `json:"resumed_by,omitempty"`
 	Missed    bool      `json:"missed,omitempty"` // resumed with what was missed
 }
 

@@ -34,18 +34,32 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if f.Limit == 0 {
 		f.Limit = 100
 	}
-	var out []Run
-	err := s.query(ctx, s.db, "runs", args{"job": job, "state": f.State, "limit": f.Limit}, s.listRun(&out))
-	return out, err
+	return s.listRuns(ctx, "runs", args{"job": job, "state": f.State, "limit": f.Limit})
 }
 
-func (s *Store) listRun(out *[]Run) func(*sql.Rows) error {
-	return func(r *sql.Rows) error {
-		var v Run
-		err := r.Scan(append(scanRun(&v), nullable(&v.Owner), nullable(&v.Job))...)
-		*out = append(*out, v)
-		return err
+// listRuns reads runs with the names of their jobs. One that a pause holds since the last pass says so already.
+func (s *Store) listRuns(ctx context.Context, statement string, a args) ([]Run, error) {
+	pauses, err := s.Pauses(ctx, false, maxPauses)
+	if err != nil {
+		return nil, err
 	}
+	var out []Run
+	err = s.query(ctx, s.db, statement, a, func(r *sql.Rows) error {
+		var v Run
+		var c Case
+		if err := r.Scan(append(scanRun(&v), nullable(&v.Owner), nullable(&v.Job), tags{&c.Job.Tags})...); err != nil {
+			return err
+		}
+		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
+		for i := range pauses {
+			if !v.Begun() && (v.State == Waiting || v.State == Queued) && pauses[i].covers(&c) {
+				v.HeldBy = "pause"
+			}
+		}
+		out = append(out, v)
+		return nil
+	})
+	return out, err
 }
 
 var runPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
@@ -57,8 +71,8 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	if !ok {
 		return RunDetail{}, fmt.Errorf("run %q: %w: want an id, or four or more of its first characters", id, ErrNotFound)
 	}
-	var found []Run
-	if err := s.query(ctx, s.db, "run_by_prefix", args{"low": runID(low), "high": runID(high)}, s.listRun(&found)); err != nil {
+	found, err := s.listRuns(ctx, "run_by_prefix", args{"low": runID(low), "high": runID(high)})
+	if err != nil {
 		return RunDetail{}, err
 	}
 	switch len(found) {
@@ -68,7 +82,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 		return RunDetail{}, fmt.Errorf("run %s: more than one begins so (%s, %s): give more characters", id, found[0].ID, found[1].ID)
 	}
 	d := RunDetail{Run: found[0]}
-	err := s.query(ctx, s.db, "attempts", args{"id": runID(d.ID)}, func(r *sql.Rows) error {
+	err = s.query(ctx, s.db, "attempts", args{"id": runID(d.ID)}, func(r *sql.Rows) error {
 		var a Attempt
 		var n sql.NullInt64
 		err := r.Scan(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, at{&a.StartedAt}, at{&a.FinishedAt}, &n,

@@ -179,7 +179,7 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	pauses, err := s.activePauses(ctx)
+	pauses, err := s.Pauses(ctx, false, maxPauses)
 	if err != nil {
 		return nil, err
 	}
@@ -198,30 +198,14 @@ func (s *Store) Job(ctx context.Context, name string) (JobStatus, error) {
 	if err != nil {
 		return v, err
 	}
-	pauses, err := s.activePauses(ctx)
+	pauses, err := s.Pauses(ctx, false, maxPauses)
 	v.derive(pauses)
 	return v, err
 }
 
-func (s *Store) activePauses(ctx context.Context) ([]Pause, error) {
-	var out []Pause
-	err := s.query(ctx, s.db, "active_pauses", args{"now": s.now()}, func(r *sql.Rows) error {
-		var p Pause
-		err := r.Scan(scanPause(&p)...)
-		out = append(out, p)
-		return err
-	})
-	return out, err
-}
-
 // derive finds the job's state from its facts: the one place where the words are given.
 func (v *JobStatus) derive(pauses []Pause) {
-	c := Case{Plan: Plan{JobID: v.ID}, Job: v.Job}
-	for i := range pauses {
-		if p := &pauses[i]; p.Scope != "schedule" && p.covers(&c) {
-			v.Paused = p
-		}
-	}
+	v.Paused = v.pausedBy(pauses)
 	switch {
 	case v.Disabled:
 		v.State = "disabled"
@@ -238,6 +222,25 @@ func (v *JobStatus) derive(pauses []Pause) {
 	default:
 		v.State = "enabled"
 	}
+}
+
+// pausedBy is the pause that holds the job: one of the whole job, or the last of those that hold each of its schedules.
+func (v *JobStatus) pausedBy(pauses []Pause) (found *Pause) {
+	c := Case{Plan: Plan{JobID: v.ID}, Job: v.Job}
+	held := map[string]bool{}
+	for i := range pauses {
+		p := &pauses[i]
+		if p.Scope != ScopeSchedule && p.covers(&c) {
+			return p
+		}
+		if p.Scope == ScopeSchedule && slices.Contains(v.Schedules, p.Subject) {
+			held[p.Subject], found = true, p
+		}
+	}
+	if v.Own != nil || len(held) < len(v.Schedules) {
+		return nil
+	}
+	return found
 }
 
 func (v *JobStatus) scheduled() bool { return v.Own != nil || len(v.Schedules) > 0 }
@@ -282,7 +285,11 @@ func (s *Store) Groups(ctx context.Context) ([]Group, error) {
 
 // Schedule finds a shared schedule by name.
 func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
-	k, err := s.schedules(ctx, s.db)
+	return s.findSchedule(ctx, s.db, name)
+}
+
+func (s *Store) findSchedule(ctx context.Context, q querier, name string) (Schedule, error) {
+	k, err := s.schedules(ctx, q)
 	if err != nil {
 		return Schedule{}, err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // Columns that several statements read, in the order in which the functions below scan them. They stand for
-// @job_columns and @run_columns in the statements of every dialect.
+// @job_columns, @run_columns and @pause_columns in the statements of every dialect.
 const (
 	jobColumns = `j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
   j.missed, j.missed_limit, j.missed_within_ms, j.grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
@@ -16,6 +16,8 @@ const (
 	runColumns = `r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error`
+
+	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed`
 )
 
 // scanJob gives the destinations of @job_columns.
@@ -47,8 +49,9 @@ func scanStep(jobID *int64, s *Step) []any {
 		milliseconds{&s.Retry.MaxBackoff}, count{&s.Retry.Jitter}, &s.OnSuccess, &s.OnFailure}
 }
 
+// scanPause gives the destinations of @pause_columns.
 func scanPause(p *Pause) []any {
-	return []any{&p.ID, &p.Scope, nullable(&p.SubjectID), nullable(&p.Subject), &p.Reason, &p.By, at{&p.Since}, at{&p.Until}, at{&p.ResumedAt}, &p.Missed}
+	return []any{&p.ID, &p.Scope, nullable(&p.SubjectID), nullable(&p.Subject), &p.Reason, &p.By, at{&p.Since}, at{&p.Until}, at{&p.ResumedAt}, nullable(&p.ResumedBy), &p.Missed}
 }
 
 // not scans a boolean that the struct has the other way round.

@@ -28,7 +28,8 @@ var (
 	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
 	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
 	macro     = regexp.MustCompile(`@[a-z_]+`)
-	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns}
+	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns, "@pause_columns": pauseColumns,
+		"@holds": "p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now)"}
 )
 
 // loadStatements reads sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql, whose

@@ -182,24 +182,24 @@ func (d *decision) recover() {
 // admit lets waiting runs go, oldest first. A run that was handed out before, back-off included, holds its place. Runs
 // of one job that were made by the same decision wait in order.
 func (d *decision) admit() {
-	room, pause := d.capacity(), d.pause()
+	room := d.capacity()
 	for _, r := range d.active {
-		if !final(r.State) && (r.State != store.Waiting || r.Fence > 0) {
+		if !final(r.State) && (r.State != store.Waiting || r.Begun()) {
 			room--
 		}
 	}
 	place := func(r *store.Run) {
-		first := r.State == store.Waiting && r.Fence == 0
+		first := r.State == store.Waiting && !r.Begun()
 		switch {
 		case r.State == store.Running || final(r.State):
 		case !r.CancelAt.IsZero():
-			if r.Fence > 0 || r.State == store.Queued {
+			if r.Begun() || r.State == store.Queued {
 				room++
 			}
 			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "cancelled on request"
 		case d.gone() && r.State != store.Running:
 			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "the job was removed"
-		case pause != nil && r.Fence == 0:
+		case !r.Begun() && d.held(r):
 			if r.State == store.Queued {
 				room++
 			}
@@ -255,10 +255,58 @@ func (d *decision) capacity() int {
 	return 1
 }
 
+// held tells whether a pause keeps a run from being let go: one of the whole job, or of every schedule that the run's
+// nominal time comes from.
+func (d *decision) held(r *store.Run) bool {
+	if len(d.pauses) == 0 || d.pause() != nil {
+		return len(d.pauses) > 0
+	}
+	held := false
+	for i := range d.live {
+		l := &d.live[i]
+		if r.Requested() || !l.next(d, r.ScheduledFor.Add(-instant)).Equal(r.ScheduledFor) {
+			continue
+		}
+		if d.pausedSince(l).IsZero() {
+			return false
+		}
+		held = true
+	}
+	return held
+}
+
+// pausedSince is the begin of the oldest pause that holds a rule's nominal times now; zero: none does.
+func (d *decision) pausedSince(l *live) (since time.Time) {
+	for i := range d.pauses {
+		p := &d.pauses[i]
+		if p.Holds(d.now) && (p.Scope != store.ScopeSchedule || p.SubjectID == l.ScheduleID) && (since.IsZero() || p.Since.Before(since)) {
+			since = p.Since
+		}
+	}
+	return since
+}
+
+// upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a job, those in them stay
+// undecided, so that who resumes it can still ask for them; an edit settles them, and nothing fires back over one.
+func (d *decision) upTo() time.Time {
+	if d.changed || d.c.Stale || d.c.Plan.DecidedThrough.IsZero() {
+		return d.now
+	}
+	to := d.now
+	for i := range d.live {
+		since := d.pausedSince(&d.live[i])
+		if since.IsZero() {
+			return d.now
+		}
+		to = earlier(to, since.Add(-instant))
+	}
+	return to
+}
+
 // pause is the pause of the whole job that holds now.
 func (d *decision) pause() *store.Pause {
 	for i := range d.pauses {
-		if p := &d.pauses[i]; p.Scope != "schedule" && p.Holds(d.now) {
+		if p := &d.pauses[i]; p.Scope != store.ScopeSchedule && p.Holds(d.now) {
 			return p
 		}
 	}
@@ -267,12 +315,7 @@ func (d *decision) pause() *store.Pause {
 
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
-	d.plan.NextRun = time.Time{}
-	// Resumed by hand, the pause itself is the need. The nominal times below wake the plan all the same: a pause whose row
-	// is deleted must not leave it asleep for ever.
-	if p := d.pause(); p != nil && !d.gone() {
-		d.plan.NextRun = p.Until
-	}
+	d.plan.NextRun = d.pauseEnds()
 	if d.plan.Error != "" && !d.unhosted || d.gone() || d.job().Disabled {
 		return
 	}
@@ -292,8 +335,20 @@ func (d *decision) next() {
 		}
 	}
 	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" && !d.unhosted {
-		d.plan.NextRun = time.Time{}
+		d.plan.NextRun = d.pauseEnds()
 	}
+}
+
+// pauseEnds is when the first of the pauses ends by itself. Resumed by hand, the pause itself is the need. The nominal
+// times wake the plan all the same: a pause whose row is deleted must not leave it asleep for ever.
+func (d *decision) pauseEnds() (first time.Time) {
+	for i := range d.pauses {
+		p := &d.pauses[i]
+		if p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
+			first = p.Until
+		}
+	}
+	return first
 }
 
 func later(x, y time.Time) time.Time {

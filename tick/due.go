@@ -98,7 +98,7 @@ func (d *decision) addRule(parse *parser, r store.Rule, from time.Time, changed 
 // owed are the stretches of a rule in which its nominal times are the job's and no pause holds them, oldest first;
 // the paused stretches between become gaps.
 func (d *decision) owed(l *live) []window {
-	w := window{l.from, d.now}
+	w := window{l.from, d.upTo()}
 	if t := d.job().NotBefore; !t.IsZero() {
 		w.from = later(w.from, t.Add(-instant))
 	}
@@ -108,7 +108,7 @@ func (d *decision) owed(l *live) []window {
 	free := []window{w}
 	for i := range d.pauses {
 		p := &d.pauses[i]
-		if p.Missed || p.Scope == "schedule" && p.SubjectID != l.ScheduleID {
+		if p.Missed || p.Scope == store.ScopeSchedule && p.SubjectID != l.ScheduleID {
 			continue
 		}
 		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // the end itself is free
@@ -146,7 +146,7 @@ func (d *decision) occurrences() {
 		d.passUntilChange(store.Edited) // it was finished, and has come back
 	}
 	// Never back: a database's clock may jump, and two ticks' instants may come in the wrong order.
-	d.plan.DecidedThrough = later(d.now, d.c.Plan.DecidedThrough)
+	d.plan.DecidedThrough = later(d.upTo(), d.c.Plan.DecidedThrough)
 	owed := make([][]window, len(d.live))
 	for i := range d.live {
 		owed[i] = d.owed(&d.live[i])
@@ -253,7 +253,7 @@ func (d *decision) refused(due []time.Time) string {
 	waits := false
 	active := 0
 	for _, r := range d.active {
-		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero()
+		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
 		if !final(r.State) {
 			active++
 		}
@@ -274,7 +274,7 @@ func (d *decision) refused(due []time.Time) string {
 // giveUp ends the runs that were tried until the next occurrence: it is here.
 func (d *decision) giveUp() {
 	for i := range d.active {
-		if r := &d.active[i]; r.State == store.Waiting && r.Fence > 0 {
+		if r := &d.active[i]; r.State == store.Waiting && r.Begun() {
 			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
 		}
 	}
@@ -284,7 +284,7 @@ func (d *decision) giveUp() {
 func (d *decision) replace() {
 	for i := range d.active {
 		switch r := &d.active[i]; {
-		case r.ScheduledFor.IsZero(): // a request is never replaced
+		case r.Requested(): // a request is never replaced
 		case final(r.State):
 		case r.State == store.Running:
 			d.cancel = append(d.cancel, r.ID)

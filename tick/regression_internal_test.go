@@ -62,7 +62,7 @@ func TestAFollowerWakesWhicheverNeedSettlesItsPredecessor(t *testing.T) {
 				defs.Jobs[0].Jitter = store.Duration(time.Second)
 				change()
 			case store.PauseChanged:
-				if err := d.PauseJob(t.Context(), n.String(), store.Pause{}); err != nil {
+				if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: n.String()}, time.Time{}, store.Author{}); err != nil {
 					t.Fatal(err)
 				}
 			case store.Due:

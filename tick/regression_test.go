@@ -82,7 +82,7 @@ func TestARecreatedPredecessorIsFollowedAgain(t *testing.T) {
 		}}
 		apply(t, d, defs)
 		run(t, d)
-		if err := d.RemoveJob(t.Context(), "load", "", ""); err != nil {
+		if err := d.RemoveJob(t.Context(), "load", store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		apply(t, d, defs)
@@ -197,12 +197,13 @@ func TestAResumeWithinAPassIsNotSwallowed(t *testing.T) {
 				}
 				armed = false
 				d.Clock.Add(time.Second)
-				return d.ResumeJob(t.Context(), "job", false, "")
+				_, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, false, store.Author{})
+				return err
 			}
 			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
 			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "SELECT 1")}}}})
 			request(t, d, "job")
-			if err := d.PauseJob(t.Context(), "job", store.Pause{}); err != nil {
+			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{}); err != nil {
 				t.Fatal(err)
 			}
 			armed = true
@@ -224,11 +225,11 @@ func TestATagPauseThatIsResumedWakesItsJobs(t *testing.T) {
 		request(t, d, "idle")
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (scope, subject, since) VALUES ('tag', 'etl', %s)", d.Table("pauses"), literal(d, d.Clock.Now())))
 		d.Clock.Add(61 * time.Minute)
-		if r := run(t, d); r.Made != 1 || r.Succeeded != 1 || r.Gaps[store.Paused] != 1 {
+		if r := run(t, d); r.Made != 1 || r.Succeeded != 1 {
 			t.Fatalf("paused: %+v", r)
 		}
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET resumed_at = %s", d.Table("pauses"), literal(d, d.Clock.Now())))
-		if r := run(t, d); r.Made != 0 || r.Succeeded != 1 {
+		if r := run(t, d); r.Made != 0 || r.Succeeded != 1 || r.Gaps[store.Paused] != 1 {
 			t.Fatalf("resumed: %+v", r)
 		}
 		d.Clock.Add(time.Hour)

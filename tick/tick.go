@@ -47,8 +47,9 @@ type Tick struct {
 	DryRun       bool          // only tell what is due
 	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
-	Log *slog.Logger
-	Now func() time.Time // the host's clock: for budgets and the skew, never for what is due
+	Log   *slog.Logger
+	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
+	whole time.Duration    // of which Budget is what is left; 0: Budget
 	// Sleep is how RunFor waits; nil: for real. It ends early where the context does.
 	Sleep func(context.Context, time.Duration)
 }
@@ -71,7 +72,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work)))
+	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work), p.leftOver(work)))
 }
 
 // cutShort takes the end of the budget for what it is: no error, the rest is for the next pass.
@@ -212,13 +213,8 @@ func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 
 // prune deletes a bounded part of the history that is not kept.
 func (p *pass) prune(ctx context.Context) error {
-	if len(p.kept) == 0 {
+	if len(p.kept) == 0 || over(ctx) { // the next pass prunes
 		return nil
-	}
-	select {
-	case <-ctx.Done(): // the budget is used up; the next pass prunes
-		return nil
-	default:
 	}
 	n, err := p.t.Store.Prune(ctx, p.kept[:min(len(p.kept), decideSize)])
 	p.report.Pruned = n

@@ -174,7 +174,7 @@ func TestAPauseHoldsAndIsAGap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
 		run(t, d)
-		if err := d.PauseJob(t.Context(), "job", store.Pause{Reason: "inventory"}); err != nil {
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{Reason: "inventory"}); err != nil {
 			t.Fatal(err)
 		}
 		d.Clock.Add(12 * time.Minute)
@@ -184,7 +184,7 @@ func TestAPauseHoldsAndIsAGap(t *testing.T) {
 		if r := run(t, d); r.Made != 0 || r.Started != 0 {
 			t.Fatalf("paused: %+v", r)
 		}
-		if err := d.ResumeJob(t.Context(), "job", false, ""); err != nil {
+		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		d.Clock.Add(5 * time.Minute)

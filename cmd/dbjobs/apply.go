@@ -30,7 +30,6 @@ the same manifest brought in before.`,
 	cmd.Flags().StringVarP(&path, "file", "f", "", "manifest to read; - is standard input")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show the changes")
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		m, err := c.readManifest(cmd.Context(), path)
 		if err != nil {
@@ -50,7 +49,7 @@ the same manifest brought in before.`,
 		a := report.Applied{Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes)}
 		return c.print(a, func() error { return report.Changes(c.stdout, a) })
 	})
-	return c.prints(cmd)
+	return c.prints(c.authored(cmd))
 }
 
 // readManifest reads the file of apply, or standard input.
@@ -137,6 +136,7 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		return nil, err
 	}
 	defer s.Close()
+	o.Author = c.author(s)
 	return s.Apply(cmd.Context(), d, o)
 }
 

@@ -69,7 +69,6 @@ func (f definitionFlag) Type() string {
 }
 
 func (c *cli) jobCreate() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
 		Use:   "create NAME --sql STATEMENT",
 		Short: "Create a job with one step",
@@ -78,7 +77,6 @@ func (c *cli) jobCreate() *cobra.Command {
 		Args: positional("NAME"),
 	}
 	given := definitionFlags(cmd, manifest.RuleFlags, manifest.JobFlags)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		m, err := manifest.JobFromFlags(args[0], given(), time.Now())
 		if err != nil {
@@ -92,14 +90,14 @@ func (c *cli) jobCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Reason: reason})
+		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
 		if err != nil {
 			return already(err, "job", args[0])
 		}
 		c.say("created job %s", args[0])
 		return c.showJob(cmd.Context(), s, m.Jobs[0].FullName())
 	})
-	return c.prints(cmd)
+	return c.prints(c.authored(cmd))
 }
 
 // showJob prints a job after a command changed it, for those who asked for JSON.
@@ -147,58 +145,16 @@ func (c *cli) jobShow() *cobra.Command {
 	})
 }
 
-func (c *cli) jobPause() *cobra.Command {
-	var until string
-	var p store.Pause
-	cmd := &cobra.Command{
-		Use: "pause NAME", Short: "Pause a job: what is due meanwhile becomes a recorded gap", Args: positional("NAME"),
-		Long: `Pauses a job. What runs goes on; what has not begun is held; what falls due meanwhile is recorded as a gap.`,
-	}
-	cmd.Flags().StringVar(&until, "until", "", "end by itself at this instant, such as 2026-12-01T08:00:00Z")
-	cmd.Flags().StringVar(&p.Reason, "reason", "", "why")
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		if until != "" {
-			t, err := time.Parse(time.RFC3339, until)
-			if err != nil {
-				return badInput("--until: found %q, want an instant such as 2026-12-01T08:00:00Z", until)
-			}
-			p.Until = t.UTC()
-		}
-		if err := s.PauseJob(ctx, args[0], p); err != nil {
-			return err
-		}
-		c.say("paused job %s", args[0])
-		return c.showJob(ctx, s, args[0])
-	})
-	return c.prints(cmd)
-}
-
-func (c *cli) jobResume() *cobra.Command {
-	var missed bool
-	cmd := &cobra.Command{Use: "resume NAME", Short: "End the pause of a job", Args: positional("NAME")}
-	cmd.Flags().BoolVar(&missed, "missed", false, "treat what fell due meanwhile as missed, not as paused")
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		if err := s.ResumeJob(ctx, args[0], missed, ""); err != nil {
-			return err
-		}
-		c.say("resumed job %s", args[0])
-		return c.showJob(ctx, s, args[0])
-	})
-	return c.prints(cmd)
-}
-
 func (c *cli) jobRemove() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a job; its history stays until it is pruned", Args: positional("NAME")}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		if err := s.RemoveJob(ctx, args[0], "", reason); err != nil {
+		if err := s.RemoveJob(ctx, args[0], c.author(s)); err != nil {
 			return err
 		}
 		c.say("removed job %s", args[0])
 		return nil
 	})
-	return cmd
+	return c.authored(cmd)
 }
 
 func (c *cli) jobRunNow() *cobra.Command {

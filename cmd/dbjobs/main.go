@@ -20,6 +20,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
 )
 
 func main() {
@@ -73,6 +74,7 @@ type cli struct {
 	database  string // --database
 	logFormat string // --log-format
 	asJSON    bool   // --json
+	who       store.Author
 	db        settings.Database
 	found     bool // a command was found and its flags were good: errors are the command's own
 	told      bool // the error that ends the command is in a log line already
@@ -106,7 +108,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "of what goes to standard error: text, json, or gcp for Google Cloud")
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.rule(), c.version())
+	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.version())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {

@@ -14,19 +14,17 @@ import (
 )
 
 func (c *cli) schedule() *cobra.Command {
-	g := &cobra.Command{Use: "schedule", Short: "Create, list, show and remove schedules that jobs share"}
-	g.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.scheduleRemove())
+	g := &cobra.Command{Use: "schedule", Short: "Create, list, show, pause, resume and remove schedules that jobs share"}
+	g.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleRemove())
 	return group(g)
 }
 
 func (c *cli) scheduleCreate() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
 		Use: "create NAME --rule RULE", Short: "Create a schedule", Args: positional("NAME"),
 		Example: `  dbjobs schedule create nightly --rule "30 2 * * *" --zone Europe/Berlin`,
 	}
 	given := definitionFlags(cmd, manifest.RuleFlags)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		m, err := manifest.ScheduleFromFlags(args[0], given(), time.Now())
 		if err != nil {
@@ -37,7 +35,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Reason: reason})
+		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
 		if err != nil {
 			return already(err, "schedule", args[0])
 		}
@@ -51,7 +49,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		}
 		return report.JSON(c.stdout, v)
 	})
-	return c.prints(cmd)
+	return c.prints(c.authored(cmd))
 }
 
 func (c *cli) scheduleList() *cobra.Command {
@@ -81,20 +79,18 @@ func (c *cli) scheduleShow() *cobra.Command {
 }
 
 func (c *cli) scheduleRemove() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME")}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the change log")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if err := unused(ctx, s, args[0]); err != nil {
 			return err
 		}
-		if err := s.RemoveSchedule(ctx, args[0], "", reason); err != nil {
+		if err := s.RemoveSchedule(ctx, args[0], c.author(s)); err != nil {
 			return err
 		}
 		c.say("removed schedule %s", args[0])
 		return nil
 	})
-	return cmd
+	return c.authored(cmd)
 }
 
 // unused tells which jobs a schedule would have to be taken from before it can go. The store refuses, too.

@@ -92,6 +92,7 @@ func forEngine(e *testscript.Env, engine, raw string) error {
 	}
 	u.RawQuery = query.Encode()
 	e.Setenv("DBJOBS_DATABASE_URL", raw)
+	e.Setenv("LOGIN", u.User.Username())
 	e.Setenv("WRONG_PASSWORD", wrong.String())
 	e.Setenv("READ_ONLY", u.String())
 	return emptyHome(e)

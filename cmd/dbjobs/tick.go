@@ -37,6 +37,7 @@ type tickFlags struct {
 	maxClockSkew   store.Duration
 	dryRun         bool
 	failOnJobError bool
+	quiet          bool
 	verbose        bool
 	metrics        string
 }
@@ -48,14 +49,15 @@ func (c *cli) tick() *cobra.Command {
 		Short: "Run one pass: decide what became due, execute what may run, exit",
 		Long: `Runs one pass. Every overdue occurrence is decided on and recorded, runs are executed, and the process exits.
 Any number of ticks may run at once. A pass with nothing to do prints nothing, so that cron has nothing to mail;
---json always prints the report. A job that fails is recorded and is no failure of the pass, unless
+--json always prints the report. With --quiet a pass prints only what went wrong, such as runs that have failed, so
+that each mail from cron means something. A job that fails is recorded and is no failure of the pass, unless
 --fail-on-job-error says so.
 
 With --for 55s the process sleeps until something is due next, and runs another pass then, as long as that lies within
 the time: one trigger a minute serves schedules finer than a minute. Without --budget, what still runs at the end of
 that time is cut short, and goes on with the next trigger.`,
-		Example: `  * * * * * DBJOBS_DATABASE_URL=postgres://jobs@db/app dbjobs tick
-  * * * * * dbjobs tick --for 55s`,
+		Example: `  * * * * * dbjobs tick --quiet
+  * * * * * dbjobs tick --quiet --for 55s`,
 		Args: positional(),
 	}
 	flags := cmd.Flags()
@@ -75,7 +77,7 @@ that time is cut short, and goes on with the next trigger.`,
 			return t.RunFor(ctx, time.Duration(f.length))
 		}
 		return t.Run(ctx)
-	}, report.Tick)
+	}, f.unlessQuiet(report.Tick))
 	return c.prints(cmd)
 }
 
@@ -94,9 +96,12 @@ Any number of workers may run at once. One that found nothing prints nothing.`,
 	cmd.Flags().StringSliceVar(&f.queues, "queue", nil, "take from this queue; may be repeated; without it, from all but tick")
 	variable(cmd, "queue", "DBJOBS_QUEUE")
 	f.register(cmd, c.env)
-	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) { return t.Work(ctx) }, report.Work)
+	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) { return t.Work(ctx) }, f.unlessQuiet(report.Work))
 	return c.prints(cmd)
 }
+
+// whole is the time that a pass has at most.
+func (f *tickFlags) whole() store.Duration { return cmp.Or(f.budget, f.length) }
 
 // register adds the flags that a tick and a worker have in common.
 func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
@@ -108,12 +113,25 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a job failed")
 	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only what went wrong: a trigger such as cron mails what is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
 		"limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
 		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
 	} {
 		variable(cmd, flag, name)
+	}
+}
+
+// unlessQuiet is print, or with --quiet what it prints of a report of what went wrong.
+func (f *tickFlags) unlessQuiet(print func(io.Writer, tick.Report) error) func(io.Writer, tick.Report) error {
+	return func(w io.Writer, r tick.Report) error {
+		if f.quiet {
+			if r = report.Wrong(r); r.Failed == 0 {
+				return nil
+			}
+		}
+		return print(w, r)
 	}
 }
 
@@ -141,6 +159,9 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			}
 			for _, p := range r.Parked {
 				c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
+			}
+			for _, l := range r.TooLong {
+				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s", l.Job, l.Timeout, f.whole())
 			}
 			if err == nil && f.failOnJobError && r.Failed > 0 {
 				return r, fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)

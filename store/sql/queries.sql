@@ -115,8 +115,8 @@ WHERE j.after_job_id @among AND j.removed_at IS NULL ORDER BY j.after_job_id, j.
 SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
 -- name: batch_pauses
-SELECT id, scope, subject_id, subject, reason, paused_by, since, until_at, resumed_at, missed FROM dbjobs.pauses
-WHERE resumed_at IS NULL OR resumed_at > :since ORDER BY id;
+SELECT @pause_columns FROM dbjobs.pauses p
+WHERE (p.resumed_at IS NULL OR p.resumed_at > :since) AND (p.until_at IS NULL OR p.until_at > :since) ORDER BY p.id;
 
 -- name: forget_plan_rules
 DELETE FROM dbjobs.plan_rules WHERE job_id @these;
@@ -161,11 +161,15 @@ UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input
 
 -- -------------------------------------------------------------------------------------------------------- work
 
--- The owner as a value, by the key: of an EXISTS, PostgreSQL now and then makes a hash of all jobs.
+-- The owner as a value, by the key: of an EXISTS, PostgreSQL now and then makes a hash of all jobs. A freeze stops a pass
+-- that is under way, too.
 
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
 AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = :login)
+AND (:within_ms = 0 OR
+  COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 ORDER BY @urgency, id LIMIT :limit;
 
 -- From queue to queue along the index, whatever their lengths.
@@ -178,8 +182,14 @@ WITH RECURSIVE q AS (
 )
 SELECT name FROM q WHERE name IS NOT NULL;
 
+-- name: too_long
+SELECT j.owner, j.name, j.timeout_ms
+FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE @queued = :queue
+  AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > :within_ms LIMIT 20) AS q
+JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
+
 -- name: lock_queued
-SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
+SELECT @run_columns, @now FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,
@@ -346,16 +356,20 @@ INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since,
 VALUES (:scope, :subject_id, :subject, :reason, :paused_by, @now, :until_at);
 
 -- name: open_pause
-SELECT id FROM dbjobs.pauses WHERE scope = :scope AND subject_id = :subject_id AND resumed_at IS NULL
-AND (until_at IS NULL OR until_at > @now);
+SELECT @pause_columns FROM dbjobs.pauses p
+WHERE p.scope = :scope AND (:subject_id = 0 OR p.subject_id = :subject_id) AND (:subject = '' OR p.subject = :subject) AND @holds ORDER BY p.id;
 
 -- name: resume
 UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by, missed = :missed
-WHERE scope = :scope AND subject_id = :subject_id AND resumed_at IS NULL;
+WHERE scope = :scope AND (:subject_id = 0 OR subject_id = :subject_id) AND (:subject = '' OR subject = :subject)
+AND resumed_at IS NULL AND (until_at IS NULL OR until_at > @now);
 
--- name: active_pauses
-SELECT id, scope, subject_id, subject, reason, paused_by, since, until_at, resumed_at, missed FROM dbjobs.pauses
-WHERE resumed_at IS NULL AND (until_at IS NULL OR until_at > @now) ORDER BY id;
+-- name: pauses
+SELECT @pause_columns, j.owner, j.name, s.name
+FROM dbjobs.pauses p
+LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
+LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
+WHERE :ended = @true OR @holds ORDER BY p.id DESC LIMIT :limit;
 
 -- The pauses of single jobs, of which there may be many, find theirs by key; the others look at all jobs.
 
@@ -385,11 +399,11 @@ INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, args, r
 VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now);
 
 -- name: runs
-SELECT @run_columns, j.owner, j.name FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.id DESC LIMIT :limit;
 
 -- name: run_by_prefix
-SELECT @run_columns, j.owner, j.name FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;
 
 -- name: attempts

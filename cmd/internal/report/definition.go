@@ -31,6 +31,15 @@ func Schedule(w io.Writer, s store.Schedule) error {
 	return f.flush()
 }
 
+// Pauses prints the table of pauses.
+func Pauses(w io.Writer, pauses []store.Pause) error {
+	t := newTable(w, "PAUSED", "SINCE", "UNTIL", "BY", "RESUMED", "BY", "REASON")
+	for _, p := range pauses {
+		t.row(store.Subject{Scope: p.Scope, Name: p.Subject}.String(), Instant(p.Since), Instant(p.Until), p.By, Instant(p.ResumedAt), p.ResumedBy, p.Reason)
+	}
+	return t.flush()
+}
+
 // Applied is what apply did, or with a dry run would do.
 type Applied struct {
 	Manifest string         `json:"manifest"`

@@ -12,9 +12,17 @@ import (
 func Runs(w io.Writer, runs []store.Run) error {
 	t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "STARTED", "TOOK", "ERROR")
 	for _, r := range runs {
-		t.row(r.ID, r.Job, scheduled(r), r.State, Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.Error)
+		t.row(r.ID, r.Job, scheduled(r), runState(r), Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.Error)
 	}
 	return t.flush()
+}
+
+// runState is the state of a run; of one that waits, what it waits for.
+func runState(r store.Run) string {
+	if r.HeldBy != "" {
+		return "held by " + r.HeldBy
+	}
+	return r.State
 }
 
 // scheduled is the nominal time of a run, or that it was asked for.

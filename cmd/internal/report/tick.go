@@ -66,6 +66,14 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 	return err
 }
 
+// Wrong is the report without the runs that went well, or that wait to be tried again.
+func Wrong(r tick.Report) tick.Report {
+	r.Runs = slices.DeleteFunc(slices.Clone(r.Runs), func(e tick.Ended) bool {
+		return e.State == store.Succeeded || e.State == store.Waiting || e.State == store.Cancelled
+	})
+	return r
+}
+
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

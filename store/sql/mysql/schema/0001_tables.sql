@@ -127,7 +127,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   scope      varchar(190) NOT NULL CHECK (scope IN ('job', 'schedule', 'tag', 'owner', 'all')),
   subject_id bigint,                                           -- of a job or schedule
   subject    varchar(190),                                             -- the tag or owner
-  reason     varchar(190) NOT NULL DEFAULT '',
+  reason     varchar(1000) NOT NULL DEFAULT '',
   paused_by  varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
   since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   until_at   datetime(6),                                      -- ends by itself; NULL: until resumed
@@ -270,9 +270,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   changed_by varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
   kind       varchar(190) NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
   subject_id bigint,
-  subject    varchar(190) NOT NULL,                                    -- its name at the time; a job's is owner/name
+  subject    varchar(400) NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     varchar(190) NOT NULL,                                    -- create, change, remove, pause, resume, ...
-  reason     varchar(190) NOT NULL DEFAULT '',
+  reason     varchar(1000) NOT NULL DEFAULT '',
   was        json,
   became     json,
   KEY changes_subject (kind, subject_id, id)

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The scopes of pauses.
+const (
+	ScopeJob      = "job"
+	ScopeSchedule = "schedule"
+	ScopeTag      = "tag"
+	ScopeOwner    = "owner"
+	ScopeAll      = "all"
+)
+
+// Subject is what a pause is about: a job or a schedule by name, a tag, the jobs of an owner, or everything.
+type Subject struct{ Scope, Name string }
+
+// String is the subject in messages and in the change log.
+func (u Subject) String() string {
+	switch u.Scope {
+	case ScopeAll:
+		return "everything"
+	case ScopeOwner:
+		return "the jobs of owner " + u.Name
+	case ScopeTag:
+		return "the jobs with tag " + u.Name
+	}
+	return u.Scope + " " + u.Name
+}
+
+// Pause begins an interval in which nothing is decided or taken for the subject: what runs goes on, what has not begun
+// is held, and the nominal times inside it are a gap when it has ended. A zero until means until somebody resumes it.
+// ErrExists where the subject is paused already, ErrNotFound where there is no such job, schedule, tag or owner.
+func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Author) (Pause, error) {
+	var begun Pause
+	err := s.change(ctx, who, func(a *applier) error {
+		id, subject, err := a.subject(ctx, &on)
+		if err != nil {
+			return err
+		}
+		if err := a.anybody(ctx, on); err != nil {
+			return err
+		}
+		known := args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject}
+		var p Pause
+		switch err := s.row(ctx, a.tx, "open_pause", known, scanPause(&p)...); {
+		case err == nil:
+			return fmt.Errorf("%s: paused since %s: %w", on, p.Since.Format(time.RFC3339), ErrExists)
+		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		if !until.IsZero() && !until.After(a.now) {
+			return &FieldError{on.String(), "until", fmt.Sprintf("%s lies in the past: the database's clock says %s", until.Format(time.RFC3339), a.now.Format(time.RFC3339))}
+		}
+		if _, err := s.exec(ctx, a.tx, "pause", args{"now": s.now(), "scope": on.Scope, "subject_id": positive(id), "subject": null(subject), "reason": a.o.Reason,
+			"paused_by": a.o.By, "until_at": until}); err != nil {
+			return err
+		}
+		begun = Pause{}
+		if err := s.row(ctx, a.tx, "open_pause", known, scanPause(&begun)...); err != nil {
+			return err
+		}
+		begun.Subject = on.Name
+		kind, name := on.logged()
+		return a.record(ctx, kind, name, "pause", id, nil, struct {
+			Until time.Time `json:"until,omitzero"`
+		}{begun.Until})
+	})
+	return begun, err
+}
+
+// Resume ends the pause of a subject; a pause of something else that holds the same jobs goes on. The nominal times
+// inside it are a gap; with missed they count as if there had been no pause: as far as they were not decided meanwhile,
+// which only an edit of the job or another schedule of it can have caused. ErrNotFound where it is not paused.
+func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author) (Pause, error) {
+	var ended Pause
+	err := s.change(ctx, who, func(a *applier) error {
+		id, subject, err := a.subject(ctx, &on)
+		if err != nil {
+			return err
+		}
+		known := args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject, "resumed_by": a.o.By, "missed": missed}
+		ended = Pause{}
+		if err := s.row(ctx, a.tx, "open_pause", known, scanPause(&ended)...); err != nil {
+			if errors.Is(err, ErrNotFound) {
+				err = fmt.Errorf("%s: not paused: %w; `dbjobs pauses` shows what is", on, ErrNotFound)
+			}
+			return err
+		}
+		if _, err := s.exec(ctx, a.tx, "resume", known); err != nil {
+			return err
+		}
+		ended.Subject, ended.ResumedAt, ended.ResumedBy, ended.Missed = on.Name, a.now, a.o.By, missed
+		kind, name := on.logged()
+		return a.record(ctx, kind, name, "resume", id, nil, struct {
+			Missed bool `json:"missed,omitempty"`
+		}{missed})
+	})
+	return ended, err
+}
+
+// subject finds what is to be paused or resumed, and puts its full name in place of a short one.
+func (a *applier) subject(ctx context.Context, on *Subject) (id int64, subject string, err error) {
+	switch on.Scope {
+	case ScopeAll:
+		on.Name = ""
+		return 0, "", nil
+	case ScopeJob:
+		j, err := a.s.findJob(ctx, a.tx, on.Name)
+		on.Name = j.FullName()
+		return j.ID, "", err
+	case ScopeSchedule:
+		c, err := a.s.findSchedule(ctx, a.tx, on.Name)
+		return c.ID, "", err
+	}
+	if on.Name == "" { // on SQLite, which knows no logins, that of every job is empty
+		return 0, "", &FieldError{"pause", on.Scope, "is missing"}
+	}
+	return 0, on.Name, nil
+}
+
+// anybody refuses to pause a tag that no job has, or an owner without jobs: that is a slip of the pen.
+func (a *applier) anybody(ctx context.Context, on Subject) error {
+	if on.Scope != ScopeTag && on.Scope != ScopeOwner {
+		return nil
+	}
+	jobs, err := a.s.statuses(ctx, a.tx, 0)
+	if err != nil {
+		return err
+	}
+	known := slices.ContainsFunc(jobs, func(j JobStatus) bool {
+		return on.Scope == ScopeOwner && j.Owner == on.Name || on.Scope == ScopeTag && slices.Contains(j.Tags, on.Name)
+	})
+	if !known {
+		return fmt.Errorf("%s: %w: there are none; `dbjobs job list` shows the jobs", on, ErrNotFound)
+	}
+	return nil
+}
+
+// logged is the subject as the change log has it: pauses of jobs and schedules belong to their history.
+func (u Subject) logged() (kind, subject string) {
+	switch u.Scope {
+	case ScopeJob, ScopeSchedule:
+		return u.Scope, u.Name
+	case ScopeAll:
+		return "pause", u.Scope
+	}
+	return "pause", u.Scope + " " + u.Name
+}
+
+// maxPauses bounds how many of the pauses that hold a list of jobs is told.
+const maxPauses = 10_000
+
+// Pauses lists the pauses that hold now, or with ended all that are on record, the newest first. What a job or schedule
+// is called is in Subject.
+func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, error) {
+	var out []Pause
+	err := s.query(ctx, s.db, "pauses", args{"now": s.now(), "ended": ended, "limit": limit}, func(r *sql.Rows) error {
+		var p Pause
+		var j Job
+		var schedule string
+		err := r.Scan(append(scanPause(&p), nullable(&j.Owner), nullable(&j.Name), nullable(&schedule))...)
+		switch {
+		case j.Name != "":
+			p.Subject = j.FullName()
+		case schedule != "":
+			p.Subject = schedule
+		}
+		out = append(out, p)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,89 @@
+resource "aws_iam_role" "function" {
+  name        = "${var.name}-function"
+  description = "What the function ${var.name} may do"
+  tags        = var.tags
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Action    = "sts:AssumeRole"
+      Principal = { Service = "lambda.amazonaws.com" }
+    }]
+  })
+}
+
+resource "aws_iam_role_policy" "function" {
+  name = "function"
+  role = aws_iam_role.function.id
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid      = "WriteLogs"
+          Effect   = "Allow"
+          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          Resource = "${aws_cloudwatch_log_group.this.arn}:*"
+        },
+        {
+          Sid      = "KeepWhatFailed"
+          Effect   = "Allow"
+          Action   = ["sqs:SendMessage"]
+          Resource = aws_sqs_queue.dead_letters.arn
+        },
+      ],
+      var.database_secret_arn == null ? [] : [{
+        Sid      = "ReadTheSecret"
+        Effect   = "Allow"
+        Action   = ["secretsmanager:GetSecretValue"]
+        Resource = var.database_secret_arn
+      }],
+      var.database_secret_kms_key_arn == null ? [] : [{
+        Sid      = "DecryptTheSecret"
+        Effect   = "Allow"
+        Action   = ["kms:Decrypt"]
+        Resource = var.database_secret_kms_key_arn
+        Condition = {
+          StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.amazonaws.com" }
+        }
+      }],
+      length(var.rds_iam_user_arns) == 0 ? [] : [{
+        Sid      = "LogIn"
+        Effect   = "Allow"
+        Action   = ["rds-db:connect"]
+        Resource = var.rds_iam_user_arns
+      }],
+      # Lambda itself attaches the function to the VPC, in the role's name. These actions know no resource that could
+      # be named beforehand, so the code inside the function is denied them.
+      [for statement in [
+        {
+          Sid      = "AttachToTheVpc"
+          Effect   = "Allow"
+          Action   = local.vpc_actions
+          Resource = "*"
+        },
+        {
+          Sid      = "ButNotFromInside"
+          Effect   = "Deny"
+          Action   = local.vpc_actions
+          Resource = "*"
+          # By its name: the function comes after its rights.
+          Condition = { ArnEquals = { "lambda:SourceFunctionArn" = "arn:${local.partition}:lambda:${local.region}:${local.account}:function:${var.name}" } }
+        },
+      ] : statement if var.vpc != null],
+    )
+  })
+}
+
+locals {
+  vpc_actions = [
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+  ]
+}

@@ -1,0 +1,146 @@
+# What starts a tick: an EventBridge rule, or EventBridge Scheduler. Neither tries again: the next minute does.
+
+locals {
+  by_rule      = var.trigger == "rule"
+  by_scheduler = var.trigger == "scheduler"
+}
+
+resource "aws_cloudwatch_event_rule" "tick" {
+  count = local.by_rule ? 1 : 0
+
+  name                = "${var.name}-tick"
+  description         = "Starts a tick of ${var.name}"
+  schedule_expression = var.schedule_expression
+  state               = var.enabled ? "ENABLED" : "DISABLED"
+  tags                = var.tags
+}
+
+resource "aws_cloudwatch_event_target" "tick" {
+  count = local.by_rule ? 1 : 0
+
+  rule      = aws_cloudwatch_event_rule.tick[0].name
+  target_id = "tick"
+  arn       = aws_lambda_alias.live.arn
+  input     = jsonencode({ command = "tick" })
+
+  retry_policy {
+    maximum_retry_attempts       = 0
+    maximum_event_age_in_seconds = 60
+  }
+
+  dead_letter_config {
+    arn = aws_sqs_queue.dead_letters.arn
+  }
+
+  # A rule that fires before it may invoke is a failed start.
+  depends_on = [aws_lambda_permission.rule, aws_sqs_queue_policy.dead_letters]
+}
+
+resource "aws_lambda_permission" "rule" {
+  count = local.by_rule ? 1 : 0
+
+  statement_id  = "tick"
+  action        = "lambda:InvokeFunction"
+  function_name = aws_lambda_function.this.function_name
+  qualifier     = aws_lambda_alias.live.name
+  principal     = "events.amazonaws.com"
+  source_arn    = aws_cloudwatch_event_rule.tick[0].arn
+}
+
+resource "aws_sqs_queue_policy" "dead_letters" {
+  count = local.by_rule ? 1 : 0
+
+  queue_url = aws_sqs_queue.dead_letters.url
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid       = "KeepWhatTheRuleCouldNotStart"
+      Effect    = "Allow"
+      Action    = "sqs:SendMessage"
+      Resource  = aws_sqs_queue.dead_letters.arn
+      Principal = { Service = "events.amazonaws.com" }
+      Condition = { ArnEquals = { "aws:SourceArn" = aws_cloudwatch_event_rule.tick[0].arn } }
+    }]
+  })
+}
+
+resource "aws_scheduler_schedule" "tick" {
+  count = local.by_scheduler ? 1 : 0
+
+  name                         = "${var.name}-tick"
+  description                  = "Starts a tick of ${var.name}"
+  schedule_expression          = var.schedule_expression
+  schedule_expression_timezone = "UTC"
+  state                        = var.enabled ? "ENABLED" : "DISABLED"
+
+  flexible_time_window {
+    mode = "OFF"
+  }
+
+  target {
+    arn      = aws_lambda_alias.live.arn
+    role_arn = aws_iam_role.scheduler[0].arn
+    input    = jsonencode({ command = "tick" })
+
+    retry_policy {
+      maximum_retry_attempts       = 0
+      maximum_event_age_in_seconds = 60
+    }
+
+    dead_letter_config {
+      arn = aws_sqs_queue.dead_letters.arn
+    }
+  }
+
+  depends_on = [aws_iam_role_policy.scheduler]
+}
+
+resource "aws_iam_role" "scheduler" {
+  count = local.by_scheduler ? 1 : 0
+
+  name        = "${var.name}-scheduler"
+  description = "Starts the function ${var.name}, and nothing else"
+  tags        = var.tags
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Action    = "sts:AssumeRole"
+      Principal = { Service = "scheduler.amazonaws.com" }
+      # Scheduler names the group of the schedule here, not the schedule.
+      Condition = {
+        StringEquals = {
+          "aws:SourceAccount" = local.account
+          "aws:SourceArn"     = "arn:${local.partition}:scheduler:${local.region}:${local.account}:schedule-group/default"
+        }
+      }
+    }]
+  })
+}
+
+resource "aws_iam_role_policy" "scheduler" {
+  count = local.by_scheduler ? 1 : 0
+
+  name = "scheduler"
+  role = aws_iam_role.scheduler[0].id
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid      = "StartTheFunction"
+        Effect   = "Allow"
+        Action   = ["lambda:InvokeFunction"]
+        Resource = aws_lambda_alias.live.arn
+      },
+      {
+        Sid      = "KeepWhatCouldNotBeStarted"
+        Effect   = "Allow"
+        Action   = ["sqs:SendMessage"]
+        Resource = aws_sqs_queue.dead_letters.arn
+      },
+    ]
+  })
+}

@@ -1,0 +1,288 @@
+variable "name" {
+  description = "Name of the function, of what belongs to it, and of the trigger in the ledger (DBJOBS_NAME)."
+  type        = string
+  default     = "dbjobs"
+
+  validation {
+    # The longest name made from it is an IAM role's, of 64 characters.
+    condition     = can(regex("^[a-zA-Z][a-zA-Z0-9-]{0,39}$", var.name))
+    error_message = "name: want a letter, then at most 39 letters, digits and hyphens."
+  }
+}
+
+variable "zip" {
+  description = "Path of the function's zip file; null is what `make lambda.zip` makes in this clone."
+  type        = string
+  default     = null
+}
+
+variable "architecture" {
+  description = "Instruction set that the zip file was built for: arm64 or x86_64 (`make lambda.zip LAMBDA_ARCH=amd64`)."
+  type        = string
+  default     = "arm64"
+
+  validation {
+    condition     = contains(["arm64", "x86_64"], var.architecture)
+    error_message = "architecture: want arm64 or x86_64."
+  }
+}
+
+variable "database_secret_arn" {
+  description = "ARN of the Secrets Manager secret with the database's URL, or with the JSON that RDS keeps there. Null only with rds_iam_user_arns."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.database_secret_arn == null || can(regex("^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[^*?]+-[a-zA-Z0-9]{6}$", var.database_secret_arn))
+    error_message = "database_secret_arn: want the whole ARN of one secret, with the six characters that Secrets Manager put at its end."
+  }
+
+  validation {
+    condition     = (var.database_secret_arn == null) == (length(var.rds_iam_user_arns) > 0)
+    error_message = "database_secret_arn: want either a secret's ARN, or rds_iam_user_arns, whose token replaces the password, and a database_url without one."
+  }
+}
+
+variable "database_secret_kms_key_arn" {
+  description = "ARN of the customer-managed KMS key that encrypts the secret; null if it is the account's aws/secretsmanager."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.database_secret_kms_key_arn == null || can(regex("^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+$", var.database_secret_kms_key_arn))
+    error_message = "database_secret_kms_key_arn: want the ARN of a key (an alias cannot be named in a policy)."
+  }
+}
+
+variable "secrets_extension_layer_arn" {
+  description = "ARN, with its version, of the layer AWS Parameters and Secrets Lambda Extension for the region and the architecture; AWS lists them. Needed with database_secret_arn."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.secrets_extension_layer_arn == null || can(regex("^arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:layer:[a-zA-Z0-9-_]+:[0-9]+$", var.secrets_extension_layer_arn))
+    error_message = "secrets_extension_layer_arn: want the ARN of a layer's version, such as arn:aws:lambda:eu-central-1:187925254637:layer:AWS-Parameters-and-Secrets-Lambda-Extension-Arm64:11."
+  }
+
+  validation {
+    condition     = (var.secrets_extension_layer_arn == null) == (var.database_secret_arn == null)
+    error_message = "secrets_extension_layer_arn: the layer reads database_secret_arn; give both or neither."
+  }
+
+  validation {
+    condition     = var.secrets_extension_layer_arn == null || can(regex("Arm64", var.secrets_extension_layer_arn)) == (var.architecture == "arm64") || !can(regex("AWS-Parameters-and-Secrets", var.secrets_extension_layer_arn))
+    error_message = "secrets_extension_layer_arn: the layer is not for this architecture (its name ends with -Arm64 for arm64)."
+  }
+}
+
+variable "database_url" {
+  description = "URL of the database WITHOUT a password, for what the secret does not say: host, database, sslmode. Null if the secret says all."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.database_url == null || can(regex("^(postgres|postgresql|mysql|mariadb)://", var.database_url))
+    error_message = "database_url: want postgres://user@host/database or mysql://user@host/database."
+  }
+
+  validation {
+    condition     = var.database_url == null || !can(regex("^[a-z]+://[^/@]*:[^/@]*@", var.database_url)) && !can(regex("(?i)[?&]pass(word|wd)?=", var.database_url))
+    error_message = "database_url: holds a password, which would be in Terraform's state and in the function's settings for all to read; put it into the secret."
+  }
+
+  validation {
+    condition     = var.database_url != null || length(var.rds_iam_user_arns) == 0
+    error_message = "database_url: is needed with rds_iam_user_arns."
+  }
+}
+
+variable "rds_iam_user_arns" {
+  description = "Database users, as arn:aws:rds-db:REGION:ACCOUNT:dbuser:RESOURCE-ID/USER, to log in as with an IAM token instead of a password."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for arn in var.rds_iam_user_arns : can(regex("^arn:aws[a-z-]*:rds-db:[a-z0-9-]+:[0-9]{12}:dbuser:[a-zA-Z0-9-]+/[^*?]+$", arn))])
+    error_message = "rds_iam_user_arns: want arn:aws:rds-db:REGION:ACCOUNT:dbuser:RESOURCE-ID/USER each, without wildcards."
+  }
+}
+
+variable "environment" {
+  description = "More variables of the function, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
+  type        = map(string)
+  default     = {}
+
+  validation {
+    condition = length(setintersection(keys(var.environment), [
+      "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS",
+    ])) == 0
+    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name), or DBJOBS_METRICS, which metrics sets."
+  }
+
+  validation {
+    condition     = alltrue([for name in keys(var.environment) : can(regex("^[a-zA-Z][a-zA-Z0-9_]+$", name)) && !startswith(name, "AWS_") && !startswith(name, "LAMBDA_")])
+    error_message = "environment: names want a letter, then letters, digits and underscores, and not to begin with AWS_ or LAMBDA_."
+  }
+}
+
+variable "trigger" {
+  description = "What starts a tick: rule (an EventBridge rule) or scheduler (EventBridge Scheduler, which knows time zones)."
+  type        = string
+  default     = "rule"
+
+  validation {
+    condition     = contains(["rule", "scheduler"], var.trigger)
+    error_message = "trigger: want rule or scheduler."
+  }
+}
+
+variable "schedule_expression" {
+  description = "How often a tick is started: rate(1 minute), rate(N minutes|hours|days) or cron(six fields). A job never runs more often."
+  type        = string
+  default     = "rate(1 minute)"
+
+  validation {
+    condition = can(regex("^rate\\((1 (minute|hour|day)|([2-9]|[1-9][0-9]+) (minutes|hours|days))\\)$", var.schedule_expression)) || can(regex(
+      "^cron\\([0-9*,/-]+ [0-9*,/-]+ ([0-9*,/LW-]+ [0-9A-Z*,/-]+ \\?|\\? [0-9A-Z*,/-]+ [0-9A-Z*,/#-]+) [0-9*,/-]+\\)$",
+    var.schedule_expression))
+    error_message = "schedule_expression: want rate(1 minute), rate(5 minutes) (the singular for 1 only), or cron(minute hour day-of-month month day-of-week year), where one of the two days is ?."
+  }
+}
+
+variable "enabled" {
+  description = "Whether the trigger fires. False stops the ticks and keeps everything; the alarms for missing ticks then stay off."
+  type        = bool
+  default     = true
+}
+
+variable "timeout_seconds" {
+  description = "Longest time of one pass. What is cut goes on in a later pass, but a single step has to fit in."
+  type        = number
+  default     = 60
+
+  validation {
+    condition     = var.timeout_seconds >= 5 && var.timeout_seconds <= 900 && floor(var.timeout_seconds) == var.timeout_seconds
+    error_message = "timeout_seconds: want a whole number of 5 to 900."
+  }
+}
+
+variable "margin_seconds" {
+  description = "How long before timeout_seconds the pass ends by itself, since Lambda kills without a signal."
+  type        = number
+  default     = 3
+
+  validation {
+    condition     = var.margin_seconds >= 1 && var.margin_seconds <= var.timeout_seconds / 2 && floor(var.margin_seconds) == var.margin_seconds
+    error_message = "margin_seconds: want a whole number of at least 1 and at most half of timeout_seconds."
+  }
+}
+
+variable "memory_mb" {
+  description = "Memory, and with it the share of a processor. A pass needs some 30 MB; with less than 256 it starts slower."
+  type        = number
+  default     = 256
+
+  validation {
+    condition     = var.memory_mb >= 128 && var.memory_mb <= 10240 && floor(var.memory_mb) == var.memory_mb
+    error_message = "memory_mb: want a whole number of 128 to 10240."
+  }
+}
+
+variable "reserved_concurrency" {
+  description = "Passes at the same time at most; so many are also set aside for it. -1 sets no bound, for accounts whose quota leaves nothing to set aside."
+  type        = number
+  default     = 2
+
+  validation {
+    condition     = var.reserved_concurrency == -1 || var.reserved_concurrency >= 1 && floor(var.reserved_concurrency) == var.reserved_concurrency
+    error_message = "reserved_concurrency: want a whole number of at least 1, or -1; to stop the ticks, set enabled = false."
+  }
+}
+
+variable "vpc" {
+  description = "Where the database is reached: the VPC, subnets for the function, the database's port and security group (which gets a rule that lets the function in). Null if it is reached without a VPC."
+  type = object({
+    id                         = string
+    subnet_ids                 = list(string)
+    database_port              = optional(number, 5432)
+    database_security_group_id = optional(string)
+    database_cidr_blocks       = optional(list(string), [])
+  })
+  default = null
+
+  validation {
+    condition     = var.vpc == null || can(regex("^vpc-[0-9a-f]+$", var.vpc.id))
+    error_message = "vpc.id: want the id of a VPC, such as vpc-0123456789abcdef0."
+  }
+
+  validation {
+    condition     = var.vpc == null || try(length(var.vpc.subnet_ids) > 0 && alltrue([for id in var.vpc.subnet_ids : can(regex("^subnet-[0-9a-f]+$", id))]), false)
+    error_message = "vpc.subnet_ids: want the id of at least one subnet; two in different zones keep ticking when a zone fails."
+  }
+
+  validation {
+    condition     = var.vpc == null || try(var.vpc.database_port >= 1 && var.vpc.database_port <= 65535, false)
+    error_message = "vpc.database_port: want 1 to 65535."
+  }
+
+  validation {
+    condition     = var.vpc == null || try(var.vpc.database_security_group_id != null || length(var.vpc.database_cidr_blocks) > 0, false)
+    error_message = "vpc: name the database by database_security_group_id or by database_cidr_blocks."
+  }
+}
+
+variable "log_retention_days" {
+  description = "How long logs are kept."
+  type        = number
+  default     = 30
+
+  validation {
+    condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
+    error_message = "log_retention_days: CloudWatch knows 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 and 3653."
+  }
+}
+
+variable "metrics" {
+  description = "Whether the function's log lines carry metrics. CloudWatch bills each; without them there is no alarm for what is overdue, and no-tick counts starts, also failed ones."
+  type        = bool
+  default     = true
+}
+
+variable "alarm_actions" {
+  description = "ARNs that are told when an alarm goes off and when it is over, such as an SNS topic. Without any, alarms only show."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = length(var.alarm_actions) <= 5 && alltrue([for arn in var.alarm_actions : can(regex("^arn:aws[a-z-]*:", arn))])
+    error_message = "alarm_actions: want at most five ARNs."
+  }
+}
+
+variable "no_tick_minutes" {
+  description = "Alarm if no pass succeeded for so many minutes. It has to be longer than the time between two ticks."
+  type        = number
+  default     = 5
+
+  validation {
+    condition     = var.no_tick_minutes >= 2 && var.no_tick_minutes <= 1440 && floor(var.no_tick_minutes) == var.no_tick_minutes
+    error_message = "no_tick_minutes: want a whole number of 2 to 1440, a day."
+  }
+}
+
+variable "overdue_minutes" {
+  description = "Alarm if, when a pass begins, something has been due for longer than so many minutes."
+  type        = number
+  default     = 15
+
+  validation {
+    condition     = var.overdue_minutes >= 1 && floor(var.overdue_minutes) == var.overdue_minutes
+    error_message = "overdue_minutes: want a whole number of at least 1."
+  }
+}
+
+variable "tags" {
+  description = "Tags of everything that has tags."
+  type        = map(string)
+  default     = {}
+}

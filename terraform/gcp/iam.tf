@@ -1,0 +1,45 @@
+# Whom the job runs as.
+resource "google_service_account" "job" {
+  project      = var.project
+  account_id   = "${var.name}-job"
+  display_name = "Runs the passes of ${var.name}"
+}
+
+resource "google_secret_manager_secret_iam_member" "job" {
+  project   = var.project
+  secret_id = var.database_secret
+  role      = "roles/secretmanager.secretAccessor"
+  member    = "serviceAccount:${google_service_account.job.email}"
+
+  depends_on = [google_project_service.this]
+}
+
+# The role is one of a whole project; the condition narrows it to the instance.
+resource "google_project_iam_member" "cloud_sql" {
+  for_each = toset(var.cloud_sql_instances)
+
+  project = split(":", each.value)[0]
+  role    = "roles/cloudsql.client"
+  member  = "serviceAccount:${google_service_account.job.email}"
+
+  condition {
+    title       = "only ${split(":", each.value)[2]}"
+    description = "${var.name} connects to this instance only"
+    expression  = "resource.service == \"sqladmin.googleapis.com\" && resource.name == \"projects/${split(":", each.value)[0]}/instances/${split(":", each.value)[2]}\""
+  }
+}
+
+# Who starts it, and may do nothing else.
+resource "google_service_account" "scheduler" {
+  project      = var.project
+  account_id   = "${var.name}-scheduler"
+  display_name = "Starts the passes of ${var.name}"
+}
+
+resource "google_cloud_run_v2_job_iam_member" "scheduler" {
+  project  = var.project
+  location = var.region
+  name     = google_cloud_run_v2_job.this.name
+  role     = "roles/run.invoker"
+  member   = "serviceAccount:${google_service_account.scheduler.email}"
+}

@@ -1,0 +1,135 @@
+# A Cloud Run job that runs one pass of dbjobs, and the Cloud Scheduler job that starts it, each as an account of its
+# own with the rights for that and no others.
+
+locals {
+  # The container is killed at the timeout; by then the pass has ended by itself.
+  margin_seconds = 10
+
+  environment = merge(var.environment, {
+    DBJOBS_NAME       = var.name
+    DBJOBS_BUDGET     = "${var.timeout_seconds - local.margin_seconds}s"
+    DBJOBS_STARTUP_ID = var.image
+  })
+}
+
+resource "google_project_service" "this" {
+  for_each = toset(var.enable_apis ? ["cloudscheduler.googleapis.com", "run.googleapis.com", "secretmanager.googleapis.com"] : [])
+
+  project            = var.project
+  service            = each.value
+  disable_on_destroy = false # others may need it
+}
+
+resource "google_cloud_run_v2_job" "this" {
+  project             = var.project
+  location            = var.region
+  name                = var.name
+  labels              = var.labels
+  deletion_protection = false # it keeps nothing: all is in the database
+
+  template {
+    task_count  = 1
+    parallelism = 1
+    labels      = var.labels
+
+    template {
+      service_account = google_service_account.job.email
+      timeout         = "${var.timeout_seconds}s"
+      max_retries     = 0 # the next minute is the retry
+
+      containers {
+        image = var.image
+        args  = ["tick"]
+
+        resources {
+          limits = {
+            cpu    = tostring(var.cpu)
+            memory = "${var.memory_mb}Mi"
+          }
+        }
+
+        env {
+          name = "DBJOBS_DATABASE_URL"
+          value_source {
+            secret_key_ref {
+              secret  = var.database_secret
+              version = var.database_secret_version
+            }
+          }
+        }
+
+        dynamic "env" {
+          for_each = local.environment
+          content {
+            name  = env.key
+            value = env.value
+          }
+        }
+
+        dynamic "volume_mounts" {
+          for_each = length(var.cloud_sql_instances) == 0 ? [] : ["cloudsql"]
+          content {
+            name       = volume_mounts.value
+            mount_path = "/cloudsql"
+          }
+        }
+      }
+
+      dynamic "volumes" {
+        for_each = length(var.cloud_sql_instances) == 0 ? [] : ["cloudsql"]
+        content {
+          name = volumes.value
+          cloud_sql_instance {
+            instances = var.cloud_sql_instances
+          }
+        }
+      }
+
+      dynamic "vpc_access" {
+        for_each = var.vpc == null ? [] : [var.vpc]
+        content {
+          connector = vpc_access.value.connector
+          egress    = "PRIVATE_RANGES_ONLY"
+
+          dynamic "network_interfaces" {
+            for_each = vpc_access.value.subnetwork == null ? [] : [vpc_access.value]
+            content {
+              network    = network_interfaces.value.network
+              subnetwork = network_interfaces.value.subnetwork
+            }
+          }
+        }
+      }
+    }
+  }
+
+  # Cloud Run tries to read the secret when the job is made.
+  depends_on = [google_project_service.this, google_secret_manager_secret_iam_member.job]
+}
+
+resource "google_cloud_scheduler_job" "tick" {
+  project          = var.project
+  region           = coalesce(var.scheduler_region, var.region)
+  name             = "${var.name}-tick"
+  description      = "Starts a tick of ${var.name}"
+  schedule         = var.schedule
+  time_zone        = var.time_zone
+  paused           = !var.enabled
+  attempt_deadline = "30s" # to start it, not to run it
+
+  retry_config {
+    retry_count = 0 # the next minute is the retry
+  }
+
+  http_target {
+    http_method = "POST"
+    uri         = "https://run.googleapis.com/v2/projects/${var.project}/locations/${var.region}/jobs/${google_cloud_run_v2_job.this.name}:run"
+
+    oauth_token {
+      service_account_email = google_service_account.scheduler.email
+      scope                 = "https://www.googleapis.com/auth/cloud-platform"
+    }
+  }
+
+  depends_on = [google_project_service.this, google_cloud_run_v2_job_iam_member.scheduler]
+}

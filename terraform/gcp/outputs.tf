@@ -1,0 +1,32 @@
+output "job_name" {
+  description = "Name of the Cloud Run job: `gcloud run jobs execute NAME --region REGION --wait` runs a pass."
+  value       = google_cloud_run_v2_job.this.name
+}
+
+output "job_id" {
+  description = "Id of the Cloud Run job, projects/PROJECT/locations/REGION/jobs/NAME."
+  value       = google_cloud_run_v2_job.this.id
+}
+
+output "scheduler_job_id" {
+  description = "Id of the Cloud Scheduler job."
+  value       = google_cloud_scheduler_job.tick.id
+}
+
+output "job_service_account_email" {
+  description = "Account that the job runs as, to give more rights to, such as those of jobs."
+  value       = google_service_account.job.email
+}
+
+output "scheduler_service_account_email" {
+  description = "Account that starts the job."
+  value       = google_service_account.scheduler.email
+}
+
+output "alert_policy_names" {
+  description = "Names of the alert policies, by failed, no_tick and overdue."
+  value = merge(
+    { failed = google_monitoring_alert_policy.failed.name, overdue = google_monitoring_alert_policy.overdue.name },
+    { for policy in google_monitoring_alert_policy.no_tick[*] : "no_tick" => policy.name },
+  )
+}

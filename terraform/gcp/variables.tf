@@ -1,0 +1,221 @@
+variable "project" {
+  description = "Id of the project."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project))
+    error_message = "project: want a project's id (not its name or number)."
+  }
+}
+
+variable "region" {
+  description = "Region of the Cloud Run job, best the database's."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
+    error_message = "region: want a region such as europe-west3."
+  }
+}
+
+variable "scheduler_region" {
+  description = "Region of the Cloud Scheduler job; null is region. Not every region has Cloud Scheduler."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.scheduler_region == null || can(regex("^[a-z]+-[a-z]+[0-9]+$", var.scheduler_region))
+    error_message = "scheduler_region: want a region such as europe-west3."
+  }
+}
+
+variable "name" {
+  description = "Name of the job, of what belongs to it, and of the trigger in the ledger (DBJOBS_NAME)."
+  type        = string
+  default     = "dbjobs"
+
+  validation {
+    # The longest name made from it is a service account's, of 30 characters.
+    condition     = can(regex("^[a-z]([a-z0-9-]{0,18}[a-z0-9])?$", var.name))
+    error_message = "name: want a small letter, then at most 19 small letters, digits and hyphens, and no hyphen at the end."
+  }
+}
+
+variable "image" {
+  description = "Container image, by tag or better by digest. It is the identity of a start: jobs with on_startup run once for each image."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z0-9.:-]+/[a-zA-Z0-9._/-]+(:[a-zA-Z0-9._-]+)?(@sha256:[0-9a-f]{64})?$", var.image))
+    error_message = "image: want HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."
+  }
+}
+
+variable "database_secret" {
+  description = "Secret Manager secret that holds the database's URL: its name, or projects/PROJECT/secrets/NAME."
+  type        = string
+
+  validation {
+    condition     = can(regex("^(projects/[a-z0-9:.-]+/secrets/)?[a-zA-Z0-9_-]{1,255}$", var.database_secret))
+    error_message = "database_secret: want a secret's name, or projects/PROJECT/secrets/NAME; the version is database_secret_version."
+  }
+}
+
+variable "database_secret_version" {
+  description = "Version of the secret: latest, or a number."
+  type        = string
+  default     = "latest"
+
+  validation {
+    condition     = can(regex("^(latest|[1-9][0-9]*)$", var.database_secret_version))
+    error_message = "database_secret_version: want latest or a number."
+  }
+}
+
+variable "environment" {
+  description = "More variables of the job, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
+  type        = map(string)
+  default     = {}
+
+  validation {
+    condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID"])) == 0
+    error_message = "environment: sets what the module sets from database_secret, name, timeout_seconds or image."
+  }
+}
+
+variable "schedule" {
+  description = "How often a tick is started, as five cron fields. A job never runs more often."
+  type        = string
+  default     = "* * * * *"
+
+  validation {
+    condition     = can(regex("^([0-9*,/-]+ +){2}[0-9*,/-]+ +[0-9a-zA-Z*,/-]+ +[0-9a-zA-Z*,/-]+$", var.schedule))
+    error_message = "schedule: want five cron fields (minute hour day month weekday), such as * * * * *."
+  }
+}
+
+variable "time_zone" {
+  description = "Time zone of schedule. It has nothing to do with those of the jobs."
+  type        = string
+  default     = "Etc/UTC"
+
+  validation {
+    condition     = can(regex("^[A-Za-z_]+(/[A-Za-z0-9_+-]+)*$", var.time_zone))
+    error_message = "time_zone: want a name of the tz database, such as Europe/Berlin."
+  }
+}
+
+variable "enabled" {
+  description = "Whether the trigger fires. False pauses it, keeps everything, and takes the alert for missing ticks away."
+  type        = bool
+  default     = true
+}
+
+variable "timeout_seconds" {
+  description = "Longest time of one pass. What is cut goes on in a later pass, but a single step has to fit in."
+  type        = number
+  default     = 300
+
+  validation {
+    condition     = var.timeout_seconds >= 20 && var.timeout_seconds <= 86400 && floor(var.timeout_seconds) == var.timeout_seconds
+    error_message = "timeout_seconds: want a whole number of 20 to 86400, a day."
+  }
+}
+
+variable "cpu" {
+  description = "Processors of the job."
+  type        = number
+  default     = 1
+
+  validation {
+    condition     = contains([1, 2, 4, 6, 8], var.cpu)
+    error_message = "cpu: want 1, 2, 4, 6 or 8."
+  }
+}
+
+variable "memory_mb" {
+  description = "Memory of the job. 512 is the least that Cloud Run gives; a pass needs some 30."
+  type        = number
+  default     = 512
+
+  validation {
+    condition     = var.memory_mb >= 512 && var.memory_mb <= 32768 && floor(var.memory_mb) == var.memory_mb
+    error_message = "memory_mb: want a whole number of 512 to 32768."
+  }
+}
+
+variable "vpc" {
+  description = "How a private address is reached: a Serverless VPC Access connector, or a network and subnetwork directly. Null if not needed."
+  type = object({
+    connector  = optional(string)
+    network    = optional(string)
+    subnetwork = optional(string)
+  })
+  default = null
+
+  validation {
+    condition     = var.vpc == null || try((var.vpc.connector != null) != (var.vpc.subnetwork != null), false)
+    error_message = "vpc: want either connector, or subnetwork (and its network, unless it is the project's default)."
+  }
+
+  validation {
+    condition     = var.vpc == null || try(var.vpc.network == null || var.vpc.subnetwork != null, false)
+    error_message = "vpc: network belongs with subnetwork."
+  }
+}
+
+variable "cloud_sql_instances" {
+  description = "Cloud SQL instances, as PROJECT:REGION:INSTANCE, to reach by the unix socket /cloudsql/PROJECT:REGION:INSTANCE."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for name in var.cloud_sql_instances : can(regex("^[a-z][a-z0-9-]+:[a-z0-9-]+:[a-z][a-z0-9-]*$", name))])
+    error_message = "cloud_sql_instances: want PROJECT:REGION:INSTANCE each, the connection name."
+  }
+}
+
+variable "notification_channels" {
+  description = "Monitoring channels that are told, as projects/PROJECT/notificationChannels/ID. Without any, incidents only show."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for channel in var.notification_channels : can(regex("^projects/[^/]+/notificationChannels/[^/]+$", channel))])
+    error_message = "notification_channels: want projects/PROJECT/notificationChannels/ID each."
+  }
+}
+
+variable "no_tick_minutes" {
+  description = "Alert if no pass succeeded for so many minutes. It has to be longer than the time between two ticks."
+  type        = number
+  default     = 10
+
+  validation {
+    condition     = var.no_tick_minutes >= 2 && var.no_tick_minutes <= 1410 && floor(var.no_tick_minutes) == var.no_tick_minutes
+    error_message = "no_tick_minutes: want a whole number of 2 to 1410, 23.5 hours."
+  }
+}
+
+variable "overdue_minutes" {
+  description = "Alert if, when a pass begins, something has been due for longer than so many minutes."
+  type        = number
+  default     = 15
+
+  validation {
+    condition     = var.overdue_minutes >= 1 && floor(var.overdue_minutes) == var.overdue_minutes
+    error_message = "overdue_minutes: want a whole number of at least 1."
+  }
+}
+
+variable "enable_apis" {
+  description = "Whether to enable the APIs that this needs. They stay enabled when this is removed."
+  type        = bool
+  default     = true
+}
+
+variable "labels" {
+  description = "Labels of everything that has labels."
+  type        = map(string)
+  default     = {}
+}

@@ -1,0 +1,129 @@
+// Package terraform_test holds the modules' READMEs against the modules.
+package terraform_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the tables of inputs and outputs into the READMEs")
+
+// TestReadmesHaveTheInputsAndOutputs: the tables between the markers in each module's README are those of its .tf
+// files. `go test ./terraform -update` writes them.
+func TestReadmesHaveTheInputsAndOutputs(t *testing.T) {
+	for _, module := range []string{"aws", "gcp"} {
+		t.Run(module, func(t *testing.T) {
+			readme := filepath.Join(module, "README.md")
+			text, err := os.ReadFile(readme)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := string(text)
+			for kind, table := range map[string]string{"variable": inputs(t, module), "output": outputs(t, module)} {
+				begin, end := "<!-- "+kind+"s: made by go test ./terraform -update -->\n", "<!-- end of "+kind+"s -->"
+				before, rest, found := strings.Cut(want, begin)
+				_, after, ended := strings.Cut(rest, end)
+				if !found || !ended {
+					t.Fatalf("%s lacks the lines %q and %q", readme, begin, end)
+				}
+				want = before + begin + table + end + after
+			}
+			if want == string(text) {
+				return
+			}
+			if *update {
+				if err := os.WriteFile(readme, []byte(want), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			t.Errorf("%s does not have the inputs and outputs of the .tf files; run go test ./terraform -update", readme)
+		})
+	}
+}
+
+func inputs(t *testing.T, module string) string {
+	var b strings.Builder
+	b.WriteString("| input | type | default | |\n| --- | --- | --- | --- |\n")
+	for _, v := range blocks(t, module, "variable") {
+		kind, standard := v.attributes["type"], v.attributes["default"]
+		if kind == "" || v.attributes["description"] == "" {
+			t.Errorf("variable %s of %s lacks a type or a description", v.name, module)
+		}
+		kind, _, _ = strings.Cut(kind, "({") // an object's description tells its attributes
+		if standard == "" {
+			standard = "(required)"
+		} else {
+			standard = "`" + standard + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", v.name, kind, standard, described(t, v))
+	}
+	return b.String()
+}
+
+func outputs(t *testing.T, module string) string {
+	var b strings.Builder
+	b.WriteString("| output | |\n| --- | --- |\n")
+	for _, v := range blocks(t, module, "output") {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", v.name, described(t, v))
+	}
+	return b.String()
+}
+
+// described is a block's description as a table's cell.
+func described(t *testing.T, v block) string {
+	text := strings.Trim(v.attributes["description"], `"`)
+	if text == "" || strings.Contains(text, `\`) || strings.Contains(text, "|") && strings.Count(text, "`")%2 == 1 {
+		t.Errorf("%s: the description is missing, or not one plain line", v.name)
+	}
+	return strings.ReplaceAll(text, "|", `\|`)
+}
+
+// A block is a variable or an output, with its attributes as they are written.
+type block struct {
+	name       string
+	attributes map[string]string
+}
+
+var (
+	blockStart = regexp.MustCompile(`^(\w+) "(\w+)" \{$`)
+	attribute  = regexp.MustCompile(`^  (\w+) += (.*)$`)
+)
+
+// blocks are those of one kind in the order of the files, which `terraform fmt` has formatted: a block's own
+// attributes are indented by two blanks, and what is inside of one by more.
+func blocks(t *testing.T, module, kind string) (all []block) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(module, "*.tf"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no .tf files in %s (%v)", module, err)
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside := false
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSuffix(line, "\n")
+			if m := blockStart.FindStringSubmatch(line); m != nil && m[1] == kind {
+				all, inside = append(all, block{m[2], map[string]string{}}), true
+			} else if m := attribute.FindStringSubmatch(line); m != nil && inside {
+				all[len(all)-1].attributes[m[1]] = m[2]
+			} else if line == "}" {
+				inside = false
+			}
+		}
+	}
+	if len(all) < 5 {
+		t.Fatalf("only %d %ss found in %s", len(all), kind, module)
+	}
+	return all
+}
