@@ -93,6 +93,7 @@ func (c *cloud) ticker() {
 	c.with(strings.NewReader(fmt.Sprintf(`jobs:
   ticker:
     rule: every 1s
+    overlap: wait-all
     missed: all
     missed_limit: 100000
     steps:
@@ -215,7 +216,16 @@ func (c *cloud) table(name string) string {
 	return "dbjobs_" + name
 }
 
-// backends counts the connections that the program has to the test's database, but for the test's own.
-func (c *cloud) backends() int {
-	return c.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'dbjobs' AND pid <> pg_backend_pid() AND state = 'idle'") - 1
+// backends counts the connections of a function that calls itself so to the database, when those that are just being
+// closed are gone.
+func (c *cloud) backends(name string) (n int) {
+	c.Helper()
+	for range 100 {
+		n = c.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = '" + name + "'")
+		if n <= 1 {
+			return n
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return n
 }
