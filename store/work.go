@@ -131,8 +131,7 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 	if err := s.query(ctx, tx, "batch_jobs", args{"ids": jobs}, func(r *sql.Rows) error {
 		var j Job
 		var input string
-		var planned sql.NullString
-		err := r.Scan(append(scanJob(&j), &input, &planned)...)
+		err := r.Scan(append(scanJob(&j), &input)...)
 		byID[j.ID] = j
 		return err
 	}); err != nil {
@@ -221,6 +220,8 @@ type StepEnd struct {
 	Backoff  time.Duration //
 	GiveBack bool          // cut short: handed out again; uses up a hand-out, not an attempt
 	Final    string        // succeeded, failed, cancelled
+
+	Pause string // why the job is paused with this end; empty: it is not
 }
 
 // EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
@@ -283,6 +284,11 @@ func (s *Store) endStep(ctx context.Context, tx *sql.Tx, run *Run, t *Task, e St
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
 	run.Error = e.Error
+	if e.Pause != "" {
+		if err := s.pauseFailing(ctx, tx, a["now"], pauseOf{run.JobID, t.Job.FullName(), e.Pause}); err != nil {
+			return err
+		}
+	}
 	if _, err := s.exec(ctx, tx, "end_attempt", a); err != nil || move != "next_step" {
 		return err
 	}

@@ -9,6 +9,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,29 +174,53 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 }
 
 // decideNeed pages through one need, and counts the jobs that somebody else had locked. Where locks are not to be had, a
-// page that was lost against another session counts as that, unless this is the last try.
+// page that was lost against another session counts as that, unless this is the last try. While the database writes one
+// batch, the next is read and decided; they go into the report in their order.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now)
 	page.StartupID = p.t.StartupID
-	for {
-		more, err := p.t.Store.Next(ctx, page, p.batch)
-		if err != nil || !more {
-			return passed, err
-		}
-		b, err := p.t.Store.Decide(ctx, page, p.decideJob)
-		if err != nil && !last && p.t.Store.Transient(err) {
-			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", err)
-			passed += page.Jobs()
+	var under []chan batch
+	for more := true; more || len(under) > 0; {
+		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
+			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil {
+				under = append(under, p.decidePage(ctx, *page))
+			}
 			continue
 		}
-		if err != nil {
-			return passed, err
+		if len(under) == 0 {
+			break
 		}
-		passed += page.Jobs() - b.Decided
+		b := <-under[0]
+		under = under[1:]
+		if b.err != nil && !last && p.t.Store.Transient(b.err) {
+			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", b.err)
+			passed += b.jobs
+			continue
+		}
+		err = cmp.Or(err, b.err)
+		passed += b.jobs - b.Decided
 		p.moved += len(b.Made) + b.Moved
-		p.report.add(b)
+		p.report.add(b.Batch)
 		p.kept = append(p.kept, b.Kept...)
 	}
+	return passed, err
+}
+
+// batch is what became of a page of so many jobs.
+type batch struct {
+	store.Batch
+	jobs int
+	err  error
+}
+
+// decidePage decides a page beside what else goes on.
+func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
+	done := make(chan batch, 1)
+	go func() {
+		b, err := p.t.Store.Decide(ctx, &page, p.decideJob)
+		done <- batch{b, page.Jobs(), err}
+	}()
+	return done
 }
 
 // decideJob is decide, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
