@@ -131,8 +131,7 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 	if err := s.query(ctx, tx, "batch_jobs", args{"ids": jobs}, func(r *sql.Rows) error {
 		var j Job
 		var input string
-		var planned sql.NullString
-		err := r.Scan(append(scanJob(&j), &input, &planned)...)
+		err := r.Scan(append(scanJob(&j), &input)...)
 		byID[j.ID] = j
 		return err
 	}); err != nil {
@@ -351,9 +350,10 @@ func (s *Store) RunNow(ctx context.Context, name string, with map[string]string)
 	return r, err
 }
 
-// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's.
+// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's; its
+// Login is the store's.
 func (s *Store) JobDB(o Options) (*sql.DB, error) {
-	o.forJobs = true
+	o.forJobs, o.Login = true, s.login
 	c, err := s.d.connector(s.url, o)
 	if err != nil {
 		return nil, err

@@ -356,6 +356,4 @@ func (t *tale) sleep(now time.Time) {
 }
 
 // planInput is what of a job's policies makes the plan anew.
-func planInput(j *store.Job) [8]any {
-	return [8]any{j.Disabled, j.NotBefore, j.NotAfter, j.Jitter, j.MaxCycles, j.Overlap, j.MaxRunning, j.RepeatAfter}
-}
+func planInput(j *store.Job) string { return policyText(j) + j.Retry.Backoff.String() }

@@ -2,6 +2,7 @@ package tick
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -12,7 +13,9 @@ import (
 type parser struct {
 	login     string // whom this host's SQL connections log in as
 	startupID string // of the start-up that the tick reports
-	known     map[parserKey]parsed
+
+	sync.Mutex // batches are decided side by side
+	known      map[parserKey]parsed
 }
 
 type parserKey struct {
@@ -46,7 +49,17 @@ func (p *parser) defined(c *store.Schedule, j *store.Job) (*rules.Rule, error) {
 	return p.parse(parserKey{text: c.Rule, zone: c.Zone, nonexistent: c.Nonexistent, ambiguous: c.Ambiguous, seed: seed, start: c.CreatedAt})
 }
 
+// current reads a rule as it stands: as planned, unless it was changed since.
+func (p *parser) current(r *store.Rule, j *store.Job) (*rules.Rule, error) {
+	if r.Changed() || r.Text == "" {
+		return p.defined(&r.Schedule, j)
+	}
+	return p.planned(r)
+}
+
 func (p *parser) parse(k parserKey) (*rules.Rule, error) {
+	p.Lock()
+	defer p.Unlock()
 	v, ok := p.known[k]
 	if !ok {
 		v.rule, v.err = rules.Parse(k.text, rules.Defaults{Zone: k.zone, Start: k.start, Seed: k.seed, Nonexistent: k.nonexistent, Ambiguous: k.ambiguous, Ends: k.ends})

@@ -9,6 +9,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type Tick struct {
 	Budget       time.Duration // for the whole pass; 0: none
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	DryRun       bool          // only tell what is due
+	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
@@ -71,12 +73,12 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work), p.leftOver(work)))
+	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(), p.prune(work), p.leftOver(work)))
 }
 
-// cutShort takes the end of the budget for what it is: no error, the rest is for the next pass.
-func (p *pass) cutShort(ctx context.Context, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+// cutShort takes the end of the budget, which is that of work, for what it is: no error, the rest is for the next pass.
+func (p *pass) cutShort(ctx, work context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || work.Err() == nil || ctx.Err() != nil { // a connection has deadlines too
 		return err
 	}
 	p.report.CutShort = "the budget was used up: what is left is for the next pass"
@@ -117,6 +119,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.report.StartedAt, p.report.Frozen = probe.Now, probe.Frozen
 	p.coming(probe)
+	if !probe.NextWake.After(probe.Now) {
+		p.report.OldestDue = probe.NextWake
+	}
 	if probe.Schema.Instance != t.Instance {
 		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or `dbjobs migrate --instance` if the database is the right one",
 			probe.Schema.Instance, t.Instance)
@@ -169,29 +174,53 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 }
 
 // decideNeed pages through one need, and counts the jobs that somebody else had locked. Where locks are not to be had, a
-// page that was lost against another session counts as that, unless this is the last try.
+// page that was lost against another session counts as that, unless this is the last try. While the database writes one
+// batch, the next is read and decided; they go into the report in their order.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now)
 	page.StartupID = p.t.StartupID
-	for {
-		more, err := p.t.Store.Next(ctx, page, p.batch)
-		if err != nil || !more {
-			return passed, err
-		}
-		b, err := p.t.Store.Decide(ctx, page, p.decideJob)
-		if err != nil && !last && p.t.Store.Transient(err) {
-			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", err)
-			passed += page.Jobs()
+	var under []chan batch
+	for more := true; more || len(under) > 0; {
+		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
+			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil {
+				under = append(under, p.decidePage(ctx, *page))
+			}
 			continue
 		}
-		if err != nil {
-			return passed, err
+		if len(under) == 0 {
+			break
 		}
-		passed += page.Jobs() - b.Decided
+		b := <-under[0]
+		under = under[1:]
+		if b.err != nil && !last && p.t.Store.Transient(b.err) {
+			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", b.err)
+			passed += b.jobs
+			continue
+		}
+		err = cmp.Or(err, b.err)
+		passed += b.jobs - b.Decided
 		p.moved += len(b.Made) + b.Moved
-		p.report.add(b)
+		p.report.add(b.Batch)
 		p.kept = append(p.kept, b.Kept...)
 	}
+	return passed, err
+}
+
+// batch is what became of a page of so many jobs.
+type batch struct {
+	store.Batch
+	jobs int
+	err  error
+}
+
+// decidePage decides a page beside what else goes on.
+func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
+	done := make(chan batch, 1)
+	go func() {
+		b, err := p.t.Store.Decide(ctx, &page, p.decideJob)
+		done <- batch{b, page.Jobs(), err}
+	}()
+	return done
 }
 
 // decideJob is decide, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
@@ -265,6 +294,9 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 			return p.report, again
 		}
 		p.coming(probe)
+	}
+	if err == nil && p.t.Gauges {
+		p.report.Paused, err = p.t.Store.CountPaused(ctx)
 	}
 	return p.report, err
 }

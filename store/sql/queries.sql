@@ -88,24 +88,30 @@ SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, la
   last_success_at, last_error, streak, cycles, runs_made, startup_id
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
+-- Who the jobs are, and what shows whether one is alike to another; what it was planned from only where that differs.
+
+-- name: batch_inputs
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN @stale THEN COALESCE(planned, '') END
+FROM dbjobs.jobs WHERE id @among ORDER BY id;
+
 -- name: batch_jobs
-SELECT @job_columns, j.plan_input, j.planned FROM dbjobs.jobs j WHERE j.id @among ORDER BY j.id;
+SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY j.id;
+
+-- A rule stands as it was planned where its link is there and marked, and its schedule is the same.
 
 -- name: batch_rules
-SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.created_at, l.planned,
-  s.name, CASE WHEN s.plan_input <> r.input OR r.rule = '' THEN s.rule END, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
+  CASE WHEN r.rule <> '' AND l.planned = r.schedule_id AND s.plan_input = r.input THEN @true ELSE @false END
 FROM dbjobs.plan_rules r
 LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
 LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE r.job_id @among
-UNION ALL
-SELECT l.job_id, l.schedule_id, NULL, NULL, NULL, l.job_id AS linked, l.created_at, l.planned,
+WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
+
+-- name: batch_links
+SELECT l.job_id, l.schedule_id, l.created_at, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
   s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
-FROM dbjobs.job_schedules l
-JOIN dbjobs.schedules s ON s.id = l.schedule_id
-LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id
-WHERE l.job_id @among AND r.job_id IS NULL
-ORDER BY 1, 2;
+FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
 
 -- name: batch_followers
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
@@ -380,6 +386,19 @@ LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 WHERE :ended = @true OR @holds ORDER BY p.id DESC LIMIT :limit;
 
+-- The pauses of single jobs, of which there may be many, find theirs by key; the others look at all jobs.
+
+-- name: count_paused
+SELECT COUNT(*) FROM (
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
+  WHERE p.scope = 'job' AND p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now) AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject
+    OR p.scope = 'tag' AND @has_tag
+    OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
+  WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now) AND j.removed_at IS NULL
+) u;
+
 -- name: insert_change
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
 VALUES (@now, :by, :kind, :subject_id, :subject, :action, :reason, :was, :became);
@@ -400,6 +419,10 @@ VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now)
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
 WHERE id = :id AND state IN ('failed', 'cancelled', 'lost');
+
+-- name: intervals
+SELECT interval_start, interval_end FROM dbjobs.runs
+WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR interval_start < :to);
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id

@@ -17,24 +17,19 @@ ON CONFLICT DO NOTHING;
 -- there are, and it may do so for a table newly filled whatever the number. It cannot for a correlated subquery.
 
 -- name: batch_rules
-SELECT x.job_id, x.schedule_id, x.input, x.rule, x.ends, x.linked, x.linked_at, x.planned,
-  x.name, x.text, x.zone, x.nonexistent, x.ambiguous, x.plan_input, x.created_at, x.changed_at
+SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
 FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
-  SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.created_at AS linked_at, l.planned,
-    s.name, CASE WHEN s.plan_input <> r.input OR r.rule = '' THEN s.rule END AS text, s.zone, s.nonexistent, s.ambiguous, s.plan_input,
-    s.created_at, s.changed_at
-  FROM dbjobs.plan_rules r
-  LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
-  LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-  WHERE r.job_id = i.id
-  UNION ALL
-  SELECT l.job_id, l.schedule_id, NULL, NULL, NULL, l.job_id, l.created_at, l.planned,
-    s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
-  FROM dbjobs.job_schedules l
-  JOIN dbjobs.schedules s ON s.id = l.schedule_id
-  WHERE l.job_id = i.id AND NOT EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = i.id AND r.schedule_id = l.schedule_id)
-) AS x
-ORDER BY 1, 2;
+  SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
+    SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+    WHERE l.job_id = i.id AND l.schedule_id = r.schedule_id AND l.planned = r.schedule_id AND s.plan_input = r.input) AS stands
+  FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;
+
+-- name: batch_links
+SELECT i.id, l.* FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
+  SELECT l.schedule_id, l.created_at, coalesce(l.planned = l.schedule_id, false),
+    s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
+  FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+  WHERE l.job_id = i.id OFFSET 0) AS l;
 
 -- name: batch_runs
 SELECT @run_columns
@@ -51,11 +46,14 @@ FROM json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, 
   interval_end timestamptz, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
+-- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+
 -- name: update_runs
 UPDATE dbjobs.runs AS r
 SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
-  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
   ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
   expires_at timestamptz, error text)

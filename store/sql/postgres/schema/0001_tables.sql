@@ -74,12 +74,19 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   created_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- nominal times count from here
   changed_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(changed_at)),
   removed_at       timestamptz CHECK (isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
+  -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || chr(31) || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
     || chr(31) || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')
     || chr(31) || coalesce(extract(epoch FROM not_after AT TIME ZONE 'UTC')::text, '')
     || chr(31) || jitter_ms::text || chr(31) || coalesce(repeat_after_ms::text, '') || chr(31) || coalesce(max_cycles::text, '')
-    || chr(31) || overlap || chr(31) || max_running::text || chr(31) || coalesce(group_name, '')) STORED,
+    || chr(31) || overlap || chr(31) || max_running::text || chr(31) || quote_nullable(group_name) || chr(31) || quote_nullable(queue)
+    || chr(31) || priority::text || chr(31) || missed || chr(31) || missed_limit::text || chr(31) || coalesce(missed_within_ms::text, '')
+    || chr(31) || grace_ms::text || chr(31) || retry_attempts::text || chr(31) || retry_backoff_ms::text
+    || chr(31) || retry_max_backoff_ms::text || chr(31) || retry_jitter::text || chr(31) || handouts::text || chr(31) || on_error
+    || chr(31) || coalesce(pause_after::text, '') || chr(31) || coalesce(timeout_ms::text, '') || chr(31) || on_startup::text
+    || chr(31) || coalesce(after_job_id::text, '') || chr(31) || keep_runs::text || chr(31) || keep_age_ms::text
+    || chr(31) || remove_when_done::text || chr(31) || tags::text) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
