@@ -46,6 +46,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	if err := s.readRules(ctx, tx, p.need, ids, byJob); err != nil {
 		return err
 	}
+	if err := s.lockGroups(ctx, tx, byJob); err != nil {
+		return err
+	}
 	ended := false
 	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
 		var run Run

@@ -31,6 +31,10 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 		d.unhosted = true
 		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
 	}
+	if g := d.c.Cap; g != nil && g.MaxRunning == 0 && !d.gone() {
+		d.unhosted = true // it is looked at again without a change of the job
+		d.park("job %s: group: there is no group %q; a manifest makes it: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
+	}
 	switch {
 	case d.plan.Error == "":
 		d.occurrences()
@@ -40,7 +44,7 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d.admit()
 	d.next()
 	return store.Decision{Plan: d.plan, Made: append(d.made, d.woken...), Moved: d.moved, Gaps: d.gaps, Kept: d.history(),
-		Cancel: d.cancel, Pause: d.paused, Rules: d.kept, Replan: d.replan}
+		Cancel: d.cancel, Pause: d.paused, Under: d.under(), Rules: d.kept, Replan: d.replan}
 }
 
 type decision struct {
@@ -207,6 +211,9 @@ func (d *decision) admit() {
 				room--
 			}
 			r.State, r.HeldBy = store.Queued, ""
+			if first && d.c.Cap != nil { // and share lets it go
+				r.State, r.HeldBy = store.Waiting, "group"
+			}
 		}
 	}
 	for i := range d.active {
@@ -217,6 +224,18 @@ func (d *decision) admit() {
 		d.hold(&d.made[i])
 		place(&d.made[i])
 	}
+}
+
+// under counts the runs that take up room.
+func (d *decision) under() (n int) {
+	for _, list := range [2][]store.Run{d.active, d.made} {
+		for i := range list {
+			if list[i].UnderWay() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // hold cancels a run that is not to go on, and holds one that has not begun where a pause says so.
@@ -244,10 +263,11 @@ func (d *decision) keep(r *store.Run, before store.Run, was string) {
 		d.settleRun(*r, was)
 		return
 	}
-	if r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses {
+	same := r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
+	if same && r.HeldBy != "group" {
 		return
 	}
-	m := store.Move{Run: *r, Was: was}
+	m := store.Move{Run: *r, Was: was, Same: same}
 	if was == store.Running {
 		m.LeaseRead = r.LeaseUntil
 	}

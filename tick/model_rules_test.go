@@ -146,11 +146,11 @@ func (r modelRule) instants(wall time.Time, zone *time.Location) []time.Time {
 }
 
 // walked keeps what was walked: random rules are few.
-var walked struct {
+var walked = struct {
 	sync.Mutex
 	times map[string][]time.Time
 	canon map[string]string // by the rule as it is defined
-}
+}{times: map[string][]time.Time{}, canon: map[string]string{}}
 
 func (r modelRule) key(span window) string { return r.String() + span.from.String() }
 
@@ -158,9 +158,6 @@ func (r modelRule) key(span window) string { return r.String() + span.from.Strin
 func (r modelRule) times(span window) []time.Time {
 	walked.Lock()
 	defer walked.Unlock()
-	if walked.times == nil {
-		walked.times, walked.canon = map[string][]time.Time{}, map[string]string{}
-	}
 	list, ok := walked.times[r.key(span)]
 	if !ok {
 		list = r.walk(span)
