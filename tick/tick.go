@@ -73,12 +73,12 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work), p.leftOver(work)))
+	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(), p.prune(work), p.leftOver(work)))
 }
 
-// cutShort takes the end of the budget for what it is: no error, the rest is for the next pass.
-func (p *pass) cutShort(ctx context.Context, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+// cutShort takes the end of the budget, which is that of work, for what it is: no error, the rest is for the next pass.
+func (p *pass) cutShort(ctx, work context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || work.Err() == nil || ctx.Err() != nil { // a connection has deadlines too
 		return err
 	}
 	p.report.CutShort = "the budget was used up: what is left is for the next pass"
