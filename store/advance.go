@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -203,12 +204,7 @@ func (w *writer) writeStops(ctx context.Context) error {
 		}
 	}
 	for _, p := range w.pauses {
-		if _, err := w.s.exec(ctx, w.tx, "pause", args{"now": now, "scope": "job", "subject_id": p.job, "subject": nil, "reason": p.reason,
-			"paused_by": "dbjobs", "until_at": nil}); err != nil {
-			return err
-		}
-		if _, err := w.s.exec(ctx, w.tx, "insert_change", args{"now": now, "by": "dbjobs", "kind": "job", "subject_id": p.job, "subject": p.name,
-			"action": "pause", "reason": p.reason, "was": document(""), "became": document("")}); err != nil {
+		if err := w.s.pauseFailing(ctx, w.tx, now, p); err != nil {
 			return err
 		}
 	}
@@ -368,5 +364,12 @@ func NewRunID(now time.Time, seq int) string {
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli()+int64(seq>>12))<<16)
 	binary.BigEndian.PutUint16(b[6:8], 0x7000|uint16(seq&0xfff))
 	b[8] = 0x80 | b[8]&0x3f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	text := make([]byte, 0, 36)
+	for i, part := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, part)
+	}
+	return string(text)
 }

@@ -142,7 +142,7 @@ func (a *applier) record(ctx context.Context, kind, subject, action string, id i
 	if err != nil {
 		return err
 	}
-	if action == "change" {
+	if was != nil && became != nil {
 		c.Fields = differences(was, became)
 	}
 	a.changes = append(a.changes, c)

@@ -83,7 +83,7 @@ func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([
 		if err := r.Scan(at{&c.At}, &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&was}, jsonInto{&became}); err != nil {
 			return err
 		}
-		if c.Action == "change" {
+		if was != nil && became != nil {
 			c.Fields = differences(was, became)
 		}
 		out = append(out, c)

@@ -40,7 +40,8 @@ type Run struct {
 	Losses        int       `json:"losses"`
 	LeaseUntil    time.Time `json:"lease_until,omitzero"`
 	Holder        string    `json:"holder,omitempty"`
-	CancelAt      time.Time `json:"cancel_at,omitzero"`
+	CancelAt      time.Time `json:"cancel_at,omitzero"` // somebody wants it cancelled
+	CancelBy      string    `json:"cancel_by,omitempty"`
 	CreatedAt     time.Time `json:"created_at,omitzero"`
 	StartedAt     time.Time `json:"started_at,omitzero"`
 	FinishedAt    time.Time `json:"finished_at,omitzero"`

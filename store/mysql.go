@@ -20,6 +20,7 @@ var mysqlDialect = &dialect{
 		"@lease": "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
 		"@later": "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
 		"@true":  "1",
+		"@false": "0",
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "CONCAT(planned, '.')",
 		"@has_tag":    "JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))",

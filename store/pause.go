@@ -177,3 +177,17 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 	})
 	return out, err
 }
+
+// pauseFailing pauses a job for what its runs do, until somebody resumes it.
+func (s *Store) pauseFailing(ctx context.Context, tx *sql.Tx, now any, p pauseOf) error {
+	if r := []rune(p.reason); len(r) > 190 { // what MySQL's column holds
+		p.reason = string(r[:189]) + "…"
+	}
+	if _, err := s.exec(ctx, tx, "pause", args{"now": now, "scope": ScopeJob, "subject_id": p.job, "subject": nil, "reason": p.reason,
+		"paused_by": "dbjobs", "until_at": nil}); err != nil {
+		return err
+	}
+	_, err := s.exec(ctx, tx, "insert_change", args{"now": now, "by": "dbjobs", "kind": "job", "subject_id": p.job, "subject": p.name,
+		"action": "pause", "reason": p.reason, "was": document(""), "became": document("")})
+	return err
+}

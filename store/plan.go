@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"time"
 )
 
@@ -31,8 +30,8 @@ type Rule struct {
 	ScheduleID int64
 	// As planned: empty for a link that the plan has not seen.
 	Input, Text, Ends string
-	// As it stands: Linked is false where the link is gone. The definition is read only where it differs from
-	// what was planned.
+	// As it stands: Linked is false where the link is gone. The rest is read only where the job may not stand as it
+	// was planned.
 	Linked      bool
 	LinkedAt    time.Time
 	LinkPlanned bool // the link's own mark
@@ -135,14 +134,15 @@ func (n Need) statement() string {
 // Page is a place in the list of a need. Paging by key leaves behind what other sessions hold locked, and does not
 // walk again and again over index entries of rows that were advanced and cannot be vacuumed yet.
 type Page struct {
-	need Need
-	at   time.Time
-	id   any
-	jobs []int64
-	due  []time.Time
-	now  time.Time
-	last bool
-	upTo time.Time
+	need  Need
+	at    time.Time
+	id    any
+	jobs  []int64
+	due   []time.Time
+	now   time.Time
+	last  bool
+	upTo  time.Time
+	kinds *kinds
 
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
 	StartupID string
@@ -161,7 +161,7 @@ func (p *Page) Each(fn func(job int64, due time.Time)) {
 // NewPage is the beginning of a need, with due times no later than upTo: what becomes due while a pass is under way is
 // for the next one, or a pass over schedules finer than its own length would never end.
 func NewPage(n Need, upTo time.Time) *Page {
-	p := &Page{need: n, upTo: upTo, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
+	p := &Page{need: n, upTo: upTo, kinds: &kinds{jobs: map[string]*Job{}}, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
 	if n == RunWakes {
 		p.id = runID("00000000-0000-0000-0000-000000000000")
 	}
@@ -170,7 +170,7 @@ func NewPage(n Need, upTo time.Time) *Page {
 
 // Next reads the next so many jobs that need a decision, without a lock: false when there is none.
 func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
-	p.jobs, p.due = p.jobs[:0], p.due[:0]
+	p.jobs, p.due = nil, nil // a copy of the page may still be under way
 	if p.last {
 		return false, nil
 	}
@@ -258,155 +258,4 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 		return w.write(ctx)
 	})
 	return b, err
-}
-
-// readCases locks the plans and reads the rest.
-func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, error) {
-	whatever := 0
-	if p.need != Due { // a due plan is there; for the others there may be none yet
-		whatever = 1
-		if _, err := s.exec(ctx, tx, "enlist", args{"ids": p.jobs}); err != nil {
-			return nil, err
-		}
-	}
-	cases := make([]Case, 0, len(p.jobs))
-	var l Plan
-	into := scanPlan(&l) // once for all rows: thousands of them, with dozens of columns each
-	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, func(r *sql.Rows) error {
-		l = Plan{}
-		err := r.Scan(into...)
-		cases = append(cases, Case{Plan: l})
-		return err
-	})
-	if err != nil || len(cases) == 0 {
-		return nil, err
-	}
-	locked := make([]int64, len(cases))
-	byJob := make(map[int64]*Case, len(cases))
-	for i := range cases {
-		locked[i] = cases[i].Plan.JobID
-		byJob[locked[i]] = &cases[i]
-	}
-	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
-}
-
-func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
-	since := time.Time{}
-	var j Job
-	var input string
-	var planned sql.NullString
-	into := append(scanJob(&j), &input, &planned)
-	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
-		j = Job{}
-		if err := r.Scan(into...); err != nil {
-			return err
-		}
-		c := byJob[j.ID]
-		c.Job, c.input = j, input
-		c.Stale = !planned.Valid || planned.String != input
-		c.WasDisabled = strings.HasPrefix(planned.String, "false") || strings.HasPrefix(planned.String, "0") // plan_input begins with enabled
-		if t := c.Plan.DecidedThrough; !t.IsZero() && (since.IsZero() || t.Before(since)) {
-			since = t
-		}
-		if t := j.CreatedAt; c.Plan.DecidedThrough.IsZero() && (since.IsZero() || t.Before(since)) {
-			since = t
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.readRules(ctx, tx, ids, byJob); err != nil {
-		return err
-	}
-	ended := false
-	err = s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
-		var run Run
-		if err := r.Scan(scanRun(&run)...); err != nil {
-			return err
-		}
-		if run.State == Running && run.LeaseUntil.Before(p.now) {
-			run.HolderAlive = s.alive(run.Holder)
-		}
-		ended = ended || run.State == Succeeded
-		c := byJob[run.JobID]
-		c.Runs = append(c.Runs, run)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if ended { // whatever the need is, an ended run is settled, and wakes its followers
-		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
-			return err
-		}
-	}
-	return s.query(ctx, tx, "batch_pauses", args{"since": since.Add(time.Microsecond)}, func(r *sql.Rows) error {
-		var pause Pause
-		if err := r.Scan(scanPause(&pause)...); err != nil {
-			return err
-		}
-		for _, c := range byJob {
-			if pause.covers(c) {
-				c.Pauses = append(c.Pauses, pause)
-			}
-		}
-		return nil
-	})
-}
-
-// covers tells whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
-// applies it to that schedule's times.
-func (p *Pause) covers(c *Case) bool {
-	switch p.Scope {
-	case "all":
-		return true
-	case "job":
-		return p.SubjectID == c.Plan.JobID
-	case "owner":
-		return p.Subject == c.Job.Owner
-	case "tag":
-		for _, t := range c.Job.Tags {
-			if t == p.Subject {
-				return true
-			}
-		}
-	case "schedule":
-		for i := range c.Rules {
-			if c.Rules[i].ScheduleID == p.SubjectID {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
-	return s.query(ctx, tx, "batch_followers", args{"ids": ids}, func(r *sql.Rows) error {
-		var of int64
-		var f Follower
-		err := r.Scan(&of, &f.JobID, &f.Queue, &f.Priority)
-		if c := byJob[of]; c != nil {
-			c.Followers = append(c.Followers, f)
-		}
-		return err
-	})
-}
-
-func (s *Store) readRules(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
-	var u Rule
-	var job, linked, planned int64
-	d := &u.Schedule
-	into := []any{&job, &u.ScheduleID, nullable(&u.Input), nullable(&u.Text), nullable(&u.Ends), nullable(&linked), at{&u.LinkedAt}, nullable(&planned),
-		nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous), nullable(&u.NewInput), at{&d.CreatedAt}, at{&u.ChangedAt}}
-	return s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
-		u = Rule{}
-		if err := r.Scan(into...); err != nil {
-			return err
-		}
-		u.Linked, u.LinkPlanned = linked != 0, planned == u.ScheduleID
-		c := byJob[job]
-		c.Rules = append(c.Rules, u)
-		return nil
-	})
 }

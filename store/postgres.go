@@ -27,6 +27,7 @@ var postgres = &dialect{
 		"@lease": "(@now + :lease_ms::bigint * interval '1 millisecond')",
 		"@later": "(@now + :later_ms::bigint * interval '1 millisecond')",
 		"@true":  "true",
+		"@false": "false",
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "planned || '.'",
 		"@has_tag":    "j.tags @> jsonb_build_array(p.subject)",

@@ -14,7 +14,7 @@ const (
   j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at`
 
 	runColumns = `r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
-  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.created_at, r.started_at,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error`
 
 	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed`
@@ -38,7 +38,7 @@ func scanPlan(l *Plan) []any {
 // scanRun gives the destinations of @run_columns.
 func scanRun(r *Run) []any {
 	return []any{&r.ID, &r.JobID, nullable(&r.Number), &r.Occurrence, &r.State, nullable(&r.HeldBy), &r.Queue, &r.Priority, at{&r.ScheduledFor}, at{&r.IntervalStart}, at{&r.IntervalEnd},
-		jsonInto{&r.Args}, at{&r.ReadyAt}, &r.Step, &r.Attempt, &r.Attempts, &r.Fence, &r.Losses, at{&r.LeaseUntil}, nullable(&r.Holder), at{&r.CancelAt}, at{&r.CreatedAt}, at{&r.StartedAt},
+		jsonInto{&r.Args}, at{&r.ReadyAt}, &r.Step, &r.Attempt, &r.Attempts, &r.Fence, &r.Losses, at{&r.LeaseUntil}, nullable(&r.Holder), at{&r.CancelAt}, nullable(&r.CancelBy), at{&r.CreatedAt}, at{&r.StartedAt},
 		at{&r.FinishedAt}, at{&r.SettledAt}, nullable(&r.Error)}
 }
 

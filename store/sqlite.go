@@ -28,6 +28,7 @@ var sqlite = &dialect{
 		"@lease": "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
 		"@later": "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
 		"@true":  "1",
+		"@false": "0",
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "planned || '.'",
 		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(j.tags) t WHERE t.value = p.subject)",

@@ -83,6 +83,14 @@ func (s *Store) Close() error { return s.db.Close() }
 // Dialect is the dialect's name: postgres, mysql or sqlite.
 func (s *Store) Dialect() string { return s.d.name }
 
+// Writers is how many transactions of one process it pays to have under way at once.
+func (s *Store) Writers() int {
+	if s.d == sqlite { // it has one writer at a time
+		return 1
+	}
+	return 2
+}
+
 // Engine is the engine's name and version, such as "PostgreSQL 15.18".
 func (s *Store) Engine(ctx context.Context) (string, error) {
 	var v string

@@ -252,7 +252,7 @@ func (j *Job) later() []check {
 		set   bool
 	}{
 		{"group", j.Group != ""}, {"start", j.Start != ""}, {"repeat_after", j.RepeatAfter != 0},
-		{"remove_when_done", j.RemoveDone}, {"timeout", j.Timeout != 0},
+		{"remove_when_done", j.RemoveDone},
 	} {
 		if p.set {
 			checks = append(checks, check{p.field, fmt.Errorf("is not available in this version")})
@@ -278,7 +278,42 @@ func (j *Job) validateSteps(subject string) error {
 			return err
 		}
 	}
+	if name := j.endless(); name != "" {
+		return &FieldError{subject + ", step " + name, "on_success and on_failure", "from here no way leads to an end: the steps go round in a circle"}
+	}
 	return nil
+}
+
+// endless names a step that the run can come to, and from which it can never end, whatever happens.
+func (j *Job) endless() string {
+	position := map[string]int{}
+	for i := range j.Steps {
+		position["step:"+j.Steps[i].Name] = i
+	}
+	after := func(i int, what string) int { // the steps' number is the end
+		switch to, ok := position[what]; {
+		case ok:
+			return to
+		case what == "next":
+			return i + 1
+		}
+		return len(j.Steps)
+	}
+	ends, comes := make([]bool, len(j.Steps)+1), make([]bool, len(j.Steps)+1)
+	ends[len(j.Steps)], comes[0] = true, true
+	for range j.Steps { // as often, because a way is at most that long
+		for i := range j.Steps {
+			ok, bad := after(i, j.Steps[i].OnSuccess), after(i, j.Steps[i].OnFailure)
+			ends[i] = ends[i] || ends[ok] || ends[bad]
+			comes[ok], comes[bad] = comes[ok] || comes[i], comes[bad] || comes[i]
+		}
+	}
+	for i := range j.Steps {
+		if comes[i] && !ends[i] {
+			return j.Steps[i].Name
+		}
+	}
+	return ""
 }
 
 // follow checks what comes after a step.

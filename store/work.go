@@ -11,9 +11,9 @@ import (
 
 // Task is a run that was handed out, with what is needed to execute it.
 type Task struct {
-	Run Run // as it is after the hand-out
-	Job Job // with its steps
-	Now time.Time
+	Run Run       // as it is after the hand-out
+	Job Job       // with its steps
+	Now time.Time // of the hand-out, by the database's clock
 }
 
 // StepAt is the step at a position counted from 1; nil beyond the last.
@@ -30,6 +30,10 @@ type Holder struct {
 	Name  string
 	Lease time.Duration
 	Login string // takes the runs of this owner's jobs only; empty: of all
+
+	// Within is the time that is left here: a run whose timeout is longer is not taken. 0: there is no end.
+	Within time.Duration
+	Timed  bool // and neither is one without a timeout
 }
 
 type attemptRow struct {
@@ -50,7 +54,8 @@ type attemptRow struct {
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
 	var candidates []string
 	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over.
-	err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": limit*4 + 16, "login": h.Login}, func(r *sql.Rows) error {
+	err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": limit*4 + 16, "login": h.Login,
+		"within_ms": h.Within.Milliseconds(), "timed": h.Timed}, func(r *sql.Rows) error {
 		var id string
 		candidates = append(candidates, "")
 		err := r.Scan(&id)
@@ -63,9 +68,9 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	var tasks []Task
 	err = s.tx(ctx, func(tx *sql.Tx) error {
 		tasks = tasks[:0]
-		err := s.query(ctx, tx, "lock_queued", args{"ids": candidates, "limit": limit}, func(r *sql.Rows) error {
+		err := s.query(ctx, tx, "lock_queued", args{"now": s.now(), "ids": candidates, "limit": limit}, func(r *sql.Rows) error {
 			var t Task
-			err := r.Scan(scanRun(&t.Run)...)
+			err := r.Scan(append(scanRun(&t.Run), at{&t.Now})...)
 			tasks = append(tasks, t)
 			return err
 		})
@@ -89,6 +94,26 @@ func (s *Store) Queues(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
+// TooLong is a job whose run is left in a queue, because its timeout is longer than a pass may take.
+type TooLong struct {
+	Job     string   `json:"job"` // owner/name
+	Timeout Duration `json:"timeout"`
+}
+
+// TooLong lists jobs with a queued run whose timeout is longer than within: twenty at most.
+func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration) ([]TooLong, error) {
+	var list []TooLong
+	err := s.query(ctx, s.db, "too_long", args{"queue": queue, "within_ms": within.Milliseconds()}, func(r *sql.Rows) error {
+		var l TooLong
+		var owner, name string
+		err := r.Scan(&owner, &name, ms{&l.Timeout})
+		l.Job = (&Job{Owner: owner, Name: name}).FullName()
+		list = append(list, l)
+		return err
+	})
+	return list, err
+}
+
 // handOut marks the locked runs as running and reads what they are to do.
 func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder) error {
 	taken, jobs := make([]string, len(tasks)), make([]int64, len(tasks))
@@ -106,8 +131,7 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 	if err := s.query(ctx, tx, "batch_jobs", args{"ids": jobs}, func(r *sql.Rows) error {
 		var j Job
 		var input string
-		var planned sql.NullString
-		err := r.Scan(append(scanJob(&j), &input, &planned)...)
+		err := r.Scan(append(scanJob(&j), &input)...)
 		byID[j.ID] = j
 		return err
 	}); err != nil {
@@ -123,6 +147,9 @@ func (s *Store) handOut(ctx context.Context, tx *sql.Tx, tasks []Task, h Holder)
 		t.Job = byID[r.JobID]
 		r.Owner, r.Job = t.Job.Owner, t.Job.Name
 		r.State, r.Holder = Running, h.Name
+		if r.StartedAt.IsZero() {
+			r.StartedAt = t.Now
+		}
 		r.Fence, r.Attempt, r.Attempts = r.Fence+1, r.Attempt+1, r.Attempts+1
 		name := ""
 		if st := t.StepAt(r.Step); st != nil {
@@ -193,6 +220,8 @@ type StepEnd struct {
 	Backoff  time.Duration //
 	GiveBack bool          // cut short: handed out again; uses up a hand-out, not an attempt
 	Final    string        // succeeded, failed, cancelled
+
+	Pause string // why the job is paused with this end; empty: it is not
 }
 
 // EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
@@ -255,6 +284,11 @@ func (s *Store) endStep(ctx context.Context, tx *sql.Tx, run *Run, t *Task, e St
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
 	run.Error = e.Error
+	if e.Pause != "" {
+		if err := s.pauseFailing(ctx, tx, a["now"], pauseOf{run.JobID, t.Job.FullName(), e.Pause}); err != nil {
+			return err
+		}
+	}
 	if _, err := s.exec(ctx, tx, "end_attempt", a); err != nil || move != "next_step" {
 		return err
 	}

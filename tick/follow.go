@@ -19,9 +19,17 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	if errors.As(err, &detail) {
 		end.Code, end.Line, end.Severity = detail.Code, detail.Line, detail.Severity
 	}
+	if errors.Is(err, executor.ErrNotAtomic) { // whatever it has done would be done again, by a try or by the next run
+		end.Final = store.Failed
+		end.Pause = fmt.Sprintf("step %.100s ended the transaction that it is to be atomic in; see run %s", step.Name, t.Run.ID)
+		return end
+	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeout):
 		end.Error = fmt.Sprintf("timeout after %s", step.Timeout)
+	case errors.Is(cause, errOverdue):
+		end.Final, end.Error = store.Failed, fmt.Sprintf("the run's timeout of %s is over", t.Job.Timeout)
+		return end
 	case errors.Is(cause, errCancelled):
 		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
 		return end
@@ -42,6 +50,22 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	}
 	after := follow(t, step.OnFailure, store.Failed)
 	end.NextStep, end.Final = after.NextStep, after.Final
+	if after.Error != "" {
+		end.Error = after.Error + "; " + end.Error
+	}
+	return end
+}
+
+// maxAttempts bounds a loop of steps: beyond so many attempts of a run, going back to an earlier step, or to the same,
+// fails it.
+const maxAttempts = 1000
+
+// inTime gives up on a try that would come after the run's own timeout.
+func (p *pass) inTime(t *store.Task, over time.Time, end store.StepEnd) store.StepEnd {
+	if end.Retry && !over.IsZero() && !p.t.Now().Add(end.Backoff).Before(over) {
+		end.Retry, end.Final = false, store.Failed
+		end.Error += fmt.Sprintf("; not tried again: the run's timeout of %s is over by then", t.Job.Timeout)
+	}
 	return end
 }
 
@@ -63,7 +87,7 @@ func backoff(r store.Retry, attempt int) time.Duration {
 }
 
 // follow reads what comes after a step: next, succeed, fail, or step:NAME. Beyond the last step, the run ends as the
-// step did.
+// step did. A way back is bounded.
 func follow(t *store.Task, what, state string) store.StepEnd {
 	switch what {
 	case "succeed":
@@ -78,9 +102,13 @@ func follow(t *store.Task, what, state string) store.StepEnd {
 	}
 	name := strings.TrimPrefix(what, "step:")
 	for i := range t.Job.Steps {
-		if t.Job.Steps[i].Name == name {
-			return store.StepEnd{NextStep: i + 1}
+		if t.Job.Steps[i].Name != name {
+			continue
 		}
+		if i < t.Run.Step && t.Run.Attempts >= maxAttempts {
+			return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf("its steps go round in a circle: the next would again be step %s, after %d attempts", name, t.Run.Attempts)}
+		}
+		return store.StepEnd{NextStep: i + 1}
 	}
 	return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf("there is no step %q", name)}
 }

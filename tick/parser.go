@@ -2,6 +2,7 @@ package tick
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -12,7 +13,9 @@ import (
 type parser struct {
 	login     string // whom this host's SQL connections log in as
 	startupID string // of the start-up that the tick reports
-	known     map[parserKey]parsed
+
+	sync.Mutex // batches are decided side by side
+	known      map[parserKey]parsed
 }
 
 type parserKey struct {
@@ -47,6 +50,8 @@ func (p *parser) defined(c *store.Schedule, j *store.Job) (*rules.Rule, error) {
 }
 
 func (p *parser) parse(k parserKey) (*rules.Rule, error) {
+	p.Lock()
+	defer p.Unlock()
 	v, ok := p.known[k]
 	if !ok {
 		v.rule, v.err = rules.Parse(k.text, rules.Defaults{Zone: k.zone, Start: k.start, Seed: k.seed, Nonexistent: k.nonexistent, Ambiguous: k.ambiguous, Ends: k.ends})

@@ -125,31 +125,3 @@ func TestReplaceMakesWayForTheNewest(t *testing.T) {
 		}
 	})
 }
-
-func TestATimeoutStopsTheStatementOnTheServer(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		long := map[string]string{
-			"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
-			"postgres": "SELECT pg_sleep(60)",
-			"mariadb":  "DO SLEEP(60)",
-		}[d.Engine]
-		st := step("slow", long)
-		st.Timeout = store.Duration(300 * time.Millisecond)
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
-		if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
-			t.Fatal(err)
-		}
-		r := run(t, d)
-		if r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
-			t.Fatalf("%+v", r)
-		}
-		left := map[string]string{
-			"sqlite":   "SELECT 0",
-			"postgres": "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database() AND query LIKE '%pg_sleep(60)'",
-			"mariadb":  "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'DO SLEEP%'",
-		}[d.Engine]
-		if n := d.Int(t, left); n != 0 {
-			t.Fatalf("%d statements still run on the server", n)
-		}
-	})
-}

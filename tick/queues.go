@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 )
 
 // Work is the second half of a pass alone: it takes queued runs and executes them until nothing is left to be taken, or
@@ -23,7 +24,7 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	return p.report, errors.Join(p.cutShort(ctx, err), p.finishAll())
+	return p.report, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.leftOver(work))
 }
 
 // takeInTurn takes up to free runs, of each queue a share of what is free: a long queue never keeps another waiting. A
@@ -34,9 +35,13 @@ func (p *pass) takeInTurn(ctx context.Context, free int) error {
 	if err != nil {
 		return err
 	}
+	holder := p.holder
+	if p.t.Budget > 0 {
+		holder.Within, holder.Timed = max(p.left(), time.Millisecond), p.halfUsed()
+	}
 	for free > 0 && len(turns) > 0 {
 		queue, share := turns[0], (free+len(turns)-1)/len(turns)
-		tasks, err := p.t.Store.Take(ctx, queue, share, p.holder)
+		tasks, err := p.t.Store.Take(ctx, queue, share, holder)
 		if err != nil {
 			return err
 		}

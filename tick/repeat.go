@@ -28,6 +28,7 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 	var total Report
 	for {
 		pass := *t
+		pass.whole = budget
 		pass.Budget = budget - t.Now().Sub(began)
 		if t.Limit > 0 {
 			if pass.Limit = t.Limit - total.Started; pass.Limit == 0 {

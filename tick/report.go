@@ -9,26 +9,27 @@ import (
 
 // Report is what one pass did: the JSON of `dbjobs tick --json`, and what its table is made from.
 type Report struct {
-	Name      string         `json:"name"`
-	Database  string         `json:"database"`
-	StartedAt time.Time      `json:"started_at"` // by the database's clock
-	DryRun    bool           `json:"dry_run,omitempty"`
-	Frozen    bool           `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
-	Decided   int            `json:"decided"`          // jobs that were decided for
-	Made      int            `json:"made"`             // runs made
-	Gaps      map[string]int `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
-	Started   int            `json:"started"`          // runs handed out here
-	Succeeded int            `json:"succeeded"`
-	Failed    int            `json:"failed"`             // finally
-	Waiting   int            `json:"waiting"`            // runs that wait for a retry
-	Pruned    int            `json:"pruned,omitempty"`   // old runs deleted
-	Outdated  int            `json:"outdated,omitempty"` // ends that were refused: the run was handed out again
-	Parked    []store.Parked `json:"parked,omitempty"`   // jobs that cannot be planned
-	Runs      []Ended        `json:"runs,omitempty"`     // runs that ended or wait for a retry, in that order
-	Due       []Coming       `json:"due,omitempty"`      // with a dry run: what a pass would decide
-	NextRun   time.Time      `json:"next_run,omitzero"`  // when something needs a decision next
-	CutShort  string         `json:"cut_short,omitempty"`
-	Passes    int            `json:"passes,omitempty"` // of RunFor: what is told is the sum of so many
+	Name      string          `json:"name"`
+	Database  string          `json:"database"`
+	StartedAt time.Time       `json:"started_at"` // by the database's clock
+	DryRun    bool            `json:"dry_run,omitempty"`
+	Frozen    bool            `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
+	Decided   int             `json:"decided"`          // jobs that were decided for
+	Made      int             `json:"made"`             // runs made
+	Gaps      map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
+	Started   int             `json:"started"`          // runs handed out here
+	Succeeded int             `json:"succeeded"`
+	Failed    int             `json:"failed"`             // finally
+	Waiting   int             `json:"waiting"`            // runs that wait for a retry
+	Pruned    int             `json:"pruned,omitempty"`   // old runs deleted
+	Outdated  int             `json:"outdated,omitempty"` // ends that were refused: the run was handed out again
+	Parked    []store.Parked  `json:"parked,omitempty"`   // jobs that cannot be planned
+	Runs      []Ended         `json:"runs,omitempty"`     // runs that ended or wait for a retry, in that order
+	Due       []Coming        `json:"due,omitempty"`      // with a dry run: what a pass would decide
+	NextRun   time.Time       `json:"next_run,omitzero"`  // when something needs a decision next
+	CutShort  string          `json:"cut_short,omitempty"`
+	TooLong   []store.TooLong `json:"too_long,omitempty"` // jobs with a queued run whose timeout never fits the budget
+	Passes    int             `json:"passes,omitempty"`   // of RunFor: what is told is the sum of so many
 
 	wake time.Time // NextRun by the host's clock
 }
@@ -68,7 +69,7 @@ func (r *Report) join(next Report) {
 		}
 	}
 	r.Runs = append(r.Runs, next.Runs...)
-	r.Frozen, r.NextRun, r.CutShort, r.wake = next.Frozen, next.NextRun, next.CutShort, next.wake
+	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 }
 
 // add takes a batch into the report.

@@ -9,6 +9,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,9 @@ type Tick struct {
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	DryRun       bool          // only tell what is due
 
-	Log *slog.Logger
-	Now func() time.Time // the host's clock: for budgets and the skew, never for what is due
+	Log   *slog.Logger
+	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
+	whole time.Duration    // of which Budget is what is left; 0: Budget
 	// Sleep is how RunFor waits; nil: for real. It ends early where the context does.
 	Sleep func(context.Context, time.Duration)
 }
@@ -70,7 +72,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work)))
+	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work), p.leftOver(work)))
 }
 
 // cutShort takes the end of the budget for what it is: no error, the rest is for the next pass.
@@ -168,29 +170,53 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 }
 
 // decideNeed pages through one need, and counts the jobs that somebody else had locked. Where locks are not to be had, a
-// page that was lost against another session counts as that, unless this is the last try.
+// page that was lost against another session counts as that, unless this is the last try. While the database writes one
+// batch, the next is read and decided; they go into the report in their order.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now)
 	page.StartupID = p.t.StartupID
-	for {
-		more, err := p.t.Store.Next(ctx, page, p.batch)
-		if err != nil || !more {
-			return passed, err
-		}
-		b, err := p.t.Store.Decide(ctx, page, p.decideJob)
-		if err != nil && !last && p.t.Store.Transient(err) {
-			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", err)
-			passed += page.Jobs()
+	var under []chan batch
+	for more := true; more || len(under) > 0; {
+		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
+			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil {
+				under = append(under, p.decidePage(ctx, *page))
+			}
 			continue
 		}
-		if err != nil {
-			return passed, err
+		if len(under) == 0 {
+			break
 		}
-		passed += page.Jobs() - b.Decided
+		b := <-under[0]
+		under = under[1:]
+		if b.err != nil && !last && p.t.Store.Transient(b.err) {
+			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", b.err)
+			passed += b.jobs
+			continue
+		}
+		err = cmp.Or(err, b.err)
+		passed += b.jobs - b.Decided
 		p.moved += len(b.Made) + b.Moved
-		p.report.add(b)
+		p.report.add(b.Batch)
 		p.kept = append(p.kept, b.Kept...)
 	}
+	return passed, err
+}
+
+// batch is what became of a page of so many jobs.
+type batch struct {
+	store.Batch
+	jobs int
+	err  error
+}
+
+// decidePage decides a page beside what else goes on.
+func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
+	done := make(chan batch, 1)
+	go func() {
+		b, err := p.t.Store.Decide(ctx, &page, p.decideJob)
+		done <- batch{b, page.Jobs(), err}
+	}()
+	return done
 }
 
 // decideJob is decide, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
@@ -208,13 +234,8 @@ func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 
 // prune deletes a bounded part of the history that is not kept.
 func (p *pass) prune(ctx context.Context) error {
-	if len(p.kept) == 0 {
+	if len(p.kept) == 0 || over(ctx) { // the next pass prunes
 		return nil
-	}
-	select {
-	case <-ctx.Done(): // the budget is used up; the next pass prunes
-		return nil
-	default:
 	}
 	n, err := p.t.Store.Prune(ctx, p.kept[:min(len(p.kept), decideSize)])
 	p.report.Pruned = n

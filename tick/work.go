@@ -55,18 +55,10 @@ var (
 	errCut       = errors.New("cut short by the end of the pass")
 	errCancelled = errors.New("cancelled")
 	errTimeout   = errors.New("timeout")
+	errOverdue   = errors.New("timeout of the run")
 )
 
-// budget ends the work a margin before the budget does, so that what runs can still be given back.
-func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.t.Budget <= 0 {
-		return context.WithCancel(ctx)
-	}
-	margin := min(p.t.Budget/10, 2*time.Second)
-	return context.WithTimeout(ctx, p.t.Budget-margin-p.t.Now().Sub(p.began))
-}
-
-// mayStart: a run starts while half of the budget is left, or as the first of the pass.
+// mayStart is how many runs more may start.
 func (p *pass) mayStart(ctx context.Context) int {
 	free := p.size - len(p.running)
 	if ctx.Err() != nil {
@@ -74,10 +66,6 @@ func (p *pass) mayStart(ctx context.Context) int {
 	}
 	if p.t.Limit != 0 {
 		free = min(free, p.t.Limit-p.report.Started)
-	}
-	if p.t.Budget > 0 && p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2 {
-		p.report.CutShort = "half of the budget was used: what is queued is for the next pass"
-		return 0
 	}
 	return free
 }
@@ -245,13 +233,12 @@ func (p *pass) run(ctx context.Context, t *store.Task) error {
 			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, Error: fmt.Sprintf("the executor panicked: %v", r)})
 		}
 	}()
-	for bound := 0; ; bound++ {
-		end, ended := p.attempt(ctx, t)
-		if bound > 1000 && end.NextStep > 0 {
-			end = store.StepEnd{State: end.State, Final: store.Failed, Rows: end.Rows, Error: "its steps go round in a circle: more than 1000 in one hand-out"}
-		}
+	within, over, release := p.overdue(ctx, t)
+	defer release()
+	for {
+		end, ended := p.attempt(within, t)
 		if !ended {
-			if err := p.endStep(ctx, t, end); err != nil {
+			if err := p.endStep(ctx, t, p.inTime(t, over, end)); err != nil {
 				return err
 			}
 		}
@@ -312,6 +299,9 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	if !ok {
 		return store.StepEnd{State: store.Failed, Final: store.Failed,
 			Error: fmt.Sprintf("step %s: there is no executor %q; there are %s", step.Name, step.Executor, p.t.Executors.Names())}, false
+	}
+	if ctx.Err() != nil { // its time is over before it began
+		return p.failure(ctx, t, step, context.Cause(ctx)), false
 	}
 	if limit := time.Duration(step.Timeout); limit > 0 {
 		var cancel context.CancelFunc

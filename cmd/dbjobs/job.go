@@ -16,8 +16,9 @@ import (
 )
 
 func (c *cli) job() *cobra.Command {
-	g := &cobra.Command{Use: "job", Short: "Create, list, show, pause, resume, remove and run jobs"}
-	g.AddCommand(c.jobCreate(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobRemove(), c.jobRunNow())
+	g := &cobra.Command{Use: "job", Short: "Create, list, show, pause, abort, remove and run jobs"}
+	g.AddCommand(c.jobCreate(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobEnable(), c.jobDisable(), c.jobAbort(), c.jobRemove(),
+		c.jobRunNow())
 	return group(g)
 }
 

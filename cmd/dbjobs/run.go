@@ -12,8 +12,8 @@ import (
 )
 
 func (c *cli) runs() *cobra.Command {
-	g := &cobra.Command{Use: "run", Short: "List and show runs"}
-	g.AddCommand(c.runList(), c.runShow())
+	g := &cobra.Command{Use: "run", Short: "List, show, cancel and retry runs"}
+	g.AddCommand(c.runList(), c.runShow(), c.runCancel(), c.runRetry())
 	return group(g)
 }
 
@@ -52,4 +52,26 @@ func (c *cli) runShow() *cobra.Command {
 			return c.print(r, func() error { return report.Run(c.stdout, r) })
 		}),
 	})
+}
+
+func (c *cli) runRetry() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use: "retry ID", Short: "Open a run again that failed, was cancelled or lost", Args: positional("ID"),
+		Long: `Opens a run again: the same run, with its own interval and arguments. It goes on at the step it was in, or at the one
+named, behind what its job has open; the next tick executes it.`,
+		Example: `  dbjobs run retry 0199f3a2 --from-step load --reason "the disk has room again"`,
+	}
+	cmd.Flags().StringVar(&from, "from-step", "", "name or number of the step to begin with")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		r, err := s.RetryRun(ctx, args[0], from, c.author(s))
+		if err != nil {
+			return err
+		}
+		return c.print(r, func() error {
+			c.say("run %s is open again: the next dbjobs tick runs it from step %d", r.ID, r.Step)
+			return nil
+		})
+	})
+	return c.prints(c.authored(cmd))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,8 +96,9 @@ func emptyHome(e *testscript.Env) error {
 
 // storyCommands are what stories can say beyond testscript's own words.
 var storyCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"exits": exits,
-	"sql":   runSQL,
+	"exits":   exits,
+	"sql":     runSQL,
+	"capture": capture,
 }
 
 // exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody.
@@ -118,6 +120,18 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%s ended with code %d, want %d", strings.Join(args[1:], " "), got, want)
 	}
+}
+
+// capture puts what the last output has in the group of a pattern into a variable: capture RUN '(\S+)'.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture VARIABLE PATTERN")
+	}
+	found := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("no %s in the output, or not one group", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 // runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,6 +96,9 @@ Any number of workers may run at once. One that found nothing prints nothing.`,
 	return c.prints(cmd)
 }
 
+// whole is the time that a pass has at most.
+func (f *tickFlags) whole() store.Duration { return cmp.Or(f.budget, f.length) }
+
 // register adds the flags that a tick and a worker have in common.
 func (f *tickFlags) register(cmd *cobra.Command) {
 	f.maxClockSkew = store.Duration(10 * time.Minute)
@@ -157,6 +161,9 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 		}
 		for _, p := range r.Parked {
 			c.say("job %s is parked until it is mended: %s", p.Job, p.Error)
+		}
+		for _, l := range r.TooLong {
+			c.say("a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s", l.Job, l.Timeout, f.whole())
 		}
 		if err == nil && f.failOnJobError && r.Failed > 0 {
 			return fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)

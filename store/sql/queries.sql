@@ -88,24 +88,30 @@ SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, la
   last_success_at, last_error, streak, cycles, runs_made, startup_id
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
+-- Who the jobs are, and what shows whether one is alike to another; what it was planned from only where that differs.
+
+-- name: batch_inputs
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN @stale THEN COALESCE(planned, '') END
+FROM dbjobs.jobs WHERE id @among ORDER BY id;
+
 -- name: batch_jobs
-SELECT @job_columns, j.plan_input, j.planned FROM dbjobs.jobs j WHERE j.id @among ORDER BY j.id;
+SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY j.id;
+
+-- A rule stands as it was planned where its link is there and marked, and its schedule is the same.
 
 -- name: batch_rules
-SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.created_at, l.planned,
-  s.name, CASE WHEN s.plan_input <> r.input OR r.rule = '' THEN s.rule END, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
+  CASE WHEN r.rule <> '' AND l.planned = r.schedule_id AND s.plan_input = r.input THEN @true ELSE @false END
 FROM dbjobs.plan_rules r
 LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
 LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE r.job_id @among
-UNION ALL
-SELECT l.job_id, l.schedule_id, NULL, NULL, NULL, l.job_id AS linked, l.created_at, l.planned,
+WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
+
+-- name: batch_links
+SELECT l.job_id, l.schedule_id, l.created_at, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
   s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
-FROM dbjobs.job_schedules l
-JOIN dbjobs.schedules s ON s.id = l.schedule_id
-LEFT JOIN dbjobs.plan_rules r ON r.job_id = l.job_id AND r.schedule_id = l.schedule_id
-WHERE l.job_id @among AND r.job_id IS NULL
-ORDER BY 1, 2;
+FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
 
 -- name: batch_followers
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
@@ -167,6 +173,8 @@ UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
 AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = :login)
+AND (:within_ms = 0 OR
+  COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 ORDER BY @urgency, id LIMIT :limit;
 
@@ -180,8 +188,14 @@ WITH RECURSIVE q AS (
 )
 SELECT name FROM q WHERE name IS NOT NULL;
 
+-- name: too_long
+SELECT j.owner, j.name, j.timeout_ms
+FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE @queued = :queue
+  AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > :within_ms LIMIT 20) AS q
+JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
+
 -- name: lock_queued
-SELECT @run_columns FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
+SELECT @run_columns, @now FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,
@@ -211,8 +225,14 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
+-- What is queued waits again, so that nobody takes it any more: the next decision cancels it.
+
 -- name: request_cancel
-UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by WHERE id @these_runs AND state IN ('running', 'waiting') AND cancel_at IS NULL;
+UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by, state = CASE WHEN state = 'queued' THEN 'waiting' ELSE state END
+WHERE id @these_runs AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
+
+-- name: cancellable
+SELECT id FROM dbjobs.runs WHERE @open = :job AND state IN ('waiting', 'queued', 'running') ORDER BY id;
 
 -- name: lose_attempts
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id @these_runs AND state = 'running';
@@ -307,6 +327,9 @@ UPDATE dbjobs.jobs SET changed_at = @now, description = :description, enabled = 
   keep_age_ms = :keep_age_ms, remove_when_done = :remove_when_done, manifest = :manifest
 WHERE id = :id;
 
+-- name: enable_job
+UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id;
+
 -- name: remove_job
 UPDATE dbjobs.jobs SET removed_at = @now WHERE id = :id AND removed_at IS NULL;
 
@@ -376,6 +399,13 @@ WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject) ORD
 -- name: request_run
 INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, args, ready_at, created_at)
 VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now);
+
+-- The fence goes on: who held the run before can finish nothing of it any more.
+
+-- name: reopen
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
+  cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
+WHERE id = :id AND state IN ('failed', 'cancelled', 'lost');
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id

@@ -40,17 +40,6 @@ type Registry map[string]Executor
 // Names are those that are registered, in order.
 func (r Registry) Names() string { return strings.Join(slices.Sorted(maps.Keys(r)), ", ") }
 
-// Error is a failure with what the engine tells of it.
-type Error struct {
-	Code     string // SQLSTATE or error number
-	Line     int
-	Severity string
-	Err      error
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
-
 // Facts are what a run is told about itself, by the names that arguments may use as ${name}. Instants that are not
 // known are nil.
 func Facts(t *store.Task) map[string]any {

@@ -7,14 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"modernc.org/sqlite"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -105,13 +102,13 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	conn, err := e.db.Conn(ctx)
 	if err != nil {
-		return Result{}, describe(err)
+		return Result{}, describe(err, "")
 	}
 	defer func() { _ = conn.Close() }() // the pool keeps none: the session ends here
 	outer := ctx
 	ctx, release, err := e.stoppable(outer, conn)
 	if err != nil {
-		return Result{}, describe(err)
+		return Result{}, describe(err, "")
 	}
 	defer release()
 	if spec.Atomic {
@@ -132,7 +129,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{}, err
 	}
 	if open, err := e.transactionOpen(ctx, conn); err != nil {
-		return Result{}, describe(err)
+		return Result{}, describe(err, "")
 	} else if open {
 		return Result{}, errors.New("its statements left a transaction open, and what they did in it was rolled back: add COMMIT, or make the step atomic and leave BEGIN out")
 	}
@@ -160,29 +157,6 @@ func (e *SQL) transactionOpen(ctx context.Context, conn *sql.Conn) (open bool, e
 		}
 	}
 	return open, err
-}
-
-// atomic commits the effects and the end of the step together: exactly once.
-//
-// Crash window: where the answer to COMMIT is lost, the caller tries to record a failure of this attempt. If the COMMIT
-// took place, the run has left the attempt and that is refused; if not, it is recorded and the step tried again.
-func (e *SQL) atomic(outer, ctx context.Context, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return Result{}, describe(err)
-	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	rows, err := statements(outer, ctx, tx, spec.SQL, args)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := r.EndIn(ctx, tx, rows); err != nil {
-		return Result{}, err
-	}
-	if err := tx.Commit(); err != nil {
-		return Result{}, describe(err)
-	}
-	return Result{Rows: &rows, Ended: true}, nil
 }
 
 // stopGrace is how long a statement may take to stop on the server before its connection is dropped.
@@ -236,7 +210,7 @@ func statements(outer, ctx context.Context, q execer, list []string, args []any)
 			if len(list) > 1 {
 				err = fmt.Errorf("statement %d: %w", i+1, err)
 			}
-			return total, describe(err)
+			return total, describe(err, st)
 		}
 		if outer.Err() != nil {
 			return total, context.Cause(outer)
@@ -274,20 +248,4 @@ func (e *SQL) arguments(list []any, facts map[string]any) ([]any, error) {
 		out[i] = v
 	}
 	return out, nil
-}
-
-// describe takes from an engine's error what it tells beside the message.
-func describe(err error) error {
-	var pe *pgconn.PgError
-	var me *mysql.MySQLError
-	var se *sqlite.Error
-	switch {
-	case errors.As(err, &pe):
-		return &Error{Code: pe.Code, Line: 0, Severity: pe.Severity, Err: err}
-	case errors.As(err, &me):
-		return &Error{Code: strconv.Itoa(int(me.Number)), Severity: string(me.SQLState[:]), Err: err}
-	case errors.As(err, &se):
-		return &Error{Code: strconv.Itoa(se.Code()), Err: err}
-	}
-	return err
 }

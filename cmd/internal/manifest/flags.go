@@ -59,6 +59,7 @@ var JobFlags = []Flag{
 	{"attempts", "retry.attempts", Literal, "tries of a step, or until-next (1)"},
 	{"backoff", "retry.backoff", Literal, "wait before the second try; doubles (10s)"},
 	{"max-backoff", "retry.max_backoff", Literal, "longest wait between tries (1h)"},
+	{"timeout", "timeout", Literal, "longest time of a whole run, its waits included (none)"},
 	{"handouts", "handouts", Literal, "times a run may be lost and begun again (3); 1 is at most once"},
 	{"on-error", "on_error", Text, "when a run has failed: continue or pause (continue)"},
 	{"pause-after", "pause_after", Literal, "failed runs in a row that pause the job (none)"},

@@ -31,6 +31,7 @@ func policies(j *store.Job) []field {
 		{"handouts", number(&j.Handouts, 1, math.MaxInt32)},
 		{"on_error", choice(&j.OnError, "continue", "pause")},
 		{"pause_after", number(&j.PauseAfter, 1, math.MaxInt32)},
+		{"timeout", duration(&j.Timeout, true)},
 		{"jitter", duration(&j.Jitter, true)},
 		{"keep", func(d *decoder, n *yaml.Node, path string) {
 			d.mapping(n, path, []field{{"runs", number(&j.Keep.Runs, 1, math.MaxInt32)}, {"age", duration(&j.Keep.Age, false)}})

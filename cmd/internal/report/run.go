@@ -17,6 +17,22 @@ func Runs(w io.Writer, runs []store.Run) error {
 	return t.flush()
 }
 
+// Aborted is what job abort did.
+type Aborted struct {
+	Job      string   `json:"job"`
+	Disabled bool     `json:"disabled"`
+	Runs     []string `json:"runs"` // that are to be cancelled
+}
+
+// String is the same in a line.
+func (a Aborted) String() string {
+	text := fmt.Sprintf("aborted job %s: %s to be cancelled", a.Job, plural(len(a.Runs), "run"))
+	if a.Disabled {
+		text += "; it is disabled until dbjobs job enable"
+	}
+	return text
+}
+
 // runState is the state of a run; of one that waits, what it waits for.
 func runState(r store.Run) string {
 	if r.HeldBy != "" {
@@ -58,6 +74,9 @@ func Run(w io.Writer, r store.RunDetail) error {
 		f.add("holder", r.Holder)
 		f.add("lease until", Instant(r.LeaseUntil))
 	}
+	if !r.CancelAt.IsZero() {
+		f.add("cancel asked for", Instant(r.CancelAt)+" by "+r.CancelBy)
+	}
 	f.add("handed out", count(int64(r.Fence)))
 	if err := f.flush(); err != nil || len(r.Tries) == 0 {
 		return err
@@ -75,8 +94,15 @@ func Run(w io.Writer, r store.RunDetail) error {
 }
 
 func attemptError(a store.Attempt) string {
-	if a.Error != "" && a.Code != "" && !strings.Contains(a.Error, a.Code) {
-		return fmt.Sprintf("%s (%s)", a.Error, a.Code)
+	text := a.Error
+	if text == "" {
+		return ""
 	}
-	return a.Error
+	if a.Code != "" && !strings.Contains(text, a.Code) {
+		text += fmt.Sprintf(" (%s)", a.Code)
+	}
+	if line := fmt.Sprintf("line %d", a.Line); a.Line > 0 && !strings.Contains(text, line) {
+		text += ", " + line
+	}
+	return text
 }

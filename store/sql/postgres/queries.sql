@@ -17,24 +17,19 @@ ON CONFLICT DO NOTHING;
 -- there are, and it may do so for a table newly filled whatever the number. It cannot for a correlated subquery.
 
 -- name: batch_rules
-SELECT x.job_id, x.schedule_id, x.input, x.rule, x.ends, x.linked, x.linked_at, x.planned,
-  x.name, x.text, x.zone, x.nonexistent, x.ambiguous, x.plan_input, x.created_at, x.changed_at
+SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
 FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
-  SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, l.job_id AS linked, l.created_at AS linked_at, l.planned,
-    s.name, CASE WHEN s.plan_input <> r.input OR r.rule = '' THEN s.rule END AS text, s.zone, s.nonexistent, s.ambiguous, s.plan_input,
-    s.created_at, s.changed_at
-  FROM dbjobs.plan_rules r
-  LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
-  LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-  WHERE r.job_id = i.id
-  UNION ALL
-  SELECT l.job_id, l.schedule_id, NULL, NULL, NULL, l.job_id, l.created_at, l.planned,
-    s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
-  FROM dbjobs.job_schedules l
-  JOIN dbjobs.schedules s ON s.id = l.schedule_id
-  WHERE l.job_id = i.id AND NOT EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = i.id AND r.schedule_id = l.schedule_id)
-) AS x
-ORDER BY 1, 2;
+  SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
+    SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+    WHERE l.job_id = i.id AND l.schedule_id = r.schedule_id AND l.planned = r.schedule_id AND s.plan_input = r.input) AS stands
+  FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;
+
+-- name: batch_links
+SELECT i.id, l.* FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
+  SELECT l.schedule_id, l.created_at, coalesce(l.planned = l.schedule_id, false),
+    s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
+  FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+  WHERE l.job_id = i.id OFFSET 0) AS l;
 
 -- name: batch_runs
 SELECT @run_columns

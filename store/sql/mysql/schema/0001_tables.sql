@@ -74,9 +74,13 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),      -- nominal times count from here
   changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   removed_at       datetime(6),                                -- removed: the name is free, the ledger stays until pruned
+  -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
-      jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_cycles, ''), overlap, max_running, COALESCE(group_name, ''))) STORED,
+      jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_cycles, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),
+      priority, missed, missed_limit, COALESCE(missed_within_ms, ''), grace_ms, retry_attempts, retry_backoff_ms,
+      retry_max_backoff_ms, retry_jitter, handouts, on_error, COALESCE(pause_after, ''), COALESCE(timeout_ms, ''), on_startup,
+      COALESCE(after_job_id, ''), keep_runs, keep_age_ms, remove_when_done, tags)) STORED,
   planned          text,  -- the plan_input that its plan was made from
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
@@ -207,7 +211,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   losses         int NOT NULL DEFAULT 0,                   -- times handed out and not brought back
   lease_until    datetime(6),                                  -- the holder has to report by then
   holder         varchar(190),                                         -- who holds it: host and process
-  cancel_at      datetime(6),                                  -- somebody wants it cancelled
+  cancel_at      datetime(6),                                  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      varchar(190),
   created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   started_at     datetime(6),                                  -- first handed out
@@ -215,8 +219,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     datetime(6),                                  -- the job's facts include it
   expires_at     datetime(6),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,

@@ -74,12 +74,19 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   created_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- nominal times count from here
   changed_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(changed_at)),
   removed_at       timestamptz CHECK (isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
+  -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || chr(31) || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
     || chr(31) || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')
     || chr(31) || coalesce(extract(epoch FROM not_after AT TIME ZONE 'UTC')::text, '')
     || chr(31) || jitter_ms::text || chr(31) || coalesce(repeat_after_ms::text, '') || chr(31) || coalesce(max_cycles::text, '')
-    || chr(31) || overlap || chr(31) || max_running::text || chr(31) || coalesce(group_name, '')) STORED,
+    || chr(31) || overlap || chr(31) || max_running::text || chr(31) || quote_nullable(group_name) || chr(31) || quote_nullable(queue)
+    || chr(31) || priority::text || chr(31) || missed || chr(31) || missed_limit::text || chr(31) || coalesce(missed_within_ms::text, '')
+    || chr(31) || grace_ms::text || chr(31) || retry_attempts::text || chr(31) || retry_backoff_ms::text
+    || chr(31) || retry_max_backoff_ms::text || chr(31) || retry_jitter::text || chr(31) || handouts::text || chr(31) || on_error
+    || chr(31) || coalesce(pause_after::text, '') || chr(31) || coalesce(timeout_ms::text, '') || chr(31) || on_startup::text
+    || chr(31) || coalesce(after_job_id::text, '') || chr(31) || keep_runs::text || chr(31) || keep_age_ms::text
+    || chr(31) || remove_when_done::text || chr(31) || tags::text) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
@@ -208,7 +215,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
   lease_until    timestamptz CHECK (isfinite(lease_until)),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      timestamptz CHECK (isfinite(cancel_at)),  -- somebody wants it cancelled
+  cancel_at      timestamptz CHECK (isfinite(cancel_at)),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
   created_at     timestamptz NOT NULL DEFAULT statement_timestamp(),
   started_at     timestamptz,                                  -- first handed out
@@ -216,8 +223,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   settled_at     timestamptz,                                  -- the job's facts include it
   expires_at     timestamptz,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,

@@ -72,12 +72,17 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),  -- nominal times count from here
   changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '????-??-??T??:??:??.??????Z'),
   removed_at       text CHECK (removed_at GLOB '????-??-??T??:??:??.??????Z'),  -- removed: the name is free, the ledger stays until pruned
+  -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
-    enabled || char(31) || coalesce(removed_at, '')
-    || char(31) || coalesce(not_before, '')
-    || char(31) || coalesce(not_after, '')
+    enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
     || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_cycles, '')
-    || char(31) || overlap || char(31) || max_running || char(31) || coalesce(group_name, '')) STORED,
+    || char(31) || overlap || char(31) || max_running || char(31) || quote(group_name) || char(31) || quote(queue)
+    || char(31) || priority || char(31) || missed || char(31) || missed_limit || char(31) || coalesce(missed_within_ms, '')
+    || char(31) || grace_ms || char(31) || retry_attempts || char(31) || retry_backoff_ms
+    || char(31) || retry_max_backoff_ms || char(31) || retry_jitter || char(31) || handouts || char(31) || on_error
+    || char(31) || coalesce(pause_after, '') || char(31) || coalesce(timeout_ms, '') || char(31) || on_startup
+    || char(31) || coalesce(after_job_id, '') || char(31) || keep_runs || char(31) || keep_age_ms
+    || char(31) || remove_when_done || char(31) || tags) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (owner, name) WHERE removed_at IS NULL;
@@ -206,7 +211,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
   lease_until    text CHECK (lease_until GLOB '????-??-??T??:??:??.??????Z'),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      text CHECK (cancel_at GLOB '????-??-??T??:??:??.??????Z'),  -- somebody wants it cancelled
+  cancel_at      text CHECK (cancel_at GLOB '????-??-??T??:??:??.??????Z'),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
   created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   started_at     text,                                  -- first handed out
@@ -214,8 +219,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     text,                                  -- the job's facts include it
   expires_at     text,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN held_by IS NULL THEN ready_at END
+  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,

@@ -1,0 +1,296 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// readCases locks the plans and reads the rest.
+func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, error) {
+	whatever := 0
+	if p.need != Due { // a due plan is there; for the others there may be none yet
+		whatever = 1
+		if _, err := s.exec(ctx, tx, "enlist", args{"ids": p.jobs}); err != nil {
+			return nil, err
+		}
+	}
+	cases := make([]Case, 0, len(p.jobs))
+	var l Plan
+	into := scanPlan(&l) // once for all rows: thousands of them, with dozens of columns each
+	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, func(r *sql.Rows) error {
+		l = Plan{}
+		err := r.Scan(into...)
+		cases = append(cases, Case{Plan: l})
+		return err
+	})
+	if err != nil || len(cases) == 0 {
+		return nil, err
+	}
+	locked := make([]int64, len(cases))
+	byJob := make(map[int64]*Case, len(cases))
+	for i := range cases {
+		locked[i] = cases[i].Plan.JobID
+		byJob[locked[i]] = &cases[i]
+	}
+	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
+}
+
+func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
+	if err := s.readJobs(ctx, tx, p.kinds, ids, byJob); err != nil {
+		return err
+	}
+	if err := s.readRules(ctx, tx, p, ids, byJob); err != nil {
+		return err
+	}
+	ended := false
+	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
+		var run Run
+		if err := r.Scan(scanRun(&run)...); err != nil {
+			return err
+		}
+		if run.State == Running && run.LeaseUntil.Before(p.now) {
+			run.HolderAlive = s.alive(run.Holder)
+		}
+		ended = ended || run.State == Succeeded
+		c := byJob[run.JobID]
+		c.Runs = append(c.Runs, run)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if ended { // whatever the need is, an ended run is settled, and wakes its followers
+		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
+			return err
+		}
+	}
+	return s.query(ctx, tx, "batch_pauses", args{"since": since(byJob).Add(time.Microsecond)}, func(r *sql.Rows) error {
+		var pause Pause
+		if err := r.Scan(scanPause(&pause)...); err != nil {
+			return err
+		}
+		for _, c := range byJob {
+			if pause.covers(c) {
+				c.Pauses = append(c.Pauses, pause)
+			}
+		}
+		return nil
+	})
+}
+
+// since is the instant from which on the first of the jobs is to be decided.
+func since(byJob map[int64]*Case) (first time.Time) {
+	for _, c := range byJob {
+		from := c.Plan.DecidedThrough
+		if from.IsZero() {
+			from = c.Job.CreatedAt
+		}
+		if !from.IsZero() && (first.IsZero() || from.Before(first)) {
+			first = from
+		}
+	}
+	return first
+}
+
+// kinds are jobs by their plan_input: most jobs are alike, and the three dozen columns that a decision looks at are read
+// once for all that are.
+type kinds struct {
+	sync.Mutex // batches are decided side by side
+	jobs       map[string]*Job
+}
+
+func (k *kinds) get(input []byte) *Job {
+	k.Lock()
+	defer k.Unlock()
+	return k.jobs[string(input)]
+}
+
+func (k *kinds) put(input string, j *Job) {
+	k.Lock()
+	defer k.Unlock()
+	k.jobs[input] = j
+}
+
+// like makes the job one of the same kind.
+func (j *Job) like(kind *Job) {
+	who := *j
+	*j = *kind
+	j.ID, j.Owner, j.Name, j.Description, j.Manifest, j.CreatedAt, j.changedAt = who.ID, who.Owner, who.Name, "", "", who.CreatedAt, who.changedAt
+}
+
+// readJobs reads the jobs' definitions.
+func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64, byJob map[int64]*Case) error {
+	var j Job
+	var input sql.RawBytes
+	var planned sql.NullString
+	var unknown []*Case
+	into := []any{&j.ID, &j.Owner, &j.Name, at{&j.CreatedAt}, at{&j.changedAt}, &input, &planned}
+	err := s.query(ctx, tx, "batch_inputs", args{"ids": ids}, func(r *sql.Rows) error {
+		if err := r.Scan(into...); err != nil {
+			return err
+		}
+		c := byJob[j.ID]
+		c.Job, c.Stale = j, planned.Valid
+		c.WasDisabled = strings.HasPrefix(planned.String, "false") || strings.HasPrefix(planned.String, "0") // plan_input begins with enabled
+		kind := k.get(input)
+		if c.Stale || kind == nil {
+			c.input = string(input)
+		}
+		if kind == nil {
+			unknown = append(unknown, c)
+		} else {
+			c.Job.like(kind)
+		}
+		return nil
+	})
+	// One round for all kinds, and another where somebody changed the one that was to stand for others.
+	for len(unknown) > 0 && err == nil {
+		unknown, err = s.readKinds(ctx, tx, k, unknown, byJob)
+	}
+	return err
+}
+
+// readKinds reads one job of each kind, and returns the jobs whose kind is still unknown.
+func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*Case, byJob map[int64]*Case) ([]*Case, error) {
+	first := map[string]*Case{}
+	var ids []int64
+	for _, c := range unknown {
+		if first[c.input] == nil {
+			first[c.input] = c
+			ids = append(ids, c.Job.ID)
+		}
+	}
+	for _, c := range first {
+		c.Job = Job{} // unless it is still there
+	}
+	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
+		var j Job
+		var input string
+		if err := r.Scan(append(scanJob(&j), &input)...); err != nil {
+			return err
+		}
+		c := byJob[j.ID]
+		c.Stale = c.Stale || c.input != input
+		c.Job, c.input = j, input
+		k.put(input, &j)
+		return nil
+	})
+	var left []*Case
+	for _, c := range unknown {
+		kind := k.get([]byte(c.input))
+		switch {
+		case slices.Contains(ids, c.Plan.JobID): // read by itself, or gone
+		case kind == nil:
+			left = append(left, c)
+		default:
+			c.Job.like(kind)
+		}
+	}
+	return left, err
+}
+
+// covers tells whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
+// applies it to that schedule's times.
+func (p *Pause) covers(c *Case) bool {
+	switch p.Scope {
+	case "all":
+		return true
+	case "job":
+		return p.SubjectID == c.Plan.JobID
+	case "owner":
+		return p.Subject == c.Job.Owner
+	case "tag":
+		for _, t := range c.Job.Tags {
+			if t == p.Subject {
+				return true
+			}
+		}
+	case "schedule":
+		for i := range c.Rules {
+			if c.Rules[i].ScheduleID == p.SubjectID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+	return s.query(ctx, tx, "batch_followers", args{"ids": ids}, func(r *sql.Rows) error {
+		var of int64
+		var f Follower
+		err := r.Scan(&of, &f.JobID, &f.Queue, &f.Priority)
+		if c := byJob[of]; c != nil {
+			c.Followers = append(c.Followers, f)
+		}
+		return err
+	})
+}
+
+// readRules reads the rules as they were planned, and for the jobs that may not stand as planned, their schedules.
+func (s *Store) readRules(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
+	var u Rule
+	var job int64
+	var stands bool
+	into := []any{&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands}
+	changed := map[int64]bool{}
+	err := s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
+		err := r.Scan(into...)
+		u.Linked, u.LinkPlanned, u.NewInput = stands, stands, u.Input
+		if !stands {
+			changed[job] = true
+		}
+		c := byJob[job]
+		c.Rules = append(c.Rules, u)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var look []int64
+	for _, id := range ids {
+		// A plan without any rule is one of a job without schedules, or one whose rows somebody deleted.
+		if c := byJob[id]; p.need != Due || c.Stale || changed[id] || len(c.Rules) == 0 {
+			look = append(look, id)
+			for i := range c.Rules {
+				c.Rules[i].Linked = false
+			}
+		}
+	}
+	if len(look) == 0 {
+		return nil
+	}
+	return s.readLinks(ctx, tx, look, byJob)
+}
+
+// readLinks reads the schedules of the jobs as they stand.
+func (s *Store) readLinks(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+	var u Rule
+	var job int64
+	d := &u.Schedule
+	into := []any{&job, &u.ScheduleID, at{&u.LinkedAt}, &u.LinkPlanned, nullable(&d.Name), &d.Rule, &d.Zone, &d.Nonexistent, &d.Ambiguous,
+		&u.NewInput, at{&d.CreatedAt}, at{&u.ChangedAt}}
+	err := s.query(ctx, tx, "batch_links", args{"ids": ids}, func(r *sql.Rows) error {
+		u = Rule{}
+		err := r.Scan(into...)
+		u.Linked = true
+		c := byJob[job]
+		i := slices.IndexFunc(c.Rules, func(planned Rule) bool { return planned.ScheduleID == u.ScheduleID })
+		if i < 0 {
+			c.Rules = append(c.Rules, u)
+			return err
+		}
+		u.Input, u.Text, u.Ends = c.Rules[i].Input, c.Rules[i].Text, c.Rules[i].Ends
+		c.Rules[i] = u
+		return err
+	})
+	for _, id := range ids {
+		slices.SortFunc(byJob[id].Rules, func(x, y Rule) int { return cmp.Compare(x.ScheduleID, y.ScheduleID) })
+	}
+	return err
+}

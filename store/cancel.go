@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Ended tells that the run has reached its final state.
+func (r *Run) Ended() bool {
+	return r.State == Succeeded || r.State == Failed || r.State == Cancelled || r.State == Lost
+}
+
+// CancelRun asks for the end of a run. One that has not been handed out is cancelled by the next decision for its job;
+// one that is running is stopped by its holder, whom the next heartbeat tells. Asking twice is asking once. A
+// *FieldError where the run has ended.
+func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, error) {
+	found, err := s.Run(ctx, id)
+	if err != nil {
+		return Run{}, err
+	}
+	r := found.Run
+	if r.Ended() {
+		return r, &FieldError{"run " + r.ID, "state", "has ended: " + r.State}
+	}
+	err = s.change(ctx, who, func(a *applier) error {
+		n, err := s.exec(ctx, a.tx, "request_cancel", args{"now": s.now(), "ids": []string{r.ID}, "by": a.o.By})
+		if err != nil || n == 0 {
+			return err
+		}
+		return a.record(ctx, "job", r.FullJob(), "cancel", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
+	})
+	if err != nil {
+		return Run{}, err
+	}
+	now, err := s.Run(ctx, r.ID)
+	return now.Run, err
+}
+
+// runsChanged is what the change log keeps of what was done to runs.
+type runsChanged struct {
+	Runs []string `json:"runs,omitempty"`
+}
+
+// AbortJob cancels all runs of a job that have not ended, as CancelRun does, and disables the job; with runOnly it leaves
+// the job as it is. It returns the ids of the runs that were not being cancelled already.
+func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Author) ([]string, error) {
+	var asked []string
+	err := s.change(ctx, who, func(a *applier) error {
+		asked = nil
+		v, err := s.findJob(ctx, a.tx, name)
+		if err != nil {
+			return err
+		}
+		if err := s.query(ctx, a.tx, "cancellable", args{"job": v.ID}, func(r *sql.Rows) error {
+			var id string
+			err := r.Scan(&id)
+			asked = append(asked, id)
+			return err
+		}); err != nil {
+			return err
+		}
+		if len(asked) > 0 {
+			if _, err := s.exec(ctx, a.tx, "request_cancel", args{"now": s.now(), "ids": asked, "by": a.o.By}); err != nil {
+				return err
+			}
+		}
+		j := v.Job
+		if runOnly {
+			return a.record(ctx, "job", j.FullName(), "cancel", j.ID, nil, runsChanged{asked})
+		}
+		return a.enable(ctx, j, false, "abort")
+	})
+	return asked, err
+}
+
+// EnableJob makes a disabled job one that is decided for, or the other way round. What fell due while it was disabled is a
+// gap. A *FieldError where it is so already.
+func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Author) error {
+	action := map[bool]string{true: "enable", false: "disable"}[enabled]
+	return s.change(ctx, who, func(a *applier) error {
+		v, err := s.findJob(ctx, a.tx, name)
+		if err != nil {
+			return err
+		}
+		if v.Disabled != enabled {
+			return &FieldError{"job " + v.FullName(), "disabled", fmt.Sprintf("is %v already", v.Disabled)}
+		}
+		return a.enable(ctx, v.Job, enabled, action)
+	})
+}
+
+func (a *applier) enable(ctx context.Context, j Job, enabled bool, action string) error {
+	if _, err := a.s.exec(ctx, a.tx, "enable_job", args{"now": a.s.now(), "id": j.ID, "enabled": enabled}); err != nil {
+		return err
+	}
+	was := j
+	j.Disabled = !enabled
+	return a.record(ctx, "job", j.FullName(), action, j.ID, was, j)
+}
+
+// FullJob is owner/name of the run's job, or the name alone where there is no owner.
+func (r *Run) FullJob() string {
+	j := Job{Owner: r.Owner, Name: r.Job}
+	return j.FullName()
+}

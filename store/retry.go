@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// RetryRun opens a run again that failed, was cancelled or lost: under the same id, with its own interval and arguments,
+// from the step that it was in, or from the one named (by name or number). It waits behind what the job has active, like
+// every request; its attempts and its fence go on counting. A *FieldError where the run cannot be retried.
+func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (Run, error) {
+	found, err := s.Run(ctx, id)
+	if err != nil {
+		return Run{}, err
+	}
+	r := found.Run
+	err = s.change(ctx, who, func(a *applier) error {
+		list, err := s.statuses(ctx, a.tx, r.JobID)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return &FieldError{"run " + r.ID, "job", r.FullJob() + " was removed"}
+		}
+		step, err := startAt(&r, list[0].Steps, fromStep)
+		if err != nil {
+			return err
+		}
+		n, err := s.exec(ctx, a.tx, "reopen", args{"now": s.now(), "id": runID(r.ID), "step": step})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return &FieldError{"run " + r.ID, "state", "is " + r.State + ": only one that failed, was cancelled or lost can be retried; `dbjobs job run-now` makes a new one"}
+		}
+		return a.record(ctx, "job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
+	})
+	if err != nil {
+		return Run{}, err
+	}
+	now, err := s.Run(ctx, r.ID)
+	return now.Run, err
+}
+
+// startAt is the position of the step to begin with, counted from 1.
+func startAt(r *Run, steps []Step, named string) (int, error) {
+	if named == "" {
+		if r.Step > len(steps) {
+			return 0, &FieldError{"run " + r.ID, "step", fmt.Sprintf("it was in step %d, and the job has %d now: say where to begin with --from-step", r.Step, len(steps))}
+		}
+		return r.Step, nil
+	}
+	if i := slices.IndexFunc(steps, func(st Step) bool { return st.Name == named }); i >= 0 {
+		return i + 1, nil
+	}
+	if n, err := strconv.Atoi(named); err == nil && n >= 1 && n <= len(steps) {
+		return n, nil
+	}
+	names := make([]string, len(steps))
+	for i, st := range steps {
+		names[i] = st.Name
+	}
+	return 0, &FieldError{"run " + r.ID, "step", fmt.Sprintf("there is no step %q; there are %s", named, strings.Join(names, ", "))}
+}

@@ -1,0 +1,81 @@
+package tick
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// margin is what is kept of a budget for giving back what runs at its end.
+func margin(budget time.Duration) time.Duration { return min(budget/10, 2*time.Second) }
+
+// left is the time that is left to work.
+func (p *pass) left() time.Duration {
+	return p.t.Budget - margin(p.t.Budget) - p.t.Now().Sub(p.began)
+}
+
+// budget ends the work a margin before the budget does, so that what runs can still be given back.
+func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.t.Budget <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, p.left())
+}
+
+// halfUsed: a run without a timeout starts while half of the budget is left, or as the first of the pass; one with a
+// timeout whenever it fits what is left.
+func (p *pass) halfUsed() bool {
+	return p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2
+}
+
+// overdue ends the work on a run when its timeout does, which is over at that time by the host's clock; zero: never. It
+// counts from the first hand-out, over all steps, attempts and waits between them.
+func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Context, over time.Time, release context.CancelFunc) {
+	limit := time.Duration(t.Job.Timeout)
+	if limit <= 0 {
+		return ctx, time.Time{}, func() {}
+	}
+	left := limit - t.Now.Sub(t.Run.StartedAt)
+	within, release = context.WithTimeoutCause(ctx, left, errOverdue)
+	return within, p.t.Now().Add(left), release
+}
+
+// over tells whether the budget is used up, or the pass is being stopped.
+func over(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// leftOver reports what the budget keeps from being taken: runs that wait for a pass with more time left, and the jobs
+// whose runs never fit. Those would wait for ever for a host with a longer budget, and nobody would know.
+func (p *pass) leftOver(ctx context.Context) error {
+	whole := max(p.t.whole, p.t.Budget)
+	if whole <= 0 || over(ctx) {
+		return nil
+	}
+	turns, err := p.turns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, queue := range turns {
+		list, err := p.t.Store.TooLong(ctx, queue, whole-margin(whole))
+		if err != nil {
+			return err
+		}
+		p.report.TooLong = append(p.report.TooLong, list...)
+	}
+	if !p.halfUsed() {
+		return nil
+	}
+	queued, err := p.t.Store.Queues(ctx)
+	if slices.ContainsFunc(turns, func(q string) bool { return slices.Contains(queued, q) }) {
+		p.report.CutShort = "half of the budget was used: what is queued is for the next pass"
+	}
+	return err
+}
