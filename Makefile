@@ -4,6 +4,12 @@
 GO       ?= go
 FUZZTIME ?= 20s
 BENCH    ?= .
+BUILD    ?= .build
+
+# The architecture of the function, arm64 or amd64, and files to lie beside it in /var/task, such as a bundle of
+# certificates.
+LAMBDA_ARCH  ?= arm64
+LAMBDA_FILES ?=
 
 # Go has cgo, and with it the race detector, where it finds a C compiler.
 ifeq ($(shell $(GO) env CGO_ENABLED),1)
@@ -19,12 +25,20 @@ SERVERS = .build/testservers
 
 .PHONY: help
 help:
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
+	@sed -n 's/^\([a-z.-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
 		printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 .PHONY: build
 build: ## the program, static, as .build/dbjobs
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o .build/dbjobs ./cmd/dbjobs
+	$(RELEASE) -o $(BUILD)/dbjobs ./cmd/dbjobs
+
+# How what is released is built: static, and the same bytes from the same commit.
+RELEASE = CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags '-s -w'
+
+.PHONY: lambda.zip
+lambda.zip: ## the program as an AWS Lambda function for LAMBDA_ARCH (arm64), as .build/lambda.zip
+	GOOS=linux GOARCH=$(LAMBDA_ARCH) $(RELEASE) -o $(BUILD)/lambda/bootstrap ./cmd/dbjobs
+	@$(GO) run ./scripts/lambdazip -o $(BUILD)/lambda.zip $(BUILD)/lambda/bootstrap $(LAMBDA_FILES)
 
 .PHONY: demo
 demo: build ## the main job on an embedded database: no server, nothing left behind

@@ -1,10 +1,16 @@
 package store
 
 import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"net"
+	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -58,16 +64,20 @@ var mysqlDialect = &dialect{
 	isolation: sql.LevelReadCommitted,
 }
 
-// mysqlConnector reads mysql://user:password@host:port/database?option=value. interpolateParams makes a statement one
-// round trip instead of three; clientFoundRows makes an update that changes nothing count its row, or the fence
-// would read it as refused.
-func mysqlConnector(raw string, _ Options) (driver.Connector, error) {
+// mysqlConnector reads mysql://user:password@host:port/database?option=value, with the driver's options and two of our
+// own (see mysqlAddress and mysqlTLS). interpolateParams makes a statement one round trip instead of three;
+// clientFoundRows makes an update that changes nothing count its row, or the fence would read it as refused.
+func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	u, err := parseURL(raw)
 	if err != nil {
 		return nil, err
 	}
+	query := u.Query()
+	socket, authority := query.Get("socket"), query.Get("ssl-ca")
+	query.Del("socket")
+	query.Del("ssl-ca")
 	c := mysql.NewConfig()
-	if q := u.RawQuery; q != "" {
+	if q := query.Encode(); q != "" {
 		if c, err = mysql.ParseDSN("/?" + q); err != nil {
 			return nil, &URLError{"options after ?: " + strings.TrimPrefix(redact(err).Error(), "invalid DSN: ")}
 		}
@@ -78,12 +88,11 @@ func mysqlConnector(raw string, _ Options) (driver.Connector, error) {
 	if c.DBName == "" {
 		return nil, &URLError{"names no database: want mysql://USER@HOST:PORT/DATABASE"}
 	}
-	c.Net, c.Addr = "tcp", u.Host
-	if strings.HasPrefix(u.Query().Get("socket"), "/") || u.Host == "" {
-		return nil, &URLError{"names no host: want mysql://USER@HOST:PORT/DATABASE"}
+	if err := mysqlAddress(c, u, socket); err != nil {
+		return nil, err
 	}
-	if u.Port() == "" {
-		c.Addr = net.JoinHostPort(u.Hostname(), "3306")
+	if err := mysqlTLS(c, u, authority); err != nil {
+		return nil, err
 	}
 	c.InterpolateParams, c.ClientFoundRows, c.ParseTime, c.Loc = true, true, true, time.UTC
 	c.MultiStatements = false
@@ -91,10 +100,66 @@ func mysqlConnector(raw string, _ Options) (driver.Connector, error) {
 		c.Timeout = 10 * time.Second
 	}
 	c.Logger = silent{}
-	if err := c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
+	// What Login gives may be a token that the server wants as it is. It is sent to none but the server that is meant.
+	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && c.TLS != nil && !c.TLS.InsecureSkipVerify
+	options := []mysql.Option{mysql.Charset("utf8mb4", "utf8mb4_bin")}
+	if o.Login != nil {
+		options = append(options, mysql.BeforeConnect(func(ctx context.Context, c *mysql.Config) error {
+			user, password, err := o.Login(ctx)
+			if err != nil {
+				return err
+			}
+			c.User, c.Passwd = cmp.Or(user, c.User), password
+			return nil
+		}))
+	}
+	if err := c.Apply(options...); err != nil {
 		return nil, err
 	}
 	return mysql.NewConnector(c)
+}
+
+// mysqlAddress: the host, or the option socket, a path, for servers that are reached through a Unix socket, such as those
+// that a platform mounts.
+func mysqlAddress(c *mysql.Config, u *url.URL, socket string) error {
+	switch {
+	case strings.HasPrefix(socket, "/") && u.Host == "":
+		c.Net, c.Addr = "unix", socket
+	case socket != "":
+		return &URLError{"socket wants an absolute path, and no host beside it: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock"}
+	case u.Host == "":
+		return &URLError{"names no host: want mysql://USER@HOST:PORT/DATABASE, or ?socket=PATH"}
+	case u.Port() == "":
+		c.Net, c.Addr = "tcp", net.JoinHostPort(u.Hostname(), "3306")
+	default:
+		c.Net, c.Addr = "tcp", u.Host
+	}
+	return nil
+}
+
+// mysqlTLS: with tls=true the server's certificate has to be good, and for the URL's host. The option ssl-ca, by its name
+// in MySQL's own clients, asks for the same, and is a file of the certificates that are trusted instead of the system's.
+func mysqlTLS(c *mysql.Config, u *url.URL, authority string) error {
+	if c.TLS != nil && !c.TLS.InsecureSkipVerify {
+		c.TLS.ServerName = u.Hostname() // the driver took its own default for it, since the options came by themselves
+	}
+	if authority == "" {
+		return nil
+	}
+	if c.TLSConfig != "" && c.TLSConfig != "true" {
+		return &URLError{"ssl-ca and tls=" + c.TLSConfig + " contradict each other: leave tls out"}
+	}
+	pem, err := os.ReadFile(authority)
+	if err != nil {
+		return &URLError{"ssl-ca: " + err.Error()}
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return &URLError{"ssl-ca: no certificate in PEM form in " + authority}
+	}
+	c.TLSConfig = ""
+	c.TLS = &tls.Config{RootCAs: roots, ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
+	return nil
 }
 
 // silent drops what the driver would print on its own: errors are returned, not logged.

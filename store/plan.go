@@ -212,6 +212,7 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
+	Lost    int    // runs that were handed out as often as allowed, and never brought back
 	Kept    []Kept // of jobs that have runs newly settled
 }
 
@@ -252,6 +253,11 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 				b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
 			}
 			b.Moved += len(d.Moved)
+			for _, r := range d.Moved {
+				if r.Was == Running && r.Run.State == Lost {
+					b.Lost++
+				}
+			}
 			b.Kept = append(b.Kept, d.Kept...)
 		}
 		b.Made = w.made

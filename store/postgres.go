@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
@@ -95,7 +97,17 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 		}
 	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
-	return stdlib.GetConnector(*c), nil
+	if o.Login == nil {
+		return stdlib.GetConnector(*c), nil
+	}
+	return stdlib.GetConnector(*c, stdlib.OptionBeforeConnect(func(ctx context.Context, c *pgx.ConnConfig) error {
+		user, password, err := o.Login(ctx)
+		if err != nil {
+			return err
+		}
+		c.User, c.Password = cmp.Or(user, c.User), password
+		return nil
+	})), nil
 }
 
 // afterColon drops "cannot parse `…`", which repeats the URL.

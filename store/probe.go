@@ -58,6 +58,12 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	return p, p.Schema.Check()
 }
 
+// CountPaused counts the jobs that a pause holds now.
+func (s *Store) CountPaused(ctx context.Context) (n int, err error) {
+	err = s.row(ctx, s.db, "count_paused", args{"now": s.now()}, &n)
+	return n, err
+}
+
 // silence is the longest pause between ticks that counts as an unbroken stretch.
 const silence = 5 * time.Minute
 

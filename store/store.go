@@ -24,6 +24,10 @@ type Options struct {
 	Clock func() time.Time
 	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
 	Wrap func(driver.Connector) driver.Connector
+	// Login, if it is set, is asked before each new connection to a server whom to be and with which password, in place
+	// of what the URL says: passwords may change while a process lives, and tokens last for minutes. An empty user leaves
+	// the URL's.
+	Login func(context.Context) (user, password string, err error)
 
 	forJobs bool // the connections are for the SQL of jobs
 }
@@ -35,8 +39,9 @@ type Store struct {
 	q     map[string]statement
 	clock func() time.Time
 	url   string
-	// around is the Wrap of the options.
+	// around and login are the Wrap and the Login of the options.
 	around func(driver.Connector) driver.Connector
+	login  func(context.Context) (user, password string, err error)
 }
 
 // Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
@@ -50,7 +55,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL, around: o.Wrap}
+	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL, around: o.Wrap, login: o.Login}
 	c, err := d.connector(rawURL, o)
 	if err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 		c = o.Wrap(c)
 	}
 	s.db = sql.OpenDB(c)
-	s.db.SetMaxIdleConns(4)
+	s.db.SetMaxIdleConns(idle)
 	conn, err := s.db.Conn(ctx) // connects; a ping would be one round trip more
 	if err != nil {
 		s.db.Close()
@@ -77,8 +82,22 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// idle is how many connections wait for the next statement.
+const idle = 4
+
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
+
+// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake tells
+// whether the database still answers on it.
+func (s *Store) Sleep() { s.db.SetMaxIdleConns(1) }
+
+// Wake asks the database for a sign of life, after Sleep. While the process was frozen, the connection may have died on
+// the way without a word: the end of ctx says how long to wait. After an error the store is to be closed.
+func (s *Store) Wake(ctx context.Context) error {
+	s.db.SetMaxIdleConns(idle)
+	return s.wrap("waking the connection", s.db.PingContext(ctx))
+}
 
 // Dialect is the dialect's name: postgres, mysql or sqlite.
 func (s *Store) Dialect() string { return s.d.name }

@@ -350,9 +350,10 @@ func (s *Store) RunNow(ctx context.Context, name string, with map[string]string)
 	return r, err
 }
 
-// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's.
+// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's; its
+// Login is the store's.
 func (s *Store) JobDB(o Options) (*sql.DB, error) {
-	o.forJobs = true
+	o.forJobs, o.Login = true, s.login
 	c, err := s.d.connector(s.url, o)
 	if err != nil {
 		return nil, err

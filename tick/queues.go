@@ -24,7 +24,7 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	return p.report, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.leftOver(work))
+	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(), p.leftOver(work))
 }
 
 // takeInTurn takes up to free runs, of each queue a share of what is free: a long queue never keeps another waiting. A

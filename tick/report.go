@@ -31,6 +31,10 @@ type Report struct {
 	TooLong   []store.TooLong `json:"too_long,omitempty"` // jobs with a queued run whose timeout never fits the budget
 	Passes    int             `json:"passes,omitempty"`   // of RunFor: what is told is the sum of so many
 
+	Lost      int       `json:"lost,omitempty"`        // runs whose last hand-out never came back
+	OldestDue time.Time `json:"oldest_due,omitzero"`   // what was due longest when the pass began
+	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
+
 	wake time.Time // NextRun by the host's clock
 }
 
@@ -61,7 +65,7 @@ func (r *Report) join(next Report) {
 	}
 	r.Decided, r.Made, r.Started = r.Decided+next.Decided, r.Made+next.Made, r.Started+next.Started
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
-	r.Pruned, r.Outdated = r.Pruned+next.Pruned, r.Outdated+next.Outdated
+	r.Lost, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.addGaps(next.Gaps)
 	for _, p := range next.Parked {
 		if !slices.Contains(r.Parked, p) {
@@ -70,12 +74,14 @@ func (r *Report) join(next Report) {
 	}
 	r.Runs = append(r.Runs, next.Runs...)
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
+	r.Paused = next.Paused
 }
 
 // add takes a batch into the report.
 func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
 	r.Made += len(b.Made)
+	r.Lost += b.Lost
 	r.addGaps(b.Gaps)
 	r.Parked = append(r.Parked, b.Parked...)
 }
@@ -97,6 +103,9 @@ func (r *Report) end(t *store.Task) {
 		r.Succeeded++
 	case store.Waiting:
 		r.Waiting++
+	case store.Lost:
+		r.Failed++
+		r.Lost++
 	default:
 		r.Failed++
 	}

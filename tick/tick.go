@@ -46,6 +46,7 @@ type Tick struct {
 	Budget       time.Duration // for the whole pass; 0: none
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	DryRun       bool          // only tell what is due
+	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
@@ -72,12 +73,12 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		p.await()
 	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, err), p.finishAll(), p.prune(work), p.leftOver(work)))
+	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(), p.prune(work), p.leftOver(work)))
 }
 
-// cutShort takes the end of the budget for what it is: no error, the rest is for the next pass.
-func (p *pass) cutShort(ctx context.Context, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+// cutShort takes the end of the budget, which is that of work, for what it is: no error, the rest is for the next pass.
+func (p *pass) cutShort(ctx, work context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || work.Err() == nil || ctx.Err() != nil { // a connection has deadlines too
 		return err
 	}
 	p.report.CutShort = "the budget was used up: what is left is for the next pass"
@@ -118,6 +119,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.report.StartedAt, p.report.Frozen = probe.Now, probe.Frozen
 	p.coming(probe)
+	if !probe.NextWake.After(probe.Now) {
+		p.report.OldestDue = probe.NextWake
+	}
 	if probe.Schema.Instance != t.Instance {
 		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or `dbjobs migrate --instance` if the database is the right one",
 			probe.Schema.Instance, t.Instance)
@@ -290,6 +294,9 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 			return p.report, again
 		}
 		p.coming(probe)
+	}
+	if err == nil && p.t.Gauges {
+		p.report.Paused, err = p.t.Store.CountPaused(ctx)
 	}
 	return p.report, err
 }

@@ -299,6 +299,9 @@ func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 		if err != nil || len(detail.Tries) != 2 || detail.Tries[0].State != store.Lost || detail.Losses != 1 || detail.Fence != 2 {
 			t.Fatalf("%v: %+v", err, detail)
 		}
+		if detail.Tries[1].Attempt != 1 {
+			t.Errorf("the hand-out that did not come back counts as an attempt: %+v", detail.Tries)
+		}
 	})
 }
 

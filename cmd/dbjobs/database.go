@@ -25,7 +25,7 @@ const (
 // find decides which database is meant.
 func (c *cli) find(cmd *cobra.Command) error {
 	var err error
-	if c.db, err = settings.Find(c.database, cmd.Flags().Changed("database"), c.env); err != nil {
+	if c.db, err = settings.Find(cmd.Context(), c.database, cmd.Flags().Changed("database"), c.env); err != nil {
 		return &usageError{problem: err.Error()}
 	}
 	return nil
@@ -34,6 +34,9 @@ func (c *cli) find(cmd *cobra.Command) error {
 // open opens the database that is meant. Only the embedded default comes into being by being used, and only by the
 // commands that put something into it: a tick that lost its URL must not tick an empty file for ever.
 func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
+	if s := c.warm.take(cmd.Context(), c); s != nil {
+		return s, nil
+	}
 	if err := c.find(cmd); err != nil {
 		return nil, err
 	}
@@ -47,10 +50,10 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	if missing {
 		c.say("making the embedded database %s", c.db.Path)
 	}
-	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing})
+	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing, Login: c.db.Login})
 	if a == alter && errors.Is(err, store.ErrSchema) { // an SQLite file by another name
 		c.say("making the database %s", c.db.Display())
-		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true})
+		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true, Login: c.db.Login})
 	}
 	if err != nil {
 		return nil, err
@@ -65,6 +68,13 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	return s, nil
 }
 
+// close ends the use of a store. A process that goes on keeps it for its next command.
+func (c *cli) close(s *store.Store) {
+	if !c.warm.keep(c.db, s) {
+		s.Close()
+	}
+}
+
 // with makes a command's body of a function that uses the database.
 func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, args []string) error {
@@ -72,7 +82,7 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer c.close(s)
 		return fn(cmd.Context(), s, cmd, args)
 	})
 }
@@ -96,7 +106,7 @@ const envAnnotation = "dbjobs_variable"
 
 // variable lets a variable of the environment stand for a flag that is not given, and says so in its help.
 func variable(cmd *cobra.Command, flag, name string) {
-	f := cmd.Flags().Lookup(flag)
+	f := cmd.Flag(flag)
 	f.Usage += " (" + name + ")"
 	f.Annotations = map[string][]string{envAnnotation: {name}}
 }

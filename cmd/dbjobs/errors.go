@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
@@ -71,28 +73,44 @@ func exitCode(ctx context.Context, err error) int {
 
 // complain tells what went wrong, a line for each problem, none of them with a password.
 func (c *cli) complain(code int, err error) {
-	switch code {
-	case exitDone:
+	if c.told || code == exitDone {
 		return
-	case exitInterrupted:
+	}
+	for _, line := range c.explain(code, err) {
+		c.tell(slog.LevelError, "%s", line)
+	}
+}
+
+// explain says what went wrong, a line for each problem.
+func (c *cli) explain(code int, err error) []string {
+	if code == exitInterrupted {
 		err = errInterrupted
 	}
 	if m, ok := errors.AsType[*manifest.Error](err); ok {
-		for _, p := range m.Problems {
-			c.say("%s", p)
+		lines := make([]string, len(m.Problems))
+		for i, p := range m.Problems {
+			lines[i] = fmt.Sprint(p)
 		}
-		return
+		return lines
 	}
 	where := ""
 	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) {
 		where = c.db.Display() + ": "
 	}
-	c.say("%s%v", where, err)
+	return []string{report.Line(c.db.Scrub(where + err.Error()))}
 }
 
 // say writes one line of talk.
-func (c *cli) say(format string, args ...any) {
-	fmt.Fprintf(c.stderr, "dbjobs: %s\n", report.Line(c.db.Scrub(fmt.Sprintf(format, args...))))
+func (c *cli) say(format string, args ...any) { c.tell(slog.LevelInfo, format, args...) }
+
+// tell writes one line of talk, of a level where log lines have one.
+func (c *cli) tell(level slog.Level, format string, args ...any) {
+	text := report.Line(c.db.Scrub(fmt.Sprintf(format, args...)))
+	if c.logFormat == logs.Text {
+		fmt.Fprintf(c.stderr, "dbjobs: %s\n", text)
+		return
+	}
+	c.logger(c.logFormat, slog.LevelInfo).LogAttrs(context.Background(), level, text, c.invocation...)
 }
 
 // misused explains a command line that led to no command.

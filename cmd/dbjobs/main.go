@@ -10,13 +10,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -34,22 +37,37 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
 }
 
-// run is the whole program: it takes what a process has and gives its exit code.
+// run is the whole program: it takes what a process has and gives its exit code. Where it is the bootstrap of a Lambda
+// function, it serves invocations until it is ended.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) int {
-	c := &cli{stdin: stdin, stdout: bufio.NewWriter(stdout), answers: stdout, stderr: stderr, env: env}
+	if api, _ := env(runtimeAPIVariable); api != "" && len(args) == 0 {
+		return serve(ctx, stderr, env)
+	}
+	c := newCLI(stdin, stdout, stderr, env)
+	err := c.execute(ctx, args)
+	code := exitCode(ctx, err)
+	c.complain(code, err)
+	return code
+}
+
+func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli {
+	return &cli{stdin: stdin, stdout: bufio.NewWriter(stdout), answers: stdout, stderr: stderr, env: env,
+		began: time.Now(), logFormat: logs.Default(logs.Lookup(env))}
+}
+
+// execute runs one command line.
+func (c *cli) execute(ctx context.Context, args []string) error {
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	flushed := c.stdout.Flush()
 	switch {
-	case flushed != nil && (err == nil || !c.began):
+	case flushed != nil && (err == nil || !c.found):
 		err = fmt.Errorf("writing the output: %w", flushed) // data that did not arrive is a failure
-	case err != nil && !c.began:
+	case err != nil && !c.found:
 		err = c.misused(root, args, err)
 	}
-	code := exitCode(ctx, err)
-	c.complain(code, err)
-	return code
+	return err
 }
 
 // cli is one invocation.
@@ -59,12 +77,18 @@ type cli struct {
 	answers io.Writer     // the same without a buffer, for a dialogue
 	stderr  io.Writer     // talk
 	env     settings.Lookup
+	began   time.Time
 
-	database string // --database
-	asJSON   bool   // --json
-	who      store.Author
-	db       settings.Database
-	began    bool // a command was found and its flags were good: errors are the command's own
+	database  string // --database
+	logFormat string // --log-format
+	asJSON    bool   // --json
+	who       store.Author
+	db        settings.Database
+	found     bool // a command was found and its flags were good: errors are the command's own
+	told      bool // the error that ends the command is in a log line already
+
+	warm       *warm       // where the process outlives the command
+	invocation []slog.Attr // what the platform calls this invocation
 }
 
 func (c *cli) root() *cobra.Command {
@@ -75,7 +99,8 @@ func (c *cli) root() *cobra.Command {
 Nothing stays resident: let cron, a systemd timer or a cloud scheduler start "dbjobs tick" each minute.
 
 The database is --database or DBJOBS_DATABASE_URL: postgres://user:password@host/database,
-mysql://user:password@host/database or sqlite:path. Without either it is an embedded SQLite file in
+mysql://user:password@host/database or sqlite:path. DBJOBS_DATABASE_URL_FILE names a file with the URL,
+DBJOBS_DATABASE_SECRET_ARN a secret on AWS. Without any of them it is an embedded SQLite file in
 $XDG_DATA_HOME/dbjobs or ~/.local/share/dbjobs, made by the first apply, create or migrate.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error),
@@ -88,6 +113,8 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.SetErr(c.stderr)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
+	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "of what goes to standard error: text, json, or gcp for Google Cloud")
+	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
 	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.version())
 	root.SetHelpCommand(helpCommand())
@@ -128,7 +155,11 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 		if err := c.fromEnvironment(cmd); err != nil {
 			return err
 		}
-		c.began = true
+		if err := logs.Check(c.logFormat); err != nil {
+			c.logFormat = logs.Text
+			return badInput("--log-format: %v", err)
+		}
+		c.found = true
 		return fn(cmd, args)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"io"
 	"maps"
 	"os"
@@ -81,19 +80,24 @@ func TestReadmeNamesTheSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := map[string]bool{settings.URLVariable: true, instanceVariable: true}
+	read := map[string]bool{instanceVariable: true, marginVariable: true}
+	for _, name := range settings.Variables() {
+		read[name] = true
+	}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		each := func(f *pflag.Flag) {
 			for _, name := range f.Annotations[envAnnotation] {
 				read[name] = true
 			}
-		})
+		}
+		cmd.Flags().VisitAll(each)
+		cmd.PersistentFlags().VisitAll(each)
 		for _, sub := range cmd.Commands() {
 			walk(sub)
 		}
 	}
-	walk((&cli{stdout: bufio.NewWriter(io.Discard)}).root())
+	walk(newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root())
 	named := map[string]bool{}
 	for _, name := range regexp.MustCompile(`DBJOBS_\w+`).FindAllString(string(text), -1) {
 		named[name] = true

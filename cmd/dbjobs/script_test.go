@@ -24,7 +24,19 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"dbjobs": main})
+	testscript.Main(keepingTidy{m}, map[string]func(){"dbjobs": main})
+}
+
+// keepingTidy removes what tests share, when all have ended.
+type keepingTidy struct{ *testing.M }
+
+func (k keepingTidy) Run() int {
+	defer func() {
+		for _, dir := range temporary {
+			os.RemoveAll(dir)
+		}
+	}()
+	return k.M.Run()
 }
 
 // TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -36,6 +39,7 @@ type tickFlags struct {
 	failOnJobError bool
 	quiet          bool
 	verbose        bool
+	metrics        string
 }
 
 func (c *cli) tick() *cobra.Command {
@@ -64,7 +68,7 @@ that time is cut short, and goes on with the next trigger.`,
 	variable(cmd, "name", "DBJOBS_NAME")
 	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
 	variable(cmd, "for", "DBJOBS_FOR")
-	f.register(cmd)
+	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {
 		switch {
 		case f.length > 0 && f.dryRun:
@@ -91,7 +95,7 @@ Any number of workers may run at once. One that found nothing prints nothing.`,
 	}
 	cmd.Flags().StringSliceVar(&f.queues, "queue", nil, "take from this queue; may be repeated; without it, from all but tick")
 	variable(cmd, "queue", "DBJOBS_QUEUE")
-	f.register(cmd)
+	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) { return t.Work(ctx) }, f.unlessQuiet(report.Work))
 	return c.prints(cmd)
 }
@@ -100,7 +104,7 @@ Any number of workers may run at once. One that found nothing prints nothing.`,
 func (f *tickFlags) whole() store.Duration { return cmp.Or(f.budget, f.length) }
 
 // register adds the flags that a tick and a worker have in common.
-func (f *tickFlags) register(cmd *cobra.Command) {
+func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	f.maxClockSkew = store.Duration(10 * time.Minute)
 	flags := cmd.Flags()
 	flags.IntVar(&f.limit, "limit", 0, "start at most so many runs; 0 is no limit")
@@ -108,11 +112,12 @@ func (f *tickFlags) register(cmd *cobra.Command) {
 	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a job failed")
+	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only what went wrong: a trigger such as cron mails what is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
 		"limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
-		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR",
+		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
 	} {
 		variable(cmd, flag, name)
 	}
@@ -136,66 +141,68 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 		if f.limit < 0 || f.concurrency < 1 {
 			return badInput("--limit wants 0 or more, --concurrency 1 or more")
 		}
-		s, err := c.open(cmd, probe)
-		if err != nil {
+		if err := checkMetrics(f.metrics); err != nil {
 			return err
 		}
-		defer s.Close()
-		x, err := executor.NewSQL(s)
-		if err != nil {
-			return err
-		}
-		defer x.Close()
-		instance, _ := c.env(instanceVariable)
-		r, err := run(cmd.Context(), &tick.Tick{
-			Store:     s,
-			Executors: executor.Registry{"sql": x},
-			Name:      f.name, Holder: holder(), Version: build().Version, Instance: instance, Queues: f.queues,
-			StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
-			Log: c.logger(f.verbose), Now: time.Now,
+		return c.observe(cmp.Or(f.name, cmd.Name()), f.metrics, func() (tick.Report, error) {
+			s, err := c.open(cmd, probe)
+			if err != nil {
+				return tick.Report{}, err
+			}
+			defer c.close(s)
+			r, err := c.runPass(cmd.Context(), s, f, run)
+			// What was done is told also when the pass failed after it. Where log lines are for programs, one of them tells
+			// it instead of the table.
+			if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
+				told := c.print(r, func() error { return human(c.stdout, r) })
+				err = errors.Join(err, told)
+			}
+			for _, p := range r.Parked {
+				c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
+			}
+			for _, l := range r.TooLong {
+				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s", l.Job, l.Timeout, f.whole())
+			}
+			if err == nil && f.failOnJobError && r.Failed > 0 {
+				return r, fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)
+			}
+			return r, err
 		})
-		// What was done is told also when the pass failed after it.
-		if err == nil || r.Decided+r.Started > 0 {
-			told := c.print(r, func() error { return human(c.stdout, r) })
-			err = errors.Join(err, told)
-		}
-		for _, p := range r.Parked {
-			c.say("job %s is parked until it is mended: %s", p.Job, p.Error)
-		}
-		for _, l := range r.TooLong {
-			c.say("a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s", l.Job, l.Timeout, f.whole())
-		}
-		if err == nil && f.failOnJobError && r.Failed > 0 {
-			return fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)
-		}
-		return err
 	})
 }
 
-// holder names this start of the process: two that share a host and, one after the other, a process id differ in time.
-func holder() string {
-	host, err := os.Hostname()
+func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
+	x, err := executor.NewSQL(s)
 	if err != nil {
-		host = "unknown"
+		return tick.Report{}, err
 	}
-	return fmt.Sprintf("%s/%d/%d", host, os.Getpid(), time.Now().UnixMilli())
-}
-
-// logger writes to standard error, without what the database's URL keeps secret.
-func (c *cli) logger(verbose bool) *slog.Logger {
+	defer x.Close()
 	level := slog.LevelWarn
-	if verbose {
+	if f.verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(scrubber{c}, &slog.HandlerOptions{Level: level}))
+	instance, _ := c.env(instanceVariable)
+	return run(ctx, &tick.Tick{
+		Store:     s,
+		Executors: executor.Registry{"sql": x},
+		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
+		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
+		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
+	})
 }
 
-// scrubber is standard error for log lines.
-type scrubber struct{ c *cli }
-
-func (s scrubber) Write(b []byte) (int, error) {
-	if _, err := fmt.Fprint(s.c.stderr, s.c.db.Scrub(string(b))); err != nil {
-		return 0, err
+// holder names this start of the process, and where its log is: what a platform calls it, else the host. A function's
+// instances share names and process ids, so that only chance tells them apart.
+func holder(env settings.Lookup) string {
+	host, _ := env("AWS_LAMBDA_LOG_STREAM_NAME")
+	if host == "" {
+		host, _ = env("CLOUD_RUN_EXECUTION")
 	}
-	return len(b), nil
+	if host == "" {
+		var err error
+		if host, err = os.Hostname(); err != nil {
+			host = "unknown"
+		}
+	}
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:8])
 }

@@ -386,6 +386,19 @@ LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 WHERE :ended = @true OR @holds ORDER BY p.id DESC LIMIT :limit;
 
+-- The pauses of single jobs, of which there may be many, find theirs by key; the others look at all jobs.
+
+-- name: count_paused
+SELECT COUNT(*) FROM (
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
+  WHERE p.scope = 'job' AND p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now) AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject
+    OR p.scope = 'tag' AND @has_tag
+    OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
+  WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now) AND j.removed_at IS NULL
+) u;
+
 -- name: insert_change
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
 VALUES (@now, :by, :kind, :subject_id, :subject, :action, :reason, :was, :became);

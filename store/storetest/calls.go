@@ -16,13 +16,14 @@ const (
 	Query    = "query"
 	Commit   = "commit"
 	Rollback = "rollback"
+	Act      = "act" // what a test's executor does elsewhere: see Calls.Act
 )
 
 // Call is one call of a database.
 type Call struct {
 	N    int    // 1, 2, ... in the order in which the calls began, over all connections
 	Kind string // Connect, Begin, ...
-	SQL  string // of Prepare, Exec and Query
+	SQL  string // of Prepare, Exec and Query; what is done, of Act
 	Args []driver.NamedValue
 }
 
@@ -31,7 +32,8 @@ type Call struct {
 //
 // An error of a hook stands for a connection that broke: Before the call, which then does not take place, or After it,
 // when it has taken place and its answer is lost. The caller sees the error, and nobody uses the connection again; an
-// open transaction on it ends as the engine ends those of the dead.
+// open transaction on it ends as the engine ends those of the dead. A RefusedError Before the call leaves the connection
+// as it is.
 type Calls struct {
 	Before func(Call) error
 	After  func(Call) error
@@ -42,8 +44,34 @@ type Calls struct {
 	// NoTransactions leaves Begin, Commit and Rollback out: each statement stands alone.
 	NoTransactions bool
 
-	mu  sync.Mutex
-	all []Call
+	mu     sync.Mutex
+	all    []Call
+	killed error
+}
+
+// RefusedError is the engine's answer to a call that it does not carry out. A COMMIT that it refuses has rolled back.
+type RefusedError struct{ Err error }
+
+func (r RefusedError) Error() string { return r.Err.Error() }
+func (r RefusedError) Unwrap() error { return r.Err }
+
+// Kill makes every later call fail with err, and close its connection: the process is no more. A hook may call it.
+func (c *Calls) Kill(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.killed = err
+}
+
+func (c *Calls) dead() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.killed
+}
+
+// Act numbers what an executor does elsewhere as if it were a call: on a connection of its own, which nothing else uses.
+func (c *Calls) Act(what string, do func() error) error {
+	broken := false
+	return c.made(Act, what, nil, &broken, do)
 }
 
 // All are the calls so far.
@@ -80,6 +108,10 @@ func (c *Calls) Wrap(inner driver.Connector) driver.Connector { return &connecto
 
 // made makes a call between its hooks. broken is what the connection remembers.
 func (c *Calls) made(kind, sql string, args []driver.NamedValue, broken *bool, do func() error) error {
+	if err := c.dead(); err != nil {
+		*broken = true
+		return err
+	}
 	if *broken {
 		return driver.ErrBadConn
 	}
@@ -89,7 +121,8 @@ func (c *Calls) made(kind, sql string, args []driver.NamedValue, broken *bool, d
 	c.mu.Unlock()
 	if c.Before != nil {
 		if err := c.Before(call); err != nil {
-			*broken = true
+			var refused RefusedError
+			*broken = !errors.As(err, &refused)
 			return err
 		}
 	}
@@ -222,7 +255,7 @@ func (c *conn) ResetSession(ctx context.Context) error {
 }
 
 func (c *conn) IsValid() bool {
-	if c.broken {
+	if c.broken || c.calls.dead() != nil {
 		return false
 	}
 	if v, ok := c.Conn.(driver.Validator); ok {
@@ -244,11 +277,21 @@ type tx struct {
 }
 
 func (t *tx) Commit() error {
-	return t.conn.calls.made(Commit, "", nil, &t.conn.broken, t.inner.Commit)
+	err := t.conn.calls.made(Commit, "", nil, &t.conn.broken, t.inner.Commit)
+	var refused RefusedError
+	if errors.As(err, &refused) {
+		_ = t.inner.Rollback() // the answer is the refusal
+	}
+	return err
 }
 
 func (t *tx) Rollback() error {
-	return t.conn.calls.made(Rollback, "", nil, &t.conn.broken, t.inner.Rollback)
+	err := t.conn.calls.made(Rollback, "", nil, &t.conn.broken, t.inner.Rollback)
+	var refused RefusedError
+	if errors.As(err, &refused) {
+		_ = t.inner.Rollback() // there is no such refusal: the transaction is over whatever the answer
+	}
+	return err
 }
 
 // none is a transaction that is none.

@@ -6,6 +6,7 @@
 package settings
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,41 +19,100 @@ import (
 // Lookup finds a variable of the environment, as os.LookupEnv does.
 type Lookup func(name string) (value string, found bool)
 
-// URLVariable holds the database's URL if no flag does.
-const URLVariable = "DBJOBS_DATABASE_URL"
+// The variables that tell of the database, where no flag does.
+const (
+	URLVariable    = "DBJOBS_DATABASE_URL"
+	FileVariable   = "DBJOBS_DATABASE_URL_FILE"   // a file that holds the URL, as platforms mount secrets
+	SecretVariable = "DBJOBS_DATABASE_SECRET_ARN" // a secret of AWS Secrets Manager with the URL, or with parts of it
+	AuthVariable   = "DBJOBS_DATABASE_AUTH"       // rds-iam: the password is a token
+)
+
+// Variables are all of them.
+func Variables() []string { return []string{URLVariable, FileVariable, SecretVariable, AuthVariable} }
 
 // Database is the answer: a URL, and whether nobody asked for it.
 type Database struct {
 	URL      string
 	Embedded bool   // the default: an embedded SQLite file in the user's data directory
 	Path     string // of that file
+	// Login, if it is set, tells user and password for each new connection, in place of those in the URL.
+	Login func(context.Context) (user, password string, err error)
+
+	issued *issued
 }
 
-// Find decides on the database: the flag, the variable, or the embedded default. A URL that nothing can be made of is
-// an error here, before anything is opened; the error never quotes it, since it may hold a password.
-func Find(flag string, flagGiven bool, env Lookup) (Database, error) {
-	raw, from := flag, "--database"
-	if !flagGiven {
-		value, found := env(URLVariable)
-		if !found {
-			return embedded(env)
+// Find decides on the database: the flag, the variables, or the embedded default. A URL that nothing can be made of is
+// an error here, before anything is opened; no error quotes it, since it may hold a password.
+func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Database, error) {
+	raw, from, err := written(flag, flagGiven, env)
+	if err != nil {
+		return Database{}, err
+	}
+	d := Database{URL: raw, issued: &issued{}}
+	if secret, found := env(SecretVariable); found && !flagGiven {
+		if secret == "" {
+			return Database{}, lost(SecretVariable)
 		}
-		raw, from = value, URLVariable
+		if err := d.fromSecret(ctx, env, secret); err != nil {
+			return Database{}, err
+		}
+		from = strings.TrimPrefix(from+" with "+SecretVariable, " with ")
 	}
-	if raw == "" {
-		return Database{}, fmt.Errorf("%s is set but empty; give it a URL, or unset it for the embedded database", from)
+	if from == "" {
+		return embedded(env)
 	}
-	if err := check(raw); err != nil {
+	if err := check(d.URL); err != nil {
 		return Database{}, fmt.Errorf("%s: %w; want postgres://user:password@host/database, mysql://user:password@host/database or sqlite:path", from, err)
 	}
-	return Database{URL: raw}, nil
+	if auth, found := env(AuthVariable); found {
+		if err := d.authenticate(auth, env); err != nil {
+			return Database{}, fmt.Errorf("%s: %w", AuthVariable, err)
+		}
+	}
+	return d, nil
+}
+
+// written is the URL as it stands somewhere, and where; nothing, where it stands nowhere.
+func written(flag string, flagGiven bool, env Lookup) (raw, from string, err error) {
+	if flagGiven {
+		if flag == "" {
+			return "", "", lost("--database")
+		}
+		return flag, "--database", nil
+	}
+	raw, found := env(URLVariable)
+	file, inFile := env(FileVariable)
+	switch {
+	case found && inFile:
+		return "", "", fmt.Errorf("%s and %s are both set; unset one", URLVariable, FileVariable)
+	case found && raw == "":
+		return "", "", lost(URLVariable)
+	case found:
+		return raw, URLVariable, nil
+	case !inFile:
+		return "", "", nil
+	case file == "":
+		return "", "", lost(FileVariable)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", FileVariable, err)
+	}
+	if raw = strings.TrimSpace(string(text)); raw == "" {
+		return "", "", fmt.Errorf("%s: the file %s is empty", FileVariable, file)
+	}
+	return raw, FileVariable, nil
+}
+
+func lost(from string) error {
+	return fmt.Errorf("%s is set but empty; give it a value, or unset it (without any, the database is the embedded one)", from)
 }
 
 // embedded is the default. Platforms that throw the file away after each call have no use for it.
 func embedded(env Lookup) (Database, error) {
 	for _, platform := range [][2]string{{"AWS_LAMBDA_FUNCTION_NAME", "Lambda"}, {"K_SERVICE", "Cloud Run"}, {"CLOUD_RUN_JOB", "Cloud Run"}} {
 		if _, found := env(platform[0]); found {
-			return Database{}, fmt.Errorf("%s is not set, and %s keeps no files for the embedded database; set it", URLVariable, platform[1])
+			return Database{}, fmt.Errorf("%s is not set, and %s keeps no files for the embedded database; set it, %s or %s", URLVariable, platform[1], FileVariable, SecretVariable)
 		}
 	}
 	dir, _ := env("XDG_DATA_HOME")
@@ -84,7 +144,7 @@ func check(raw string) error {
 	case err != nil:
 		// What url.Parse says quotes the URL; its usual cause is a password with characters that URLs reserve.
 		return errors.New("not a URL (a password with / ? # @ or % in it has to be percent-encoded)")
-	case u.Opaque != "" || u.Host == "" && u.Query().Get("host") == "":
+	case u.Opaque != "" || u.Host == "" && u.Query().Get("host") == "" && u.Query().Get("socket") == "":
 		return errors.New("the host is missing")
 	}
 	return nil
@@ -94,65 +154,4 @@ func check(raw string) error {
 func (d Database) Exists() bool {
 	_, err := os.Stat(d.Path)
 	return err == nil
-}
-
-// Display is the database as it may be shown: without password and parameters.
-func (d Database) Display() string {
-	scheme, _, _ := strings.Cut(d.URL, ":")
-	if scheme == "sqlite" {
-		return d.URL
-	}
-	u, err := url.Parse(d.URL)
-	if err != nil {
-		return scheme + "://…"
-	}
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	if name := u.User.Username(); name != "" {
-		shown.User = url.User(name)
-	}
-	return shown.String()
-}
-
-// Scrub takes the password of the database's URL out of a text, should a driver or a server have put it there.
-func (d Database) Scrub(text string) string {
-	const hidden = "[hidden]"
-	if d.URL != "" && !strings.HasPrefix(d.URL, "sqlite:") {
-		text = strings.ReplaceAll(text, d.URL, d.Display())
-	}
-	for _, s := range d.secrets() {
-		text = strings.ReplaceAll(text, s, hidden)
-	}
-	return text
-}
-
-// secrets are the passwords in the URL, as written and as meant. One that is also a public part of the URL, such as
-// the user's name, is not a secret that could be kept: hiding it would only garble what is said about the database.
-func (d Database) secrets() (all []string) {
-	u, err := url.Parse(d.URL)
-	if err != nil || u.Scheme == "sqlite" {
-		return nil
-	}
-	add := func(s string) {
-		public := s == "" || s == u.User.Username() || s == u.Hostname() || s == strings.Trim(u.Path, "/") || s == u.Scheme || s == u.Port()
-		if !public {
-			all = append(all, s)
-		}
-	}
-	if password, set := u.User.Password(); set {
-		add(password)
-		if _, rest, ok := strings.Cut(d.URL, ":"+u.User.Username()+":"); ok {
-			raw, _, _ := strings.Cut(rest, "@")
-			add(raw)
-		}
-		add(url.QueryEscape(password))
-		add(url.PathEscape(password))
-	}
-	for key, values := range u.Query() {
-		if k := strings.ToLower(key); strings.Contains(k, "password") || strings.Contains(k, "passwd") {
-			for _, v := range values {
-				add(v)
-			}
-		}
-	}
-	return all
 }

@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 		{"no path", "sqlite:", true, nil, "", "path after sqlite: is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := Find(c.flag, c.flagGiven, lookup(c.env))
+			d, err := Find(t.Context(), c.flag, c.flagGiven, lookup(c.env))
 			if c.url != "" {
 				if err != nil || d.URL != c.url {
 					t.Errorf("got %q, %v, want %q", d.URL, err, c.url)

@@ -38,6 +38,8 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE a
   interval_end DATETIME(6) PATH '$.interval_end', ready_at DATETIME(6) PATH '$.ready_at')) AS d
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
+-- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+
 -- name: update_runs
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
   fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease',
@@ -49,7 +51,8 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE
 JOIN dbjobs.runs r ON r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
 SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
   r.finished_at = d.finished_at, r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error,
-  r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END;
+  r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;
 
 -- name: extend_gaps
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',

@@ -46,11 +46,14 @@ FROM json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, 
   interval_end timestamptz, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
+-- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+
 -- name: update_runs
 UPDATE dbjobs.runs AS r
 SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
-  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
   ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
   expires_at timestamptz, error text)

@@ -25,11 +25,14 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'numb
   value ->> 'ready_at' AS ready_at FROM json_each(:rows)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
+-- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+
 -- name: update_runs
 UPDATE dbjobs.runs AS r
 SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
-  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease,
   value ->> 'state' AS state, value ->> 'held_by' AS held_by, value ->> 'ready_at' AS ready_at,
   value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at,

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// ample is a timeout that no pass here comes near.
+const ample = 5 * time.Minute
+
+// TestLambda: a cold invocation, a warm one that keeps the connection, and events of all kinds.
+func TestLambda(t *testing.T) {
+	onServers(t, func(t *testing.T, c *cloud) {
+		c.ticker()
+		c.dbjobs("job", "create", "other", "--sql", "SELECT 1", "--queue", "reports")
+		c.dbjobs("job", "create", "start", "--sql", "SELECT 1", "--on-startup")
+		f := c.function()
+		if r := f.report(f.invoke("{}", ample)); r.Decided < 3 || r.Name != "tick" {
+			t.Errorf("cold: %+v", r)
+		}
+		time.Sleep(time.Second)
+		const bridge = `{"version":"0","id":"53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa","detail-type":"Scheduled Event","source":"aws.events",
+			"time":"2026-01-05T08:00:00Z","resources":["arn:aws:events:eu-central-1:123456789012:rule/minute"],"detail":{}}`
+		if r := f.report(f.invoke(bridge, ample)); r.Made < 1 || r.Succeeded < 1 {
+			t.Errorf("warm: %+v", r)
+		}
+		if n := c.number("SELECT count(*) FROM " + c.table("runs") + " WHERE occurrence LIKE 'start:jobs:7%'"); n != 1 {
+			t.Errorf("%d runs of the function's version", n)
+		}
+		time.Sleep(2 * time.Second)
+		if r := f.report(f.invoke(`{"limit": 1}`, ample)); r.Started != 1 {
+			t.Errorf("limit: %+v", r)
+		}
+		f.report(f.invoke("", ample))
+		c.nothingLost()
+		c.dbjobs("job", "run-now", "other")
+		f.report(f.invoke("{}", ample)) // decides
+		if r := f.report(f.invoke(`{"command": "work", "queue": "reports"}`, ample)); r.Succeeded != 1 {
+			t.Errorf("work: %+v", r)
+		}
+		for _, event := range []string{`{"command": "migrate"}`, `{"comand": "tick"}`, `{"limit": "5"}`, `[]`, `"tick"`, `{"queue": "reports"}`} {
+			if kind, message := f.refused(f.invoke(event, ample)); kind != "BadInput" || message == "" {
+				t.Errorf("%s: %s: %s", event, kind, message)
+			}
+		}
+		if kind, message := f.refused(f.invoke("{}", time.Second)); kind != "BadInput" || !strings.Contains(message, "raise the timeout") {
+			t.Errorf("%s: %s", kind, message)
+		}
+		for i, p := range f.passes() {
+			checkEmbedded(t, p)
+			if cold := i == 0; p["cold"] != cold || p["function_version"] != "7" || !strings.HasPrefix(fmt.Sprint(p["request_id"]), "request-") {
+				t.Errorf("pass %d: %v", i, p)
+			}
+		}
+		if n := len(f.passes()); n != 6 {
+			t.Errorf("%d lines of passes:\n%s", n, f.log)
+		}
+	})
+}
+
+// TestLambdaDoesNotLeak: warm invocations leave nothing behind, neither here nor on the server.
+func TestLambdaDoesNotLeak(t *testing.T) {
+	c := onPostgres(t)
+	c.ticker()
+	const name = "a-function"
+	f := c.function("DBJOBS_DATABASE_URL=" + c.url + "&application_name=" + name)
+	type use struct{ files, threads, memory, backends int }
+	measure := func() use {
+		f.report(f.invoke("{}", ample))
+		dir := filepath.Join("/proc", strconv.Itoa(f.cmd.Process.Pid))
+		files, err := os.ReadDir(filepath.Join(dir, "fd"))
+		if err != nil {
+			t.Skipf("no /proc to look into: %v", err)
+		}
+		status, err := os.ReadFile(filepath.Join(dir, "status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var threads, memory int
+		for line := range strings.Lines(string(status)) {
+			_, _ = fmt.Sscanf(line, "Threads: %d", &threads) // the lines that it is not
+			_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &memory)
+		}
+		return use{len(files), threads, memory, c.backends(name)}
+	}
+	for range 5 {
+		measure()
+	}
+	before := measure()
+	for range 20 {
+		c.dbjobs("job", "run-now", "ticker")
+		measure()
+	}
+	after := measure()
+	t.Logf("after 6 invocations: %+v; after 27: %+v", before, after)
+	if after.files > before.files || after.backends != 1 || after.threads > before.threads+4 || after.memory > before.memory+8<<10 {
+		t.Errorf("after 6 invocations: %+v; after 27: %+v", before, after)
+	}
+	if strings.Contains(f.log.String(), "kept connection") {
+		t.Errorf("a healthy connection was thrown away:\n%s", f.log)
+	}
+}
+
+// TestLambdaCutByTheDeadline: what runs is cut in good time, the answer says so, and the next invocation goes on.
+func TestLambdaCutByTheDeadline(t *testing.T) {
+	c := onPostgres(t)
+	c.ticker()
+	c.with(strings.NewReader(`jobs:
+  slow: {sql: "SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 300 ELSE 0 END)", args: ["${fence}"]}
+`), "apply", "-f", "-")
+	c.dbjobs("job", "run-now", "slow")
+	f := c.function("DBJOBS_MARGIN=1500ms")
+	if r := f.report(f.invoke("{}", 6*time.Second)); r.CutShort == "" || r.Started == 0 {
+		t.Errorf("%+v", r)
+	}
+	f.report(f.invoke("{}", ample))
+	f.report(f.invoke("{}", ample))
+	if state := c.text("SELECT r.state FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id WHERE j.name = 'slow'"); state != store.Succeeded {
+		t.Errorf("the run that was cut is %s:\n%s", state, f.log)
+	}
+	c.nothingLost()
+}
+
+// TestLambdaKilled: Lambda kills what is not ready at the deadline, here because of a job that does not let itself be
+// stopped. Another instance takes up the run when its lease is over.
+func TestLambdaKilled(t *testing.T) {
+	c := onPostgres(t)
+	c.ticker()
+	c.exec("CREATE TABLE tries (n int)")
+	c.with(strings.NewReader(`jobs:
+  stubborn:
+    sql:
+      - INSERT INTO tries VALUES (1)
+      - DO $$ BEGIN
+          WHILE (SELECT count(*) FROM tries) = 1 LOOP
+            BEGIN PERFORM pg_sleep(300); EXCEPTION WHEN query_canceled THEN NULL; END;
+          END LOOP;
+        END $$
+`), "apply", "-f", "-")
+	c.dbjobs("job", "run-now", "stubborn")
+	f := c.function("DBJOBS_MARGIN=500ms")
+	if a := f.invoke("{}", 4*time.Second); !a.killed {
+		t.Fatalf("answered %+v:\n%s", a, f.log)
+	}
+	state := "SELECT r.state FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id WHERE j.name = 'stubborn'"
+	if s := c.text(state); s != store.Running {
+		t.Fatalf("after the kill the run is %s", s)
+	}
+	c.exec("UPDATE dbjobs.runs SET lease_until = lease_until - interval '1 hour' WHERE state = 'running'")
+	g := c.function()
+	g.report(g.invoke("{}", ample))
+	g.report(g.invoke("{}", ample))
+	if s, n := c.text(state), c.number("SELECT count(*) FROM tries"); s != store.Succeeded || n != 2 {
+		t.Errorf("the run is %s after %d tries:\n%s", s, n, g.log)
+	}
+	c.nothingLost()
+}
+
+// TestLambdaRetriedEvent: Lambda delivers an asynchronous event again, under the same id.
+func TestLambdaRetriedEvent(t *testing.T) {
+	c := onPostgres(t)
+	c.ticker()
+	f, g := c.function(), c.function()
+	f.report(f.invokeAs("one", "{}", ample))
+	time.Sleep(2 * time.Second)
+	var both sync.WaitGroup
+	for _, instance := range []*aFunction{f, g} {
+		both.Go(func() {
+			for range 3 {
+				if a := instance.invokeAs("one", "{}", ample); a.failed || a.killed {
+					t.Errorf("answered %+v", a)
+				}
+			}
+		})
+	}
+	both.Wait()
+	f.report(f.invokeAs("one", "{}", ample))
+	c.nothingLost() // a double would have failed on the key of effects
+	if n := c.number("SELECT count(*) FROM dbjobs.runs WHERE state <> 'succeeded'"); n != 0 {
+		t.Errorf("%d runs did not succeed", n)
+	}
+}
+
+// TestLambdaBrokenDatabase: what a retry can help is an error, it keeps the password, and the instance goes on.
+func TestLambdaBrokenDatabase(t *testing.T) {
+	onServers(t, func(t *testing.T, c *cloud) {
+		c.ticker()
+		u, err := url.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := *u
+		wrong.User = url.UserPassword(u.User.Username(), "geheim")
+		f := c.function("DBJOBS_DATABASE_URL=" + wrong.String())
+		if kind, message := f.refused(f.invoke("{}", ample)); kind != "Unreachable" || strings.Contains(message, "geheim") {
+			t.Errorf("%s: %s", kind, message)
+		}
+		p := newProxy(t, u.Host)
+		u.Host = p.address
+		f = c.function("DBJOBS_DATABASE_URL=" + u.String())
+		p.refuse(true)
+		if kind, message := f.refused(f.invoke("{}", ample)); kind != "Unreachable" || message == "" {
+			t.Errorf("%s: %s", kind, message)
+		}
+		if p := f.passes(); len(p) != 1 || p[0]["errors"] != 1.0 || p[0]["level"] != "ERROR" || p[0]["error"] == "" {
+			t.Errorf("%v", p)
+		}
+		p.refuse(false)
+		f.report(f.invoke("{}", ample))
+
+		for _, fault := range []func(){p.drop, p.silence} { // the kept connection dies, with and without a word
+			fault()
+			f.report(f.invoke("{}", ample))
+		}
+		if !strings.Contains(f.log.String(), "the kept connection is dead") {
+			t.Errorf("nothing was noticed:\n%s", f.log)
+		}
+		time.Sleep(1500 * time.Millisecond) // until something is due
+		f.report(f.invoke("{}", ample))
+		c.nothingLost()
+	})
+}
+
+// TestLambdaSecret: the password comes from the extension, which is not there at once.
+func TestLambdaSecret(t *testing.T) {
+	onServers(t, func(t *testing.T, c *cloud) {
+		c.ticker()
+		u, err := url.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		password, _ := u.User.Password()
+		held, err := json.Marshal(map[string]string{"username": u.User.Username(), "password": password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		asked := 0
+		extension := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			switch {
+			case r.Header.Get("X-Aws-Parameters-Secrets-Token") != "sitzung" || r.URL.Path != "/secretsmanager/get" || r.FormValue("secretId") != "arn:jobs":
+				http.Error(w, "forbidden", http.StatusForbidden)
+			case asked < 3:
+				http.Error(w, "not ready to serve traffic, please wait", http.StatusBadRequest)
+			default:
+				_ = json.NewEncoder(w).Encode(map[string]string{"ARN": "arn:jobs", "SecretString": string(held)}) // the function sees what is missing
+			}
+		}))
+		defer extension.Close()
+		u.User = nil
+		_, port, _ := net.SplitHostPort(strings.TrimPrefix(extension.URL, "http://"))
+		f := c.function("DBJOBS_DATABASE_URL="+u.String(), "DBJOBS_DATABASE_SECRET_ARN=arn:jobs", "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT="+port)
+		f.report(f.invoke("{}", ample))
+		if asked != 3 {
+			t.Errorf("asked %d times", asked)
+		}
+		f = c.function("DBJOBS_DATABASE_URL="+u.String(), "DBJOBS_DATABASE_SECRET_ARN=arn:other", "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT="+port)
+		if _, message := f.refused(f.invoke("{}", ample)); !strings.Contains(message, "arn:other") || !strings.Contains(message, "GetSecretValue") {
+			t.Error(message)
+		}
+	})
+}
+
+// TestLambdaWantsAURL: a function has no file that would stay.
+func TestLambdaWantsAURL(t *testing.T) {
+	f := startFunction(t)
+	if kind, message := f.refused(f.invoke("{}", ample)); kind != "BadInput" || !strings.Contains(message, "DBJOBS_DATABASE_URL") {
+		t.Errorf("%s: %s", kind, message)
+	}
+}
+
+// TestLambdaZipIsReproducible: two builds from the same commit are the same bytes.
+func TestLambdaZipIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program twice")
+	}
+	var archives [2][]byte
+	for i := range archives {
+		archive, out, err := makeZip(t.TempDir())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if archives[i], err = os.ReadFile(archive); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			t.Log(strings.TrimSpace(string(out[bytes.LastIndexByte(bytes.TrimSpace(out), '\n')+1:])))
+		}
+	}
+	if !bytes.Equal(archives[0], archives[1]) {
+		t.Error("two builds differ")
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/logs"
+	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// The values of --metrics that are no file.
+const (
+	noMetrics       = "none"
+	embeddedMetrics = "emf"
+)
+
+// defaultMetrics: CloudWatch reads the log of a function.
+func defaultMetrics(env settings.Lookup) string {
+	if api, _ := env(runtimeAPIVariable); api != "" {
+		return embeddedMetrics
+	}
+	return noMetrics
+}
+
+func checkMetrics(value string) error {
+	if value == noMetrics || value == embeddedMetrics || strings.HasSuffix(value, ".prom") {
+		return nil
+	}
+	return badInput("--metrics: there is no %q; want none, emf, or the path of a file that ends in .prom", value)
+}
+
+// logger writes to standard error, without what the database's URL keeps secret.
+func (c *cli) logger(format string, level slog.Level) *slog.Logger {
+	return slog.New(logs.Handler(c.stderr, format, level, func(s string) string { return c.db.Scrub(s) }))
+}
+
+// observe runs a pass, and leaves what watches it is to see: a line where log lines are for programs, and its metrics.
+func (c *cli) observe(name, where string, pass func() (tick.Report, error)) error {
+	r, err := pass()
+	now := time.Now()
+	p := metrics.Pass{Name: name, Ended: now, Took: now.Sub(c.began), Failed: err != nil && !errors.Is(err, errJobFailed), Report: r}
+	format := c.logFormat
+	if where == embeddedMetrics && format == logs.Text {
+		format = logs.JSON
+	}
+	if format != logs.Text {
+		c.logPass(&p, format, where == embeddedMetrics, err)
+	}
+	if strings.HasSuffix(where, ".prom") {
+		if bad := p.Write(where); bad != nil { // the pass is done all the same
+			c.tell(slog.LevelWarn, "%v", bad)
+		}
+	}
+	return err
+}
+
+// failuresMost is how many failed runs the line of a pass names.
+const failuresMost = 10
+
+type failure struct {
+	Job   string `json:"job"`
+	Run   string `json:"run"`
+	State string `json:"state"`
+	Error string `json:"error,omitempty"`
+}
+
+// logPass writes the line. What went wrong in it is in it.
+func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) {
+	attrs, r, level := p.Attrs(), &p.Report, slog.LevelInfo
+	attrs = append(attrs, c.invocation...)
+	text := func(name, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(name, value))
+		}
+	}
+	text("database", c.db.Display())
+	text("cut_short", r.CutShort)
+	if !r.NextRun.IsZero() {
+		attrs = append(attrs, slog.Time("next_run", r.NextRun.UTC()))
+	}
+	var failures []failure
+	for _, e := range r.Runs {
+		if e.State != store.Succeeded && len(failures) < failuresMost {
+			failures = append(failures, failure{e.Job, e.ID, e.State, c.db.Scrub(e.Error)})
+		}
+	}
+	if len(failures) > 0 {
+		attrs = append(attrs, slog.Any("failures", failures))
+	}
+	if r.Failed+r.Lost+len(r.Parked) > 0 {
+		level = slog.LevelWarn
+	}
+	if p.Failed {
+		level = slog.LevelError
+		text("error", fmt.Sprint(strings.Join(c.explain(exitCode(context.Background(), err), err), "; ")))
+		c.told = c.logFormat != logs.Text
+	}
+	if embedded {
+		attrs = append(attrs, p.Embedded())
+	}
+	c.logger(format, slog.LevelInfo).LogAttrs(context.Background(), level, "pass", attrs...)
+}

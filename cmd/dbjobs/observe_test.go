@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
+)
+
+// checkEmbedded holds a log line against the specification of CloudWatch's embedded metric format.
+func checkEmbedded(t testing.TB, line map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(line["_aws"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var meta struct {
+		Timestamp         int64
+		CloudWatchMetrics []struct {
+			Namespace  string
+			Dimensions [][]string
+			Metrics    []struct{ Name, Unit string }
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&meta); err != nil || meta.Timestamp < 1e12 || len(meta.CloudWatchMetrics) != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	d := meta.CloudWatchMetrics[0]
+	if d.Namespace != metrics.Namespace || len(d.Dimensions) != 1 || len(d.Dimensions[0]) == 0 || len(d.Metrics) < 10 || len(d.Metrics) > 100 {
+		t.Errorf("%s", text)
+	}
+	for _, set := range d.Dimensions {
+		for _, name := range set {
+			if value, _ := line[name].(string); value == "" || len(value) > 1024 {
+				t.Errorf("the dimension %s is no text in the line: %v", name, line[name])
+			}
+		}
+	}
+	for _, m := range d.Metrics {
+		if _, ok := line[m.Name].(float64); !ok {
+			t.Errorf("the metric %s is no number in the line: %v", m.Name, line[m.Name])
+		}
+		if m.Unit != "Count" && m.Unit != "Seconds" {
+			t.Errorf("the metric %s has the unit %q", m.Name, m.Unit)
+		}
+	}
+}
+
+var (
+	metaLine   = regexp.MustCompile(`^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$`)
+	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)\{name="((?:[^"\\\n]|\\["\\n])*)"\} (-?[0-9.]+(?:e[+-][0-9]+)?)$`)
+)
+
+// readProm reads a file of metrics as strictly as both Prometheus' text format and OpenMetrics ask: each family with
+// HELP, TYPE and its samples together, once, no timestamp, no empty line, and EOF at the end.
+func readProm(t testing.TB, file string) map[string]float64 {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	body, ended := strings.CutSuffix(string(text), "# EOF\n")
+	if !ended {
+		t.Fatalf("no end:\n%s", text)
+	}
+	family := ""
+	for lines, part := bufio.NewScanner(strings.NewReader(body)), 0; lines.Scan(); part = (part + 1) % 3 {
+		line := lines.Text()
+		if m := metaLine.FindStringSubmatch(line); part < 2 {
+			if m == nil || m[1] != []string{"HELP", "TYPE"}[part] || part == 1 && (m[2] != family || m[3] != "gauge") {
+				t.Fatalf("unexpected %q", line)
+			}
+			family = m[2]
+			continue
+		}
+		m := sampleLine.FindStringSubmatch(line)
+		if m == nil || m[1] != family {
+			t.Fatalf("unexpected %q", line)
+		}
+		if _, twice := values[family]; twice {
+			t.Errorf("%s is there twice", family)
+		}
+		if values[family], err = strconv.ParseFloat(m[3], 64); err != nil {
+			t.Error(err)
+		}
+	}
+	return values
+}
+
+// TestMetricsFile: what node_exporter reads after a pass, and after one that failed.
+func TestMetricsFile(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	file := filepath.Join(dir, "jobs.prom")
+	for _, args := range [][]string{
+		{"job", "create", "good", "--sql", "SELECT 1"}, {"job", "create", "bad", "--sql", "SELECT nothing"}, {"job", "create", "idle", "--rule", "at 2099-01-01T00:00:00 UTC", "--sql", "SELECT 1"},
+		{"job", "run-now", "good"}, {"job", "run-now", "bad"}, {"tick", "--metrics", file, "--name", `odd "name"\`},
+	} {
+		if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, args...); code != exitDone {
+			t.Fatalf("%q: code %d, said %q", args, code, said)
+		}
+	}
+	got := readProm(t, file)
+	for name, want := range map[string]float64{"started": 2, "succeeded": 1, "failed": 1, "errors": 0, "lost": 0, "missed": 0, "paused_jobs": 0} {
+		if v, there := got["dbjobs_pass_"+name]; !there || v != want {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
+	}
+	if got["dbjobs_pass_decided"] < 3 || got["dbjobs_pass_late_seconds"] <= 0 || got["dbjobs_pass_next_due_seconds"] <= 0 || got["dbjobs_pass_duration_seconds"] <= 0 || got["dbjobs_pass_timestamp_seconds"] < 1e9 {
+		t.Errorf("%v", got)
+	}
+	if code, _ := invoke(t.Context(), t, t.TempDir(), nil, &bytes.Buffer{}, "tick", "--metrics", file); code != exitUsage {
+		t.Errorf("code %d without a database", code)
+	}
+	if got := readProm(t, file); got["dbjobs_pass_errors"] != 1 {
+		t.Errorf("%v", got)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v: more than the file is left", left, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestLogFormats: a pass is one line where programs read it, with its errors in it, and the table is for people.
+func TestLogFormats(t *testing.T) {
+	home := t.TempDir()
+	for _, args := range [][]string{{"job", "create", "bad", "--sql", "SELECT nothing"}, {"job", "run-now", "bad"}} {
+		if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, args...); code != exitDone {
+			t.Fatalf("%q: code %d, said %q", args, code, said)
+		}
+	}
+	one := func(want int, home string, args ...string) map[string]any {
+		t.Helper()
+		var out bytes.Buffer
+		code, said := invoke(t.Context(), t, home, nil, &out, args...)
+		var line map[string]any
+		if err := json.Unmarshal([]byte(said), &line); err != nil || code != want || out.Len() > 0 {
+			t.Fatalf("%q: %v: code %d, said %q, printed %q", args, err, code, said, &out)
+		}
+		return line
+	}
+	line := one(exitDone, home, "tick", "--log-format", "gcp")
+	labels, _ := line["logging.googleapis.com/labels"].(map[string]any)
+	if line["severity"] != "WARNING" || line["message"] != "pass" || labels["dbjobs_name"] != "tick" || line["failed"] != 1.0 || line["_aws"] != nil {
+		t.Errorf("%v", line)
+	}
+	if f, _ := line["failures"].([]any); len(f) != 1 || !strings.Contains(line["time"].(string), "Z") {
+		t.Errorf("%v", line)
+	}
+	line = one(exitDone, home, "tick", "--log-format", "json", "--metrics", "emf")
+	checkEmbedded(t, line)
+	if line["level"] != "INFO" || line["msg"] != "pass" {
+		t.Errorf("%v", line)
+	}
+	checkEmbedded(t, one(exitDone, home, "work", "--log-format", "json", "--metrics", "emf"))
+	if line = one(exitUsage, t.TempDir(), "tick", "--log-format", "json"); line["level"] != "ERROR" || line["errors"] != 1.0 || line["error"] == nil {
+		t.Errorf("%v", line)
+	}
+	if line = one(exitUsage, home, "job", "show", "nobody", "--log-format", "json"); line["level"] != "ERROR" || !strings.Contains(line["msg"].(string), "nobody") {
+		t.Errorf("%v", line)
+	}
+	for _, args := range [][]string{{"tick", "--log-format", "xml"}, {"tick", "--metrics", "statsd"}} {
+		if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, args...); code != exitUsage || !strings.Contains(said, "want") {
+			t.Errorf("%q: code %d, said %q", args, code, said)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// proxy stands between the program and a server, and can be what networks are: refusing, dropping, or silent.
+type proxy struct {
+	address string
+	server  string
+	mu      sync.Mutex
+	refused bool
+	pairs   []*pair
+	sent    func(b []byte) // of what goes to the server
+}
+
+// pair is a connection on its way through.
+type pair struct {
+	client, server net.Conn
+	silent         chan struct{} // closed: nothing goes through any more, and nobody is told
+}
+
+func newProxy(t testing.TB, server string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{address: l.Addr().String(), server: server}
+	t.Cleanup(func() {
+		l.Close()
+		p.drop()
+	})
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(client)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp", p.server)
+	p.mu.Lock()
+	if err != nil || p.refused {
+		p.mu.Unlock()
+		client.Close()
+		if err == nil {
+			server.Close()
+		}
+		return
+	}
+	c := &pair{client, server, make(chan struct{})}
+	p.pairs = append(p.pairs, c)
+	p.mu.Unlock()
+	go c.copy(client, server, nil)
+	c.copy(server, client, p.sent)
+}
+
+// copy hands on what comes, until an end or silence.
+func (c *pair) copy(to, from net.Conn, seen func([]byte)) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		select {
+		case <-c.silent:
+			return
+		default:
+		}
+		if seen != nil && n > 0 {
+			seen(buffer[:n])
+		}
+		if _, broken := to.Write(buffer[:n]); broken != nil || err != nil {
+			if err == nil || errors.Is(err, io.EOF) {
+				to.Close()
+			}
+			return
+		}
+	}
+}
+
+func (p *proxy) refuse(refused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = refused
+}
+
+// drop closes what is connected.
+func (p *proxy) drop() {
+	for _, c := range p.take() {
+		c.client.Close()
+		c.server.Close()
+	}
+}
+
+// silence lets what is connected hang for ever.
+func (p *proxy) silence() {
+	for _, c := range p.take() {
+		close(c.silent)
+		c.server.Close()
+	}
+}
+
+func (p *proxy) take() []*pair {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.pairs
+	p.pairs = nil
+	return list
+}

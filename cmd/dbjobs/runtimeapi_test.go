@@ -1,0 +1,216 @@
+package main
+
+import (
+	"archive/zip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// bootstrap is the function as it is released for this machine, unpacked from the zip that make packs.
+var bootstrap = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "dbjobs-lambda-")
+	if err != nil {
+		return "", err
+	}
+	temporary = append(temporary, dir)
+	archive, out, err := makeZip(dir)
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return "", err
+	}
+	defer z.Close()
+	packed, err := z.Open("bootstrap")
+	if err != nil {
+		return "", err
+	}
+	info, err := packed.Stat()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "unpacked")
+	w, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, info.Mode())
+	if err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(w, packed); err != nil {
+		return "", err
+	}
+	return file, w.Close()
+})
+
+// temporary are folders that outlive a test, removed by TestMain.
+var temporary []string
+
+func makeZip(dir string) (archive string, out []byte, err error) {
+	cmd := exec.Command("make", "--no-print-directory", "-C", "../..", "lambda.zip", "LAMBDA_ARCH="+runtime.GOARCH, "BUILD="+dir)
+	for _, v := range os.Environ() { // a make above hands on what is its own
+		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	out, err = cmd.CombinedOutput()
+	return filepath.Join(dir, "lambda.zip"), out, err
+}
+
+// runtimeAPI is Lambda as a function sees it: it hands out invocations, takes their answers, and knows nothing else of
+// the function.
+type runtimeAPI struct {
+	*httptest.Server
+	next chan *invocation
+	mu   sync.Mutex
+	open map[string]*invocation
+}
+
+type invocation struct {
+	id, event string
+	deadline  time.Time
+	answered  chan answer
+}
+
+// answer is what became of an invocation.
+type answer struct {
+	body   string
+	failed bool // it is an error
+	killed bool // there was none before the deadline
+}
+
+func serveRuntimeAPI(t testing.TB) *runtimeAPI {
+	api := &runtimeAPI{next: make(chan *invocation), open: map[string]*invocation{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case i := <-api.next:
+			api.mu.Lock()
+			api.open[i.id] = i
+			api.mu.Unlock()
+			h := w.Header()
+			h.Set("Lambda-Runtime-Aws-Request-Id", i.id)
+			h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(i.deadline.UnixMilli(), 10))
+			h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-central-1:123456789012:function:dbjobs")
+			h.Set("Lambda-Runtime-Trace-Id", "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1")
+			fmt.Fprint(w, i.event)
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{kind}", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		api.mu.Lock()
+		i := api.open[r.PathValue("id")]
+		delete(api.open, r.PathValue("id"))
+		api.mu.Unlock()
+		if err != nil || i == nil {
+			http.Error(w, "no such invocation", http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		i.answered <- answer{body: string(body), failed: r.PathValue("kind") == "error"}
+	})
+	api.Server = httptest.NewServer(mux)
+	t.Cleanup(func() {
+		api.CloseClientConnections()
+		api.Close()
+	})
+	return api
+}
+
+// aFunction is a function's instance: a process of its own, with the environment that Lambda gives.
+type aFunction struct {
+	t    testing.TB
+	api  *runtimeAPI
+	cmd  *exec.Cmd
+	log  logFile
+	gone chan struct{}
+	n    int
+}
+
+// logFile is what a function has logged: a file, so that a line is there before the answer that it belongs to.
+type logFile struct{ *os.File }
+
+func (l logFile) String() string {
+	text, err := os.ReadFile(l.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func startFunction(t testing.TB, env ...string) *aFunction {
+	t.Helper()
+	file, err := bootstrap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	f := &aFunction{t: t, api: serveRuntimeAPI(t), cmd: exec.Command(file), log: logFile{log}, gone: make(chan struct{})}
+	f.cmd.Env = append([]string{
+		"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(f.api.URL, "http://"), "AWS_LAMBDA_FUNCTION_NAME=jobs", "AWS_LAMBDA_FUNCTION_VERSION=7",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=128", "AWS_LAMBDA_LOG_STREAM_NAME=2026/11/21/[7]0123456789abcdef", "AWS_REGION=eu-central-1",
+		"AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=geheimer", "AWS_SESSION_TOKEN=sitzung", "PATH=/usr/local/bin:/usr/bin:/bin", "TZ=:UTC",
+	}, env...)
+	f.cmd.Dir, f.cmd.Stdout, f.cmd.Stderr = t.TempDir(), log, log
+	if err := f.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = f.cmd.Wait() // it is killed
+		close(f.gone)
+	}()
+	t.Cleanup(f.kill)
+	return f
+}
+
+func (f *aFunction) kill() {
+	_ = f.cmd.Process.Kill() // it may be gone
+	<-f.gone
+}
+
+// invoke hands out an invocation. The process is killed when there is no answer by the deadline.
+func (f *aFunction) invoke(event string, timeout time.Duration) answer {
+	f.t.Helper()
+	f.n++
+	return f.invokeAs(fmt.Sprintf("request-%d", f.n), event, timeout)
+}
+
+func (f *aFunction) invokeAs(id, event string, timeout time.Duration) answer {
+	f.t.Helper()
+	i := &invocation{id: id, event: event, deadline: time.Now().Add(timeout), answered: make(chan answer, 1)}
+	late := time.NewTimer(timeout)
+	defer late.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout+time.Minute)
+	defer cancel()
+	select {
+	case f.api.next <- i:
+	case <-f.gone:
+		f.t.Fatalf("the function is gone:\n%s", f.log)
+	case <-ctx.Done():
+		f.t.Fatalf("the function asks for no invocation:\n%s", f.log)
+	}
+	select {
+	case a := <-i.answered:
+		return a
+	case <-f.gone:
+		f.t.Fatalf("the function ended in an invocation:\n%s", f.log)
+	case <-late.C:
+	}
+	f.kill()
+	return answer{killed: true}
+}

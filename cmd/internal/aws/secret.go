@@ -1,0 +1,79 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The extension begins to answer while the function starts: for so long it is asked again.
+const (
+	secretPatience = 3 * time.Second
+	secretPause    = 50 * time.Millisecond
+)
+
+// Secret reads a secret of Secrets Manager through the AWS Parameters and Secrets Lambda Extension, which keeps it for
+// some minutes: after a rotation the old value may come for that long. id is the secret's ARN or name. No error holds
+// the secret.
+func Secret(ctx context.Context, env Lookup, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, secretPatience)
+	defer cancel()
+	for {
+		text, again, err := askExtension(ctx, env, id)
+		if err == nil || !again {
+			return text, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(secretPause):
+		}
+	}
+}
+
+// direct: what is on the loopback is never asked through a proxy.
+var direct = &http.Client{Transport: &http.Transport{}}
+
+func askExtension(ctx context.Context, env Lookup, id string) (secret string, again bool, err error) {
+	port := env.value("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT")
+	if port == "" {
+		port = "2773"
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", port), Path: "/secretsmanager/get", RawQuery: url.Values{"secretId": {id}}.Encode()}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", false, fmt.Errorf("the port of the secrets extension: %w", err)
+	}
+	req.Header.Set("X-Aws-Parameters-Secrets-Token", env.value("AWS_SESSION_TOKEN"))
+	resp, err := direct.Do(req)
+	if err != nil {
+		return "", true, fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s: add its layer to the function: %w", port, err)
+	}
+	defer resp.Body.Close()
+	const most = 1 << 20 // a secret has 64 KiB at most
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return "", true, fmt.Errorf("reading the secret %s: %w", id, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		said := strings.TrimSpace(string(body[:min(len(body), 500)]))
+		notReady := strings.Contains(said, "not ready")
+		return "", notReady, fmt.Errorf("the secrets extension refuses %s with %s: %s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
+			id, resp.Status, said)
+	}
+	var answer struct{ SecretString *string }
+	if err := json.Unmarshal(body, &answer); err != nil { // its text may quote the secret
+		return "", false, fmt.Errorf("the secrets extension's answer for %s is no JSON", id)
+	}
+	if answer.SecretString == nil || *answer.SecretString == "" {
+		return "", false, errors.New("the secret " + id + " holds no text")
+	}
+	return *answer.SecretString, false, nil
+}

@@ -1,0 +1,75 @@
+package aws
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Credentials are those of the function's or the task's role, which the platform puts into its environment.
+type Credentials struct{ KeyID, Secret, SessionToken string }
+
+// CredentialsOf reads them.
+func CredentialsOf(env Lookup) (Credentials, error) {
+	c := Credentials{env.value("AWS_ACCESS_KEY_ID"), env.value("AWS_SECRET_ACCESS_KEY"), env.value("AWS_SESSION_TOKEN")}
+	if c.KeyID == "" || c.Secret == "" {
+		return c, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: a token for the database is signed with them (Lambda sets them from the function's role)")
+	}
+	return c, nil
+}
+
+// regionOfHost: the host of an RDS instance, cluster or proxy names its region.
+var regionOfHost = regexp.MustCompile(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.rds\.amazonaws\.com(?:\.cn)?$`)
+
+// RegionOf is the region of a database's host or, where the host does not tell, of the function.
+func RegionOf(host string, env Lookup) (string, error) {
+	if m := regionOfHost.FindStringSubmatch(host); m != nil {
+		return m[1], nil
+	}
+	if region := cmp.Or(env.value("AWS_REGION"), env.value("AWS_DEFAULT_REGION")); region != "" {
+		return region, nil
+	}
+	return "", fmt.Errorf("the region of the database is not known: neither its host %s nor AWS_REGION tells it", host)
+}
+
+// RDSToken is what stands for the password of a database user that logs in by IAM: the signed URL (Signature Version
+// 4, in the query) of a request to connect, without its scheme. It is good for 15 minutes after now, for connecting
+// only. address is host:port, as the server knows itself: an alias of the host is refused by the server.
+func RDSToken(c Credentials, region, address, user string, now time.Time) string {
+	const algorithm, empty = "AWS4-HMAC-SHA256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	stamp, day := now.UTC().Format("20060102T150405Z"), now.UTC().Format("20060102")
+	scope := day + "/" + region + "/rds-db/aws4_request"
+	query := url.Values{
+		"Action": {"connect"}, "DBUser": {user}, "X-Amz-Algorithm": {algorithm}, "X-Amz-Credential": {c.KeyID + "/" + scope},
+		"X-Amz-Date": {stamp}, "X-Amz-Expires": {"900"}, "X-Amz-SignedHeaders": {"host"},
+	}
+	if c.SessionToken != "" {
+		query.Set("X-Amz-Security-Token", c.SessionToken)
+	}
+	canonical := strings.ReplaceAll(query.Encode(), "+", "%20") // sorted by name; a blank is never a plus here
+	request := "GET\n/\n" + canonical + "\nhost:" + address + "\n\nhost\n" + empty
+	toSign := algorithm + "\n" + stamp + "\n" + scope + "\n" + hex.EncodeToString(hash(request))
+	key := []byte("AWS4" + c.Secret)
+	for _, part := range []string{day, region, "rds-db", "aws4_request", toSign} {
+		key = sign(key, part)
+	}
+	return address + "/?" + canonical + "&X-Amz-Signature=" + hex.EncodeToString(key)
+}
+
+func hash(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+func sign(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text)) // never fails
+	return h.Sum(nil)
+}

@@ -1,0 +1,83 @@
+// Package logs writes log lines in the form that the surroundings read: as text for people, as JSON, or as JSON with the
+// members that Google Cloud's logging gives a meaning to.
+package logs
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// The formats.
+const (
+	Text = "text"
+	JSON = "json"
+	GCP  = "gcp"
+)
+
+// Lookup finds a variable of the environment, as os.LookupEnv does.
+type Lookup func(name string) (value string, found bool)
+
+// Default is the format that the surroundings read: JSON in Lambda, Google's in Cloud Run, text elsewhere.
+func Default(env Lookup) string {
+	for _, v := range [][2]string{{"AWS_LAMBDA_RUNTIME_API", JSON}, {"K_SERVICE", GCP}, {"CLOUD_RUN_JOB", GCP}} {
+		if value, _ := env(v[0]); value != "" {
+			return v[1]
+		}
+	}
+	return Text
+}
+
+// Check tells whether there is such a format.
+func Check(format string) error {
+	switch format {
+	case Text, JSON, GCP:
+		return nil
+	}
+	return fmt.Errorf("there is no %q; want text, json or gcp", format)
+}
+
+// Handler writes lines of at least the level. Times are UTC. What is to be hidden goes through scrub before it is
+// encoded, since an encoded secret looks different.
+func Handler(w io.Writer, format string, level slog.Level, scrub func(string) string) slog.Handler {
+	hide := func(groups []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindString {
+			a.Value = slog.StringValue(scrub(a.Value.String()))
+		} else if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.StringValue(scrub(err.Error()))
+		} else if len(groups) == 0 && a.Key == slog.TimeKey {
+			a.Value = slog.TimeValue(a.Value.Time().UTC())
+		}
+		return a
+	}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: hide}
+	switch format {
+	case JSON:
+		return slog.NewJSONHandler(w, o)
+	case GCP:
+		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr { return forGoogle(groups, hide(groups, a)) }
+		return slog.NewJSONHandler(w, o)
+	}
+	return slog.NewTextHandler(w, o)
+}
+
+// labels is the member whose text values Google Cloud's logging indexes.
+const labels = "logging.googleapis.com/labels"
+
+// forGoogle names things as Google Cloud's structured logging does: severity, message, and the trigger's name as a label.
+func forGoogle(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) > 0 {
+		return a
+	}
+	switch a.Key {
+	case slog.LevelKey:
+		level := fmt.Sprint(a.Value.Any())
+		return slog.String("severity", strings.Replace(level, "WARN", "WARNING", 1))
+	case slog.MessageKey:
+		return slog.String("message", a.Value.String())
+	case "name":
+		return slog.Group(labels, slog.String("dbjobs_name", a.Value.String()))
+	}
+	return a
+}

@@ -1,0 +1,149 @@
+// Package metrics tells the figures of a pass to what watches it, without an agent: as members of the pass's log line,
+// which CloudWatch takes for metrics where they are marked (the embedded metric format), and as a file that
+// node_exporter's textfile collector reads. All forms are made from one list.
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// Namespace is that of the metrics in CloudWatch.
+const Namespace = "dbjobs"
+
+// Pass is what a pass leaves to be watched.
+type Pass struct {
+	Name   string        // of the trigger
+	Ended  time.Time     // by the host's clock
+	Took   time.Duration // connecting included
+	Failed bool          // the pass itself; failed jobs are in the report
+	Report tick.Report
+}
+
+// A figure is one of the numbers, by its name in the log line, in CloudWatch and, behind dbjobs_pass_, in Prometheus.
+type figure struct {
+	name, help string
+	value      any // int or float64
+}
+
+// figures is the list. What is not known is left out.
+func (p Pass) figures() []figure {
+	r := &p.Report
+	failed := 0
+	if p.Failed {
+		failed = 1
+	}
+	list := []figure{
+		{"decided", "Jobs that were decided for.", r.Decided},
+		{"made", "Runs made.", r.Made},
+		{"started", "Runs started.", r.Started},
+		{"succeeded", "Runs that succeeded.", r.Succeeded},
+		{"failed", "Runs that have finally failed.", r.Failed},
+		{"waiting", "Runs that wait for another try.", r.Waiting},
+		{"missed", "Jobs with occurrences that were missed and are not made up for.", r.Gaps["missed"]},
+		{"lost", "Runs whose last hand-out never came back.", r.Lost},
+		{"parked", "Jobs that could not be planned.", len(r.Parked)},
+		{"paused_jobs", "Jobs that are paused.", r.Paused},
+		{"errors", "1 if the pass itself failed.", failed},
+		{"late_seconds", "How long what was due longest had been due when the pass began.", p.late().Seconds()},
+		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
+	}
+	if !r.NextRun.IsZero() && !r.StartedAt.IsZero() {
+		list = append(list, figure{"next_due_seconds", "How long after the beginning of the pass something is due next.",
+			max(0, r.NextRun.Sub(r.StartedAt).Seconds())})
+	}
+	return list
+}
+
+func (p Pass) late() time.Duration {
+	if p.Report.OldestDue.IsZero() {
+		return 0
+	}
+	return p.Report.StartedAt.Sub(p.Report.OldestDue)
+}
+
+// Attrs are the figures as members of a log line.
+func (p Pass) Attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("name", p.Name)}
+	for _, f := range p.figures() {
+		attrs = append(attrs, slog.Any(f.name, f.value))
+	}
+	return attrs
+}
+
+type metric struct{ Name, Unit string }
+
+type directive struct {
+	Namespace  string
+	Dimensions [][]string
+	Metrics    []metric
+}
+
+// Embedded is the member that makes CloudWatch take the figures beside it in the same line for metrics: one set of
+// dimensions, the trigger's name.
+func (p Pass) Embedded() slog.Attr {
+	d := directive{Namespace: Namespace, Dimensions: [][]string{{"name"}}}
+	for _, f := range p.figures() {
+		unit := "Count"
+		if strings.HasSuffix(f.name, "_seconds") {
+			unit = "Seconds"
+		}
+		d.Metrics = append(d.Metrics, metric{f.name, unit})
+	}
+	return slog.Any("_aws", struct {
+		Timestamp         int64
+		CloudWatchMetrics []directive
+	}{p.Ended.UnixMilli(), []directive{d}})
+}
+
+// Text is the figures in the text form that Prometheus and OpenMetrics have in common. All are gauges: they tell of the
+// last pass, and a process that ends cannot count for longer.
+func (p Pass) Text() []byte {
+	var b bytes.Buffer
+	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(p.Name)
+	at := figure{"timestamp_seconds", "When the pass ended, since 1970.", float64(p.Ended.UnixMilli()) / 1000}
+	for _, f := range append(p.figures(), at) {
+		fmt.Fprintf(&b, "# HELP dbjobs_pass_%s %s\n# TYPE dbjobs_pass_%[1]s gauge\ndbjobs_pass_%[1]s{name=\"%[3]s\"} %[4]s\n", f.name, f.help, label, number(f.value))
+	}
+	b.WriteString("# EOF\n")
+	return b.Bytes()
+}
+
+func number(v any) string {
+	if f, ok := v.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// Write puts the text into a file that another program may read at any time: it finds the old content or the new one,
+// never a part of it.
+func (p Pass) Write(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // no name that the collector reads
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	defer os.Remove(f.Name()) // after the rename there is none
+	_, err = f.Write(p.Text())
+	if err == nil {
+		err = f.Chmod(0o644) // the collector is another user
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/aws"
+)
+
+// held is a secret as Secrets Manager keeps it: the URL itself, or the JSON that RDS and its rotation write, of which the
+// secret that RDS manages itself has user and password only.
+type held struct {
+	Engine   string      `json:"engine"`
+	Host     string      `json:"host"`
+	Port     json.Number `json:"port"`
+	Username string      `json:"username"`
+	Password string      `json:"password"`
+	Database string      `json:"dbname"`
+	url      string
+}
+
+func readHeld(id, text string) (held, error) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") {
+		return held{url: text}, nil
+	}
+	var h held
+	if err := json.Unmarshal([]byte(text), &h); err != nil { // its text may quote the secret
+		return held{}, fmt.Errorf("the secret %s looks like JSON and is none, or its port or names are of the wrong kind", id)
+	}
+	if h.Username == "" || h.Password == "" {
+		return held{}, fmt.Errorf("the secret %s has no username, or no password", id)
+	}
+	return h, nil
+}
+
+// login is who to be, by the secret.
+func (h held) login() (user, password string, err error) {
+	if h.url == "" {
+		return h.Username, h.Password, nil
+	}
+	u, err := url.Parse(h.url)
+	if err != nil {
+		return "", "", errors.New("the secret holds neither JSON nor a URL (a password with / ? # @ or % in it has to be percent-encoded)")
+	}
+	password, _ = u.User.Password()
+	return u.User.Username(), password, nil
+}
+
+// address is the URL of a secret that names the database too.
+func (h held) address(id string) (string, error) {
+	if h.url != "" {
+		return h.url, nil
+	}
+	schemes := map[string]string{"postgres": "postgres", "postgresql": "postgres", "aurora-postgresql": "postgres",
+		"mysql": "mysql", "mariadb": "mysql", "aurora-mysql": "mysql", "aurora": "mysql"}
+	if h.Host == "" || h.Database == "" || schemes[h.Engine] == "" {
+		return "", fmt.Errorf("the secret %s does not name engine, host and dbname, as those that RDS manages itself do not; put the URL without user and password into %s beside it",
+			id, URLVariable)
+	}
+	u := url.URL{Scheme: schemes[h.Engine], Host: h.Host, Path: "/" + h.Database, User: url.User(h.Username)}
+	if h.Port != "" {
+		u.Host = net.JoinHostPort(h.Host, h.Port.String())
+	}
+	return u.String(), nil
+}
+
+// secretFresh is how long a secret that was read is used without asking again: a pass opens several connections.
+const secretFresh = 30 * time.Second
+
+// fromSecret takes user and password from a secret and, where the environment has no URL, the URL. They are read again
+// for the connections of a process that lives longer, since secrets are rotated.
+func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error {
+	var mu sync.Mutex
+	var last held
+	var at time.Time
+	read := func(ctx context.Context) (held, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !at.IsZero() && time.Since(at) < secretFresh {
+			return last, nil
+		}
+		text, err := aws.Secret(ctx, aws.Lookup(env), id)
+		if err != nil {
+			return held{}, fmt.Errorf("%s: %w", SecretVariable, err)
+		}
+		h, err := readHeld(id, text)
+		if err != nil {
+			return held{}, fmt.Errorf("%s: %w", SecretVariable, err)
+		}
+		last, at = h, time.Now()
+		return h, nil
+	}
+	h, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	if d.URL == "" {
+		if d.URL, err = h.address(id); err != nil {
+			return fmt.Errorf("%s: %w", SecretVariable, err)
+		}
+	}
+	d.Login = func(ctx context.Context) (string, string, error) {
+		h, err := read(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		user, password, err := h.login()
+		d.issued.add(password)
+		return user, password, err
+	}
+	_, _, err = d.Login(ctx)
+	return err
+}
+
+// authenticate makes the way of logging in that is not a password.
+func (d *Database) authenticate(how string, env Lookup) error {
+	switch {
+	case how == "":
+		return lost(AuthVariable)
+	case how != "rds-iam":
+		return fmt.Errorf("there is no %q; want rds-iam, or unset it", how)
+	case d.Login != nil:
+		return fmt.Errorf("rds-iam makes the password itself; unset %s", SecretVariable)
+	}
+	u, err := url.Parse(d.URL)
+	if err != nil || u.Hostname() == "" || u.User.Username() == "" {
+		return errors.New("rds-iam wants a URL with user and host, and without a password")
+	}
+	if _, has := u.User.Password(); has {
+		return errors.New("rds-iam makes the password itself; take it out of the URL")
+	}
+	if !encrypted(u) {
+		return errors.New("rds-iam sends a token that must not be overheard; add sslmode=verify-full&sslrootcert=FILE to a postgres:// URL, ssl-ca=FILE to a mysql:// one")
+	}
+	region, err := aws.RegionOf(u.Hostname(), aws.Lookup(env))
+	if err != nil {
+		return err
+	}
+	port := u.Port()
+	if port == "" {
+		port = strconv.Itoa(map[bool]int{true: 5432, false: 3306}[strings.HasPrefix(u.Scheme, "postgres")])
+	}
+	address, user := net.JoinHostPort(u.Hostname(), port), u.User.Username()
+	d.Login = func(context.Context) (string, string, error) {
+		c, err := aws.CredentialsOf(aws.Lookup(env)) // Lambda replaces them while a function lives
+		if err != nil {
+			return "", "", err
+		}
+		token := aws.RDSToken(c, region, address, user, time.Now())
+		d.issued.add(token)
+		return user, token, nil
+	}
+	return nil
+}
+
+// encrypted tells whether a URL asks for TLS with a server whose certificate is good.
+func encrypted(u *url.URL) bool {
+	q := u.Query()
+	if strings.HasPrefix(u.Scheme, "postgres") {
+		return slices.Contains([]string{"verify-full", "verify-ca"}, q.Get("sslmode"))
+	}
+	return q.Get("ssl-ca") != "" || q.Get("tls") == "true"
+}

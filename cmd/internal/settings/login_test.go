@@ -1,0 +1,135 @@
+package settings
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestURLFile: the URL from a file, as platforms mount secrets.
+func TestURLFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good", "postgres://ann:geheim@h/d\n")
+	for _, c := range []struct {
+		env      map[string]string
+		url, err string
+	}{
+		{map[string]string{FileVariable: good}, "postgres://ann:geheim@h/d", ""},
+		{map[string]string{FileVariable: good, URLVariable: "sqlite:x"}, "", "both set"},
+		{map[string]string{FileVariable: ""}, "", "set but empty"},
+		{map[string]string{FileVariable: write("empty", " \n")}, "", "is empty"},
+		{map[string]string{FileVariable: filepath.Join(dir, "none")}, "", "no such file"},
+		{map[string]string{FileVariable: write("bad", "geheim")}, "", FileVariable + ": not the URL"},
+	} {
+		d, err := Find(t.Context(), "", false, lookup(c.env))
+		if c.err == "" && (err != nil || d.URL != c.url) {
+			t.Errorf("%v: %q, %v", c.env, d.URL, err)
+		}
+		if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim")) {
+			t.Errorf("%v: %v, want %q", c.env, err, c.err)
+		}
+	}
+}
+
+// serveSecret is the extension, with one secret.
+func serveSecret(t *testing.T, secret *string) map[string]string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"SecretString": secret}) // the client sees what is missing
+	}))
+	t.Cleanup(s.Close)
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
+	return map[string]string{SecretVariable: "arn:jobs", "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}
+}
+
+func TestSecret(t *testing.T) {
+	const whole = `{"engine":"postgres","host":"h","port":5433,"username":"ann","password":"geheim","dbname":"d"}`
+	for _, c := range []struct {
+		name, secret, beside string
+		url, user, password  string
+		err                  string
+	}{
+		{name: "whole", secret: whole, url: "postgres://ann@h:5433/d", user: "ann", password: "geheim"},
+		{name: "port as text", secret: strings.Replace(whole, "5433", `"5433"`, 1), url: "postgres://ann@h:5433/d", user: "ann", password: "geheim"},
+		{name: "beside a URL", secret: `{"username":"ann","password":"geheim"}`, beside: "mysql://h/d", url: "mysql://h/d", user: "ann", password: "geheim"},
+		{name: "a URL", secret: "postgres://ann:geh%40eim@h/d\n", url: "postgres://ann:geh%40eim@h/d", user: "ann", password: "geh@eim"},
+		{name: "no host", secret: `{"username":"ann","password":"geheim"}`, err: URLVariable},
+		{name: "no password", secret: `{"username":"ann"}`, err: "no password"},
+		{name: "broken", secret: `{"username":"geheim`, err: "is none"},
+		{name: "empty", secret: "", err: "holds no text"},
+		{name: "another engine", secret: strings.Replace(whole, "postgres", "oracle", 1), err: "engine"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := serveSecret(t, &c.secret)
+			if c.beside != "" {
+				env[URLVariable] = c.beside
+			}
+			d, err := Find(t.Context(), "", false, lookup(env))
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim") {
+					t.Fatalf("%v, want %q", err, c.err)
+				}
+				return
+			}
+			if err != nil || d.URL != c.url {
+				t.Fatalf("%q, %v", d.URL, err)
+			}
+			user, password, err := d.Login(t.Context())
+			if err != nil || user != c.user || password != c.password {
+				t.Errorf("%q, %q, %v", user, password, err)
+			}
+			if got := d.Scrub("refused " + c.password); strings.Contains(got, "eim") {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+func TestRDSAuthentication(t *testing.T) {
+	const host = "db.abc.eu-central-1.rds.amazonaws.com"
+	for _, c := range []struct{ auth, url, err, token string }{
+		{"rds-iam", "postgres://ann@" + host + "/d?sslmode=verify-full&sslrootcert=x.pem", "", host + ":5432/?Action=connect&DBUser=ann&"},
+		{"rds-iam", "mysql://ann@" + host + "/d?ssl-ca=x.pem", "", host + ":3306/?"},
+		{"rds-iam", "postgres://ann@" + host + ":6000/d?sslmode=verify-ca", "", host + ":6000/?"},
+		{"rds-iam", "postgres://ann@" + host + "/d", "overheard", ""},
+		{"rds-iam", "postgres://ann@" + host + "/d?sslmode=prefer", "overheard", ""},
+		{"rds-iam", "mysql://ann@" + host + "/d?tls=skip-verify", "overheard", ""},
+		{"rds-iam", "postgres://ann:geheim@" + host + "/d?sslmode=verify-full", "take it out", ""},
+		{"rds-iam", "postgres://" + host + "/d?sslmode=verify-full", "with user", ""},
+		{"rds-iam", "sqlite:x.db", "with user", ""},
+		{"kerberos", "postgres://ann@h/d", "want rds-iam", ""},
+		{"", "postgres://ann@h/d", "set but empty", ""},
+	} {
+		d, err := Find(t.Context(), "", false, lookup(map[string]string{URLVariable: c.url, AuthVariable: c.auth,
+			"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim"}))
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim") {
+				t.Errorf("%s: %v, want %q", c.url, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.url, err)
+			continue
+		}
+		user, token, err := d.Login(t.Context())
+		if err != nil || user != "ann" || !strings.HasPrefix(token, c.token) || !strings.Contains(token, "eu-central-1") {
+			t.Errorf("%s: %q, %q, %v", c.url, user, token, err)
+		}
+		if got := d.Scrub("no entry for " + token); got != "no entry for [hidden]" {
+			t.Error(got)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package tick_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// crash is one course with a fault, or with two: the second is counted from the first.
+type crash struct {
+	stage int
+	k     int
+	kind  faultKind
+	then  *crash
+}
+
+func (c crash) name(stages []stage) string {
+	name := fmt.Sprintf("%s/%d/%s", stages[c.stage].name, c.k, c.kind)
+	if c.then != nil {
+		name += fmt.Sprintf("/%d/%s", c.then.k, c.then.kind)
+	}
+	return name
+}
+
+// model is the unbroken course: the calls of each stage, and the record after it.
+type model struct {
+	records []*record
+	calls   [][]storetest.Call
+}
+
+// count is how many calls each stage takes.
+func (m *model) count() (stages []int, all int) {
+	for _, c := range m.calls {
+		stages, all = append(stages, len(c)), all+len(c)
+	}
+	return stages, all
+}
+
+// unbroken runs all stages without a fault, and keeps the state before each.
+func (w *world) unbroken(stages []stage) (*model, error) {
+	m := &model{}
+	for i := range stages {
+		w.snapshot(fmt.Sprint("before", i))
+		counting := newFault("", 0, w)
+		if err := w.run(&stages[i], counting); err != nil {
+			return nil, fmt.Errorf("stage %s: %w", stages[i].name, err)
+		}
+		r, err := w.read()
+		if err != nil {
+			return nil, err
+		}
+		m.records, m.calls = append(m.records, r), append(m.calls, counting.all)
+	}
+	return m, nil
+}
+
+// crash runs the stage from its beginning with the fault, and tells what is not as in the model.
+func (w *world) crash(stages []stage, m *model, c crash) (violations []string, struck int) {
+	w.restore(fmt.Sprint("before", c.stage))
+	f := newFault(c.kind, c.k, w)
+	if c.then != nil {
+		f.then = newFault(c.then.kind, c.then.k, w)
+	}
+	err := w.run(&stages[c.stage], f)
+	if err != nil {
+		violations = append(violations, err.Error())
+	}
+	r, err := w.read()
+	if err != nil {
+		return append(violations, err.Error()), f.struck()
+	}
+	violations = append(violations, r.differences(m.records[c.stage])...)
+	if len(violations) > 0 {
+		text := strings.Join(strings.Fields(f.hit.SQL), " ")
+		violations = slices.Insert(violations, 0, fmt.Sprintf("%s: %s %.120s", c.name(stages), f.hit.Kind, text))
+	}
+	return violations, f.struck()
+}
+
+// every lists each call of the course with each fault.
+func (m *model) every() []crash {
+	var list []crash
+	for i, calls := range m.calls {
+		for k := range calls {
+			for _, kind := range faultKinds {
+				list = append(list, crash{stage: i, k: k + 1, kind: kind})
+			}
+		}
+	}
+	return list
+}
+
+// sample takes so many of a list, spread evenly over calls and faults.
+func sample(list []crash, most int) []crash {
+	if len(list) <= most || os.Getenv("DBJOBS_PROVE") != "" {
+		return list
+	}
+	stride := (len(list) + most - 1) / most
+	for stride%len(faultKinds) == 0 {
+		stride++
+	}
+	var out []crash
+	for i := stride / 2; i < len(list); i += stride {
+		out = append(out, list[i])
+	}
+	return out
+}
+
+// worlds are databases side by side, each with the same unbroken course.
+func unbrokenWorlds(t *testing.T, engine string, stages []stage, n int) ([]*world, []*model) {
+	t.Helper()
+	worlds, models := make([]*world, n), make([]*model, n)
+	for i := range worlds {
+		worlds[i] = newWorld(t, engine, nil)
+		var err error
+		if models[i], err = worlds[i].unbroken(stages); err != nil {
+			t.Fatal(err)
+		}
+		last := len(stages) - 1
+		mine, _ := models[i].count()
+		first, _ := models[0].count()
+		if d := models[i].records[last].differences(models[0].records[last]); len(d) > 0 || !slices.Equal(mine, first) {
+			t.Fatalf("two unbroken courses differ: %d and %d calls: %q", mine, first, d)
+		}
+	}
+	return worlds, models
+}
+
+// bounded is how many crashes a run of the tests tries on each engine. The long form tries all.
+var bounded = map[string]int{"sqlite": 100, "postgres": 25, "mariadb": 25}
+
+// crashes breaks courses as choose tells, and prints the counts.
+func crashes(t *testing.T, engine string, choose func(m *model) []crash) {
+	t.Helper()
+	stages := stagesOf(engine)
+	worlds, models := unbrokenWorlds(t, engine, stages, 2)
+	list := choose(models[0])
+	if one := os.Getenv("DBJOBS_CRASH"); one != "" {
+		list = slices.DeleteFunc(list, func(c crash) bool { return engine+"/"+c.name(stages) != one })
+	}
+	var mu sync.Mutex
+	tried, broken, found := 0, 0, 0
+	var group sync.WaitGroup
+	next := make(chan crash)
+	for i := range worlds {
+		group.Go(func() {
+			for c := range next {
+				violations, struck := worlds[i].crash(stages, models[i], c)
+				mu.Lock()
+				broken += struck
+				tried++
+				if len(violations) > 0 {
+					found++
+					t.Errorf("%s/%s", engine, strings.Join(violations, "\n  "))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, c := range list {
+		next <- c
+	}
+	close(next)
+	group.Wait()
+	_, calls := models[0].count()
+	t.Logf("crash: %s: %d calls x %d faults; %d courses tried, %d calls broken: %d violations", engine, calls, len(faultKinds), tried, broken, found)
+}
+
+// A course of passes is broken at each of its calls in each way, and what it leaves is what the unbroken one leaves.
+// DBJOBS_CRASH=engine/stage/call/fault, as a violation is named, runs that one alone, with DBJOBS_PROVE=1 any.
+func TestACrashAtEveryCall(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			crashes(t, e, func(m *model) []crash { return sample(m.every(), bounded[e]) })
+		})
+	}
+}
+
+// Two faults in one course, the second up to 60 calls after the first: drawn by a seed, which is the same always.
+func TestTwoCrashes(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			crashes(t, e, func(m *model) []crash {
+				draw := rand.New(rand.NewPCG(6, 10))
+				list := m.every()
+				out := make([]crash, bounded[e])
+				if os.Getenv("DBJOBS_PROVE") != "" {
+					out = make([]crash, 2000)
+				}
+				for i := range out {
+					out[i] = list[draw.IntN(len(list))]
+					out[i].then = &crash{k: 1 + draw.IntN(60), kind: faultKinds[draw.IntN(len(faultKinds))]}
+				}
+				return out
+			})
+		})
+	}
+}

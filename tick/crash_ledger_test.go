@@ -1,0 +1,367 @@
+package tick_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// record is what a course leaves, in a form in which two courses can be compared. What a crash rightly changes is left
+// out here, and nowhere else:
+//   - ids: a run is known by its job and occurrence, a request by its job and number;
+//   - instants at which something was done (created, started, finished, settled, ready, decided through): after a crash
+//     it is done by a later pass. Nominal times, intervals and the next run are compared;
+//   - a gap's bounds, for the same reason: it stands for nominal times, and those are compared;
+//   - fences, losses, holders: each hand-out that did not come back costs one more;
+//   - attempts that were lost or cut, and of a run that was so touched, or whose step met the fault itself and failed by
+//     it, all but the last attempt of each step: what is done at least once may be done again. Runs that the fault did
+//     not touch are compared attempt by attempt;
+//   - a run that another pass took before the one that was frozen could replace it: it is not cancelled, it has run;
+//   - history beyond what is kept: it goes with the next run of its job;
+//   - the ticks' own stretches.
+type record struct {
+	runs  map[string]*runRecord
+	lines []string // plans, gaps, pauses, changes
+	wrong []string // what can be in no ledger
+}
+
+type runRecord struct {
+	line    string   // the same in any case
+	tries   []string // the attempts in order: step and state
+	touched bool
+	effects []string // step, one for each
+	lost    bool     // handed out once, and never came back: that is what handouts 1 promises
+	ran     bool     // of a job whose newer occurrences replace older ones
+}
+
+// last are the ends of the steps: of each, the last attempt.
+func (r *runRecord) last() []string {
+	var out []string
+	for i, try := range r.tries {
+		name, state, _ := strings.Cut(try, " ")
+		if state == store.Lost || state == "cut" {
+			continue
+		}
+		later := slices.ContainsFunc(r.tries[i+1:], func(t string) bool { return strings.HasPrefix(t, name+" ") && !strings.HasSuffix(t, " "+store.Lost) })
+		if !later {
+			out = append(out, try)
+		}
+	}
+	return out
+}
+
+// differences compares with the record of the unbroken course.
+func (r *record) differences(model *record) []string {
+	out := slices.Clone(r.wrong)
+	for key, want := range model.runs {
+		got, ok := r.runs[key]
+		switch {
+		case !ok:
+			out = append(out, "missing: "+key)
+			continue
+		case got.lost:
+			continue
+		case got.ran && strings.HasPrefix(want.line, store.Cancelled) && slices.Equal(got.last(), []string{"act succeeded"}):
+			continue
+		case got.line != want.line:
+			out = append(out, fmt.Sprintf("%s is %s; want %s", key, got.line, want.line))
+		case !got.touched && !slices.Equal(got.tries, want.tries):
+			out = append(out, fmt.Sprintf("%s was not touched and has the attempts %q; want %q", key, got.tries, want.tries))
+		case !slices.Equal(got.last(), want.last()):
+			out = append(out, fmt.Sprintf("%s has the attempts %q; want the steps' ends %q", key, got.tries, want.last()))
+		case !got.touched && !slices.Equal(got.effects, want.effects):
+			out = append(out, fmt.Sprintf("%s was not touched and has the effects %q; want %q", key, got.effects, want.effects))
+		}
+	}
+	for key := range r.runs {
+		if model.runs[key] == nil {
+			out = append(out, "too many: "+key)
+		}
+	}
+	lost := func(line string) bool { // the plan's facts of a job whose run was rightly lost
+		return strings.HasPrefix(line, "plan once ") && slices.ContainsFunc(r.once(), func(run *runRecord) bool { return run.lost })
+	}
+	for _, l := range model.lines {
+		if !slices.Contains(r.lines, l) && !lost(l) {
+			out = append(out, "missing: "+l)
+		}
+	}
+	for _, l := range r.lines {
+		if !slices.Contains(model.lines, l) && !lost(l) {
+			out = append(out, "too many: "+l)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (r *record) once() []*runRecord {
+	var out []*runRecord
+	for key, run := range r.runs {
+		if strings.HasPrefix(key, "once ") {
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+// read reads the ledger.
+func (w *world) read() (*record, error) {
+	ctx := context.Background()
+	out := &record{runs: map[string]*runRecord{}}
+	runs, err := w.d.Runs(ctx, store.RunFilter{Limit: 10_000})
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := w.d.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return nil, err
+	}
+	keys, after := map[string]string{}, map[string]string{} // by id
+	slices.Reverse(runs)
+	newest := map[string]int64{}
+	for _, r := range runs {
+		newest[r.Job] = max(newest[r.Job], r.Number)
+		switch kind, rest, _ := strings.Cut(r.Occurrence, ":"); kind {
+		case "now":
+			keys[r.ID] = fmt.Sprintf("%s now:#%d", r.Job, r.Number)
+		case "after":
+			after[r.ID] = rest
+		default:
+			keys[r.ID] = r.Job + " " + r.Occurrence
+		}
+	}
+	for _, r := range runs { // of one instant, a follower's id may come before that of its cause
+		if cause := after[r.ID]; cause != "" {
+			keys[r.ID] = fmt.Sprintf("%s after:(%s)", r.Job, keys[cause])
+		}
+	}
+	kept := map[string]int64{}
+	for i := range jobs {
+		kept[jobs[i].Name] = int64(jobs[i].Keep.Runs)
+	}
+	byID := map[string]*runRecord{}
+	nominal := map[int64]map[time.Time]bool{}
+	for _, r := range runs {
+		if nominal[r.JobID] == nil {
+			nominal[r.JobID] = map[time.Time]bool{}
+		}
+		nominal[r.JobID][r.ScheduledFor] = true
+		if n := kept[r.Job]; n > 0 && r.Number <= newest[r.Job]-n {
+			continue
+		}
+		rec := &runRecord{line: fmt.Sprintf("%s #%d, settled %t, held %q, for %s in %s..%s, priority %d, %q", r.State, r.Number, !r.SettledAt.IsZero(), r.HeldBy,
+			clock(r.ScheduledFor), clock(r.IntervalStart), clock(r.IntervalEnd), r.Priority, r.Queue)}
+		rec.ran = r.Job == "replaced" && r.State == store.Succeeded
+		rec.lost = r.Job == "once" && r.State == store.Lost
+		if out.runs[keys[r.ID]] != nil {
+			out.wrong = append(out.wrong, "twice: "+keys[r.ID])
+		}
+		out.runs[keys[r.ID]], byID[r.ID] = rec, rec
+	}
+	if err := w.readAttempts(out, runs, byID, keys); err != nil {
+		return nil, err
+	}
+	if err := w.readPlans(out, keys); err != nil {
+		return nil, err
+	}
+	for i := range jobs {
+		if err := w.readGaps(out, &jobs[i], nominal[jobs[i].ID]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("15:04:05.999999")
+}
+
+// attempt is a row of attempts, and one of effects that belongs to it.
+type attempt struct {
+	run, step    string
+	fence, tried int
+}
+
+// readAttempts reads attempts and effects, and holds them against each other.
+func (w *world) readAttempts(out *record, runs []store.Run, byID map[string]*runRecord, keys map[string]string) error {
+	rows, err := w.d.SQL.Query("SELECT CAST(run_id AS CHAR(36)), number, step_name, fence, attempt, state, COALESCE(error, '') FROM " + w.d.Table("attempts") + " ORDER BY run_id, number")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	made, fences := map[string]int{}, map[string]int{}
+	states := map[attempt]string{}
+	failed := map[attempt]int{}   // attempts, by run and step
+	done := map[attempt]attempt{} // the attempt that succeeded, by run and step
+	for rows.Next() {
+		var a attempt
+		var number int
+		var state, message string
+		if err := rows.Scan(&a.run, &number, &a.step, &a.fence, &a.tried, &state, &message); err != nil {
+			return err
+		}
+		made[a.run]++
+		fences[a.run] = max(fences[a.run], a.fence)
+		if number != made[a.run] {
+			out.wrong = append(out.wrong, fmt.Sprintf("%s has no attempt %d", keys[a.run], made[a.run]))
+		}
+		if state == store.Running {
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: an attempt is running still", keys[a.run]))
+		}
+		states[a] = state
+		step := attempt{run: a.run, step: a.step}
+		if a.tried != failed[step]+1 {
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: step %s had failed %d times, and attempt %d began: a hand-out that did not come back is no attempt", keys[a.run], a.step, failed[step], a.tried))
+		}
+		if state == store.Failed {
+			failed[step]++
+		}
+		if state == store.Succeeded {
+			if _, twice := done[step]; twice {
+				out.wrong = append(out.wrong, fmt.Sprintf("%s: step %s was done again after its end was on record", keys[a.run], a.step))
+			}
+			done[step] = a
+		}
+		if r := byID[a.run]; r != nil {
+			r.tries = append(r.tries, a.step+" "+state)
+			r.touched = r.touched || state == store.Lost || state == "cut" || strings.Contains(message, "injected") || strings.Contains(message, "bad connection")
+		}
+	}
+	for _, r := range runs {
+		if r.Attempts != made[r.ID] || r.Fence != fences[r.ID] {
+			out.wrong = append(out.wrong, fmt.Sprintf("%s counts %d attempts and %d hand-outs; there are %d and %d", keys[r.ID], r.Attempts, r.Fence, made[r.ID], fences[r.ID]))
+		}
+		if r.State == store.Running {
+			out.wrong = append(out.wrong, keys[r.ID]+" is running still")
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return w.readEffects(out, byID, keys, states, done)
+}
+
+func (w *world) readEffects(out *record, byID map[string]*runRecord, keys map[string]string, states map[attempt]string, done map[attempt]attempt) error {
+	rows, err := w.d.SQL.Query("SELECT run, step, fence, attempt FROM effects ORDER BY run, step, fence, attempt")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	count := map[attempt]int{} // of each attempt
+	for rows.Next() {
+		var a attempt
+		if err := rows.Scan(&a.run, &a.step, &a.fence, &a.tried); err != nil {
+			return err
+		}
+		count[a]++
+		r := byID[a.run]
+		if r == nil {
+			continue // pruned
+		}
+		r.effects = append(r.effects, a.step)
+		end, ended := done[attempt{run: a.run, step: a.step}]
+		switch _, known := states[a]; {
+		case !known:
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: step %s took effect outside of any attempt", keys[a.run], a.step))
+		case count[a] > 1:
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: an attempt of step %s took effect twice", keys[a.run], a.step))
+		case ended && (a.fence > end.fence || a.fence == end.fence && a.tried > end.tried):
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: step %s took effect again after its end was on record", keys[a.run], a.step))
+		case atomicSteps[a.step] && a != end:
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: atomic step %s took effect and its end is not on record", keys[a.run], a.step))
+		}
+	}
+	for step, end := range done {
+		if count[end] == 0 {
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: step %s is done and took no effect", keys[step.run], step.step))
+		}
+	}
+	return rows.Err()
+}
+
+// atomicSteps are the names of the scenario's atomic steps.
+var atomicSteps = map[string]bool{"two": true, "tell": true, "mark": true}
+
+// readPlans reads the plans, the pauses and the changes: the text of a plan names its last run by id.
+func (w *world) readPlans(out *record, keys map[string]string) error {
+	plan := []string{"'plan'", "j.name", "COALESCE(p.error, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_id, '-')",
+		"CASE WHEN p.next_run IS NULL THEN '-' ELSE CAST(p.next_run AS CHAR(26)) END", "COALESCE(CAST(p.last_run_id AS CHAR(36)), '-')"}
+	pause := []string{"'pause'", "j.name", "p.reason", "CASE WHEN p.resumed_at IS NULL THEN 'holds' ELSE 'resumed' END"}
+	change := []string{"'change'", "subject", "action", "reason"}
+	of := " p JOIN " + w.d.Table("jobs") + " j ON j.id = p."
+	for _, query := range []string{
+		"SELECT " + w.joined(plan) + " FROM " + w.d.Table("plans") + of + "job_id",
+		"SELECT " + w.joined(pause) + " FROM " + w.d.Table("pauses") + of + "subject_id",
+		"SELECT " + w.joined(change) + " FROM " + w.d.Table("changes"),
+	} {
+		lines, err := w.strings(query)
+		if err != nil {
+			return err
+		}
+		for _, l := range lines {
+			at := strings.LastIndex(l, " ") + 1
+			if key := keys[l[at:]]; key != "" {
+				l = l[:at] + key
+			}
+			out.add(l)
+		}
+	}
+	slices.Sort(out.lines)
+	return nil
+}
+
+// add adds a line. The same line again is told apart by its number.
+func (r *record) add(line string) {
+	for n := 2; slices.Contains(r.lines, line); n++ {
+		line = fmt.Sprintf("%s (%d)", strings.TrimSuffix(line, fmt.Sprintf(" (%d)", n-1)), n)
+	}
+	r.lines = append(r.lines, line)
+}
+
+// joined is columns as one text.
+func (w *world) joined(columns []string) string {
+	if w.d.Engine == "mariadb" {
+		return "CONCAT_WS(' ', " + strings.Join(columns, ", ") + ")"
+	}
+	return strings.Join(columns, " || ' ' || ")
+}
+
+// readGaps reads the nominal times that a job's gaps stand for.
+func (w *world) readGaps(out *record, j *store.JobStatus, ran map[time.Time]bool) error {
+	gaps, err := w.d.Gaps(context.Background(), j.Name, 1000)
+	if err != nil {
+		return err
+	}
+	for _, g := range gaps {
+		rule, err := rules.Parse(g.Rule, rules.Defaults{})
+		if err != nil {
+			return err
+		}
+		for at := g.From; ; {
+			if at, err = rule.Next(at); err != nil {
+				return err
+			}
+			if at.IsZero() || at.After(g.Through) {
+				break
+			}
+			if ran[at] {
+				continue
+			}
+			line := fmt.Sprintf("gap %s %s %s", j.Name, g.Reason, clock(at))
+			if slices.Contains(out.lines, line) {
+				out.wrong = append(out.wrong, "decided twice: "+line)
+			}
+			out.lines = append(out.lines, line)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package tick_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// acting is an executor whose action is a call of its own, with an effect outside of the store's transactions: what is
+// done at least once is counted there.
+type acting struct {
+	w     *world
+	calls *storetest.Calls
+}
+
+// action is the spec of its steps. An attempt up to Fails fails when it has taken effect.
+type action struct {
+	Fails int `json:"fails"`
+}
+
+func (a acting) Execute(_ context.Context, r executor.Request) (executor.Result, error) {
+	var what action
+	if err := json.Unmarshal(r.Spec, &what); err != nil {
+		return executor.Result{}, err
+	}
+	run := &r.Task.Run
+	name := r.Task.StepAt(run.Step).Name
+	err := a.calls.Act(r.Task.Job.Name+": "+name, func() error {
+		_, err := a.w.d.SQL.Exec(fmt.Sprintf("INSERT INTO effects VALUES ('%s', '%s', %d, %d)", run.ID, name, run.Fence, run.Attempt))
+		return err
+	})
+	if err == nil && run.Attempt <= what.Fails {
+		err = errors.New("as the scenario wants it")
+	}
+	return executor.Result{}, err
+}
+
+func act(name string, fails int) store.Step {
+	return store.Step{Name: name, Executor: "act", Spec: fmt.Appendf(nil, `{"fails": %d}`, fails)}
+}
+
+// effect is a step of SQL that leaves its mark, as the steps of act do.
+func (w *world) effect(name string, atomic bool) store.Step {
+	marks := map[string]string{"postgres": "$1, $2, $3, $4", "mariadb": "?, ?, ?, ?", "sqlite": "?, ?, ?, ?"}[w.d.Engine]
+	st := stepWith(atomic, "INSERT INTO effects VALUES ("+marks+")", "${run_id}", name, "${fence}", "${attempt}")
+	st.Name = name
+	return st
+}
+
+// patient is a job that a fault or two do not make fail: what the faults of its steps' surroundings cost are attempts.
+func patient(name string, steps ...store.Step) store.Job {
+	attempts, backoff, jitter := store.Attempts(5), store.Duration(time.Minute), 0
+	return store.Job{Name: name, Handouts: 9, Retry: store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}, Steps: steps}
+}
+
+func hourlyOf(j store.Job, missed, overlap string) store.Job {
+	j.Own, j.Missed, j.Overlap = &store.Schedule{Rule: "every 1h"}, missed, overlap
+	return j
+}
+
+// jobs are those of the scenario: the policies and ways of ending that there are, each in the smallest form that shows
+// it. Without names, they are all.
+func (w *world) jobs(names ...string) []store.Job {
+	follows := patient("follows", w.effect("tell", true))
+	follows.After = "chain"
+	boots := patient("boots", act("boot", 0))
+	boots.OnStartup = true
+	doomed := hourlyOf(patient("doomed", act("fail", 9)), "latest", "wait")
+	two := store.Attempts(2)
+	doomed.Retry.Attempts, doomed.OnError = &two, "pause"
+	forks := patient("forks", act("fail", 99), act("never", 0), act("mend", 0))
+	one := store.Attempts(1)
+	forks.Steps[0].OnFailure, forks.Steps[0].Retry.Attempts = "step:mend", &one
+	once := patient("once", act("act", 0))
+	once.Handouts = 1
+	kept := hourlyOf(patient("kept", w.effect("act", true)), "all", "wait-all")
+	kept.Keep.Runs = 2
+	orphan := patient("orphan", w.effect("plain", false))
+	orphan.Priority = 9
+	shared := patient("shared", act("act", 0))
+	shared.Schedules, shared.Missed, shared.Grace, shared.Overlap = []string{"hours"}, "skip", store.Duration(50*time.Minute), "skip"
+	all := []store.Job{
+		hourlyOf(patient("chain", act("one", 0), w.effect("two", true), w.effect("three", false)), "latest", "wait"),
+		follows, boots, doomed, forks, once, kept, orphan, shared,
+		hourlyOf(patient("flaky", act("try", 1)), "latest", "wait"),
+		hourlyOf(patient("replaced", act("act", 0)), "latest", "replace"),
+	}
+	return slices.DeleteFunc(all, func(j store.Job) bool { return len(names) > 0 && !slices.Contains(names, j.Name) })
+}
+
+func (w *world) define(jobs []store.Job) {
+	defs := store.Definitions{Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}}, Jobs: jobs}
+	if _, err := w.d.Apply(context.Background(), defs, store.ApplyOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) request(job string) {
+	if _, err := w.d.RunNow(context.Background(), job, nil); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// rich is the scenario: five stages, on whose passes a fault may fall.
+func rich() []stage {
+	return []stage{
+		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs()) }},
+		{name: "outage", at: 3*time.Hour + 5*time.Minute}, // the first occurrences: three of each
+		{name: "requests", at: 3*time.Hour + 30*time.Minute, edit: func(w *world) {
+			w.abandon("orphan")
+			w.request("once")
+			w.request("forks")
+		}},
+		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true},
+		{name: "edits", at: 5*time.Hour + 5*time.Minute, edit: func(w *world) {
+			jobs := w.jobs()
+			for i := range jobs {
+				switch jobs[i].Name {
+				case "shared":
+					jobs[i].Schedules, jobs[i].Own = nil, &store.Schedule{Rule: "every 2h"}
+				case "flaky":
+					jobs[i].Disabled = true
+				}
+			}
+			w.define(jobs)
+			if err := w.d.RemoveJob(context.Background(), "kept", store.Author{}); err != nil {
+				w.t.Fatal(err)
+			}
+			if _, err := w.d.Resume(context.Background(), store.Subject{Scope: store.ScopeJob, Name: "doomed"}, false, store.Author{}); err != nil {
+				w.t.Fatal(err)
+			}
+		}},
+	}
+}
+
+// small is what a server is asked in every run of the tests.
+func small() []stage {
+	return []stage{
+		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("chain", "follows", "doomed", "replaced")) }},
+		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true},
+		{name: "outage", at: 5*time.Hour + 5*time.Minute},
+	}
+}
+
+// stagesOf is the scenario for an engine: the rich one on SQLite and in the long form.
+func stagesOf(engine string) []stage {
+	if engine == "sqlite" || os.Getenv("DBJOBS_PROVE") != "" {
+		return rich()
+	}
+	return small()
+}
+
+// abandon requests a run, takes it and dies: its lease is over when the passes come.
+func (w *world) abandon(job string) {
+	w.d.Clock.Add(-10 * time.Minute)
+	w.request(job)
+	tk := newTick(w.t, w.d.Store)
+	tk.Limit = -1
+	if _, err := tk.Run(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	tasks, err := w.d.Take(w.t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute})
+	if err != nil || len(tasks) != 1 || tasks[0].Job.Name != job {
+		w.t.Fatal(err, tasks)
+	}
+	w.d.Clock.Add(10 * time.Minute)
+}

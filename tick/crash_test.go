@@ -1,0 +1,289 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// world is a database in which one course after the other is run.
+type world struct {
+	t         testing.TB
+	d         *storetest.DB
+	busy      error
+	processes int
+	twin      *twin     // nil: with all guards
+	began     time.Time // the clock before the first stage
+}
+
+func newWorld(t testing.TB, engine string, tw *twin) *world {
+	t.Helper()
+	w := &world{t: t, twin: tw}
+	w.d = storetest.Open(t, engine, store.Options{Wrap: w.calls().Wrap})
+	w.d.Exec(t, "CREATE TABLE effects (run varchar(40), step varchar(40), fence int, attempt int)")
+	w.busy, w.began = busyError(t, w.d), w.d.Clock.Now()
+	return w
+}
+
+// calls are those of a process.
+func (w *world) calls() *storetest.Calls {
+	if w.twin == nil {
+		return &storetest.Calls{}
+	}
+	return &storetest.Calls{Rewrite: w.twin.rewrite, NoTransactions: w.twin.bare}
+}
+
+// now is the clock of the processes: each look at it is a millisecond later, so that what comes later has a later instant.
+func (w *world) now() time.Time {
+	w.d.Clock.Add(time.Millisecond)
+	return w.d.Clock.Now()
+}
+
+// stage is a moment at which people do something and passes come.
+type stage struct {
+	name   string
+	at     time.Duration // since the beginning
+	edit   func(*world)
+	decide bool // the passes only decide: what they let go stays queued
+}
+
+// run runs a stage: passes, three minutes apart, until it is quiet. Leases end and back-offs are over within that.
+func (w *world) run(s *stage, f *fault) error {
+	w.d.Clock.Set(w.began.Add(s.at))
+	if s.edit != nil {
+		s.edit(w)
+	}
+	return w.passes(s, f, nil)
+}
+
+const between = 3 * time.Minute
+
+// passes come until it is quiet. Beside a process that is frozen, they come until enough is closed, or until three of them
+// found nothing that they could do.
+func (w *world) passes(s *stage, f *fault, enough <-chan struct{}) error {
+	const most = 15
+	idle := 0
+	for range most {
+		select {
+		case <-enough:
+			return nil
+		default:
+		}
+		before := f.struck()
+		r, err := w.freezable(s, f)
+		broken := before != f.struck()
+		if err != nil && !broken {
+			return fmt.Errorf("a pass that nothing broke: %w", err)
+		}
+		if r.CutShort != "" {
+			return fmt.Errorf("a pass without a budget says: %s", r.CutShort)
+		}
+		if r.Decided == 0 && r.Started == 0 && !broken {
+			quiet, err := w.quiet(s)
+			if idle++; err != nil || quiet || enough != nil && idle == 3 {
+				return err
+			}
+		}
+		w.d.Clock.Add(between)
+	}
+	return fmt.Errorf("it is not quiet after %d passes", most)
+}
+
+// quiet: nothing needs a decision, may be taken, runs, or waits for a time.
+func (w *world) quiet(s *stage) (bool, error) {
+	p, err := w.d.Probe(context.Background(), "probe", "tick")
+	if err != nil {
+		return false, err
+	}
+	p.Queued = p.Queued && !s.decide
+	busy := 0
+	err = w.d.SQL.QueryRow("SELECT count(*) FROM " + w.d.Table("runs") + " WHERE state = 'running' OR state = 'waiting' AND held_by IS NULL").Scan(&busy)
+	return busy == 0 && !p.Anything(), err
+}
+
+// freezable runs a pass. While it is frozen, others go on: until it is quiet, or until they wait for what it holds.
+func (w *world) freezable(s *stage, f *fault) (tick.Report, error) {
+	freezes := f.freezes()
+	if freezes == nil {
+		return w.pass(s, f)
+	}
+	var report tick.Report
+	var passed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		report, passed = w.pass(s, f)
+	}()
+	select {
+	case <-done:
+		return report, passed
+	case <-freezes.froze:
+	}
+	err := w.others(s, freezes)
+	<-done
+	if err != nil {
+		return report, errors.Join(errors.New("while another was frozen"), err)
+	}
+	return report, passed
+}
+
+// others go on without the one that is frozen: until it is quiet, or until none of their calls ends any more. Then it thaws.
+func (w *world) others(s *stage, freezes *fault) error {
+	w.dieHolders()
+	w.d.Clock.Add(between)
+	done, enough, counting := make(chan error, 1), make(chan struct{}), newFault("", 0, w)
+	go func() { done <- w.passes(s, counting, enough) }()
+	for before := -1; ; {
+		select {
+		case err := <-done:
+			close(freezes.thawed)
+			return err
+		case <-time.After(300 * time.Millisecond):
+			now := counting.count()
+			if now == before { // they wait for a lock that it holds
+				close(enough) // the clock does not run on beside the one that is back
+				close(freezes.thawed)
+				return <-done
+			}
+			before = now
+		}
+	}
+}
+
+// dieHolders takes away the locks on files that show SQLite's holders alive, as where the file system has none.
+func (w *world) dieHolders() {
+	if w.d.Engine != "sqlite" {
+		return
+	}
+	files, err := filepath.Glob(strings.TrimPrefix(w.d.URL, "sqlite:") + "-holder-*")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil && !errors.Is(err, os.ErrNotExist) {
+			w.t.Error(err)
+		}
+	}
+}
+
+// pass is one process: it connects, runs a pass one run at a time, so that the order of calls is the same always, and ends.
+func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
+	w.processes++
+	holder := fmt.Sprint("process ", w.processes)
+	calls := w.calls()
+	if f != nil {
+		f.attach(calls, holder)
+	}
+	ctx := context.Background()
+	st, err := store.Open(ctx, w.d.URL, store.Options{Clock: w.now, Wrap: calls.Wrap})
+	if err != nil {
+		return tick.Report{}, err
+	}
+	defer st.Close()
+	x, err := executor.NewSQL(st)
+	if err != nil {
+		return tick.Report{}, err
+	}
+	defer x.Close()
+	tk := &tick.Tick{Store: st, Name: "test", Holder: holder, Version: "test", Now: time.Now, Concurrency: 1, StartupID: "boot 1",
+		Executors: executor.Registry{"sql": x, "act": acting{w, calls}}}
+	if s.decide {
+		tk.Limit = -1
+	}
+	return tk.Run(ctx)
+}
+
+// snapshot and restore keep copies of all tables beside them, so that a course can begin at any stage.
+func (w *world) snapshot(name string) {
+	for table, columns := range w.tables() {
+		w.d.Exec(w.t, "DROP TABLE IF EXISTS "+name+"_"+table)
+		w.d.Exec(w.t, fmt.Sprintf("CREATE TABLE %s_%s AS SELECT %s FROM %s", name, table, columns, w.place(table)))
+	}
+}
+
+func (w *world) restore(name string) {
+	tx, err := w.d.SQL.BeginTx(context.Background(), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for table, columns := range w.tables() {
+		for _, st := range []string{"DELETE FROM " + w.place(table), fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s_%s", w.place(table), columns, columns, name, table)} {
+			if _, err := tx.Exec(st); err != nil {
+				w.t.Fatalf("%s: %v", st, err)
+			}
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) place(table string) string {
+	if table == "effects" {
+		return table
+	}
+	return w.d.Table(table)
+}
+
+var ledgerTables = []string{"effects", "schedules", "jobs", "steps", "job_schedules", "groups", "pauses", "plans", "plan_rules", "group_plans",
+	"runs", "attempts", "gaps", "changes", "ticks"}
+
+// columns are the tables' columns, without those that the engine computes.
+var columns sync.Map
+
+func (w *world) tables() map[string]string {
+	if known, ok := columns.Load(w.d.Engine); ok {
+		return known.(map[string]string)
+	}
+	query := map[string]string{
+		"sqlite":   "SELECT name FROM pragma_table_xinfo('%s') WHERE hidden = 0",
+		"postgres": "SELECT column_name FROM information_schema.columns WHERE table_name = '%s' AND table_schema IN ('dbjobs', 'public') AND is_generated = 'NEVER'",
+		"mariadb":  "SELECT column_name FROM information_schema.columns WHERE table_name = '%s' AND table_schema = DATABASE() AND is_generated = 'NEVER'",
+	}[w.d.Engine]
+	known := map[string]string{}
+	for _, table := range ledgerTables {
+		name := w.place(table)
+		if w.d.Engine == "postgres" {
+			name = table
+		}
+		list, err := w.strings(fmt.Sprintf(query, name))
+		if err != nil || len(list) == 0 {
+			w.t.Fatalf("columns of %s: %v, %v", table, list, err)
+		}
+		slices.Sort(list)
+		known[table] = strings.Join(list, ", ")
+	}
+	columns.Store(w.d.Engine, known)
+	return known
+}
+
+// strings reads a column.
+func (w *world) strings(query string) ([]string, error) {
+	rows, err := w.d.SQL.Query(query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}

@@ -1,0 +1,108 @@
+package tick_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// twin is the store without one of its guards: where the harness finds nothing wrong with it, the harness is at fault.
+type twin struct {
+	name    string
+	engines string // on which the guard is that
+	long    string // on which it is tried in the long form only
+	gone    []guard
+	bare    bool // without transactions
+	kind    faultKind
+	at      *regexp.Regexp // the calls that the guard is about: kind and text
+	shows   *regexp.Regexp // what is seen without it
+	removed atomic.Int64
+}
+
+func (w *twin) rewrite(text string) string {
+	for _, g := range w.gone {
+		if changed := g.part.ReplaceAllString(text, g.without); changed != text {
+			w.removed.Add(1)
+			text = changed
+		}
+	}
+	return text
+}
+
+func without(part string) guard { return guard{regexp.MustCompile(part), ""} }
+
+var (
+	// The lock of the plans is the right to decide; the version is that where there is no lock.
+	planLock    = guard{regexp.MustCompile(`(?s)(FROM \S*plans WHERE job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`), "$1"}
+	planVersion = without(` AND p\.version = d\.version`)
+	occurrence  = guard{regexp.MustCompile(`UNIQUE \(job_id, occurrence\)`), "CHECK (1 = 1)"}
+)
+
+func twins() []*twin {
+	// Where a decision has read all that it is made from, and begins to write.
+	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|UPDATE \S*runs AS r|UPDATE JSON_TABLE.* JOIN \S*runs r)`)
+	taking := regexp.MustCompile(`^begin|^query .*runs r WHERE`)
+	ending := regexp.MustCompile(`^begin|^act`)
+	ledger := regexp.MustCompile(`plan |twice: |too many: |again`)
+	again := regexp.MustCompile(`again|running still|took effect|attempts`)
+	moves := []guard{without(` AND r\.state = d\.was`), without(` AND r\.fence = d\.fence`)}
+	return []*twin{
+		// MariaDB locks the plans a second time, by the statement that makes missing ones.
+		{name: "claim", engines: "postgres", gone: []guard{planLock, planVersion}, kind: frozen, at: decided, shows: ledger},
+		// On SQLite the lock is that of the transaction.
+		{name: "claim", engines: "sqlite", gone: []guard{planVersion}, bare: true, kind: frozen, at: decided, shows: ledger},
+		// What is decided is written in one transaction ...
+		{name: "advance", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", bare: true, kind: killedAfter, at: decided, shows: ledger},
+		// ... and where nothing else stops a second one, its keys do.
+		{name: "advance: key", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", gone: []guard{planLock, planVersion, occurrence}, bare: true, kind: frozen, at: decided,
+			shows: regexp.MustCompile(`twice: `)},
+		{name: "take", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", gone: []guard{without(` AND state( \|\| '')? = 'queued'`)}, kind: frozen, at: taking, shows: again},
+		{name: "finish", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", kind: frozen, at: ending, shows: again, gone: []guard{
+			{regexp.MustCompile(` AND fence = (\$\d+|\?\d*)`), " AND (fence = $1 OR 1 = 1)"},
+			{regexp.MustCompile(` AND attempts = (\$\d+|\?\d*)`), " AND (attempts = $1 OR 1 = 1)"},
+			without(` AND state = 'running'`)}},
+		{name: "settle", engines: "postgres,mariadb", gone: moves, kind: frozen, at: decided, shows: again},
+		{name: "settle", engines: "sqlite", gone: moves, bare: true, kind: frozen, at: decided, shows: again},
+	}
+}
+
+// Each guard is needed: without it, the harness finds what it is there for.
+func TestTheHarnessSeesEachGuardMissing(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		for _, tw := range twins() {
+			if !strings.Contains(tw.engines, e) || strings.Contains(tw.long, e) && os.Getenv("DBJOBS_PROVE") == "" {
+				continue
+			}
+			t.Run(e+"/"+tw.name, func(t *testing.T) {
+				t.Parallel()
+				stages := stagesOf(e)
+				w := newWorld(t, e, tw)
+				m, err := w.unbroken(stages)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tw.removed.Load() == 0 && len(tw.gone) > 0 {
+					t.Fatal("no statement has the guard: the twin removes nothing")
+				}
+				list := slices.DeleteFunc(m.every(), func(c crash) bool {
+					call := m.calls[c.stage][c.k-1]
+					return c.kind != tw.kind || !tw.at.MatchString(call.Kind+" "+strings.Join(strings.Fields(call.SQL), " "))
+				})
+				rand.New(rand.NewPCG(6, 0)).Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+				for i, c := range list {
+					if violations, _ := w.crash(stages, m, c); tw.shows.MatchString(strings.Join(violations, "\n")) {
+						t.Logf("twin without %s: found by crash %d of %d: %s", tw.name, i+1, len(list), strings.Join(violations, "\n  "))
+						return
+					}
+				}
+				t.Errorf("%d crashes, and nothing found", len(list))
+			})
+		}
+	}
+}
