@@ -22,7 +22,7 @@ import (
 
 const (
 	cronMinutes = 3
-	cronURL     = "postgres://jobs:secret@db.example.org/app" // of scripts/triggers/crontab
+	cronURLFile = "/etc/dbjobs/database-url" // of scripts/triggers/crontab
 	cronLine    = "* * * * * /usr/local/bin/dbjobs tick --quiet\n"
 )
 
@@ -70,14 +70,14 @@ func TestCron(t *testing.T) {
 	for _, p := range parts {
 		p.outside = strings.Replace(p.url, "sqlite:/data", "sqlite:"+cell.root+"/data", 1)
 		p.prepare(t, cell)
-		part := strings.Replace(lines, cronURL, p.url, 1)
+		part := strings.Replace(lines, cronURLFile, cell.secret(p.name, p.url), 1)
 		crontab.WriteString(strings.Replace(part, cronLine, strings.Repeat(cronLine, p.lines), 1))
 	}
 	if n := strings.Count(crontab.String(), cronLine); n != 10 {
 		t.Fatalf("scripts/triggers/crontab does not have the line %q: %d of it, want 10", cronLine, n)
 	}
 	// One that cannot reach its database.
-	crontab.WriteString(strings.NewReplacer(cronURL, "postgres://jobs:geheim@127.0.0.1:9/app", "ops@", "wrong@").Replace(lines))
+	crontab.WriteString(strings.NewReplacer(cronURLFile, cell.secret("wrong", "postgres://jobs:geheim@127.0.0.1:9/app"), "ops@", "wrong@").Replace(lines))
 	cell.run(crontab.String())
 
 	for _, p := range parts {
@@ -309,6 +309,15 @@ func (c *cronCell) write(name, text string, mode os.FileMode) {
 	file := filepath.Join(c.root, name)
 	c.must(os.WriteFile(file, []byte(text), mode))
 	c.must(os.Chmod(file, mode))
+}
+
+// secret puts a URL into a file that the crontab's user alone can read.
+func (c *cronCell) secret(name, url string) string {
+	c.t.Helper()
+	file := "/etc/database-url-" + name
+	c.write(file, url+"\n", 0o600)
+	c.own(file)
+	return file
 }
 
 // own gives what is below a folder to the crontab's user.
