@@ -420,6 +420,10 @@ UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step 
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
 WHERE id = :id AND state IN ('failed', 'cancelled', 'lost');
 
+-- name: intervals
+SELECT interval_start, interval_end FROM dbjobs.runs
+WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR interval_start < :to);
+
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.id DESC LIMIT :limit;
