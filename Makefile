@@ -10,6 +10,7 @@ BUILD    ?= .build
 # certificates.
 LAMBDA_ARCH  ?= arm64
 LAMBDA_FILES ?=
+IMAGE_ARCH   ?= amd64
 
 # Go has cgo, and with it the race detector, where it finds a C compiler.
 ifeq ($(shell $(GO) env CGO_ENABLED),1)
@@ -39,6 +40,11 @@ RELEASE = CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags '-s -w
 lambda.zip: ## the program as an AWS Lambda function for LAMBDA_ARCH (arm64), as .build/lambda.zip
 	GOOS=linux GOARCH=$(LAMBDA_ARCH) $(RELEASE) -o $(BUILD)/lambda/bootstrap ./cmd/dbjobs
 	@$(GO) run ./scripts/lambdazip -o $(BUILD)/lambda.zip $(BUILD)/lambda/bootstrap $(LAMBDA_FILES)
+
+.PHONY: image
+image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout, as .build/image.tar
+	GOOS=linux GOARCH=$(IMAGE_ARCH) $(RELEASE) -o $(BUILD)/image/dbjobs ./cmd/dbjobs
+	@$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o $(abspath $(BUILD))/image.tar $(abspath $(BUILD))/image/dbjobs
 
 .PHONY: demo
 demo: build ## the main job on an embedded database: no server, nothing left behind
@@ -76,6 +82,7 @@ lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
 	@unformatted="$$(gofmt -l .)" && if [ -n "$$unformatted" ]; then \
 		echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -C scripts/image ./...
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
 
 .PHONY: terraform-check

@@ -77,6 +77,7 @@ type run struct {
 	alive   *os.File // the sweeper waits until the last holder has closed it
 	sweeper *exec.Cmd
 	apt     *apt
+	trusted *authority
 }
 
 func newRun(ctx context.Context) (*run, error) {
@@ -92,6 +93,9 @@ func newRun(ctx context.Context) (*run, error) {
 		return nil, errors.Join(err, os.Remove(r.dir))
 	}
 	r.apt = newApt(ctx, r)
+	if r.trusted, err = newAuthority(r.dir); err != nil {
+		return nil, errors.Join(err, r.alive.Close())
+	}
 	return r, nil
 }
 
@@ -147,6 +151,7 @@ func (r *run) offer(ctx context.Context, provisions []provision) int {
 	for _, p := range provisions {
 		fmt.Printf("export %s='%s'\n", p.engine.env, strings.ReplaceAll(p.url, "'", `'\''`))
 	}
+	fmt.Printf("export %s='%s'\n", authorityVariable, strings.ReplaceAll(r.trusted.file, "'", `'\''`))
 	r.say("the servers stay until Ctrl-C")
 	<-ctx.Done()
 	return 0
@@ -158,6 +163,7 @@ func (r *run) command(ctx context.Context, provisions []provision, environment, 
 	for _, p := range provisions {
 		cmd.Env = append(cmd.Env, p.engine.env+"="+p.url)
 	}
+	cmd.Env = append(cmd.Env, authorityVariable+"="+r.trusted.file)
 	k, err := r.keep(cmd, orders{Args: argv, Stop: syscall.SIGTERM})
 	if err != nil {
 		r.say("%v", err)

@@ -93,6 +93,8 @@ func mariadbArgs(s *server) []string {
 		"--pid-file=" + filepath.Join(s.dir, "pid"),
 		"--skip-name-resolve", // 127.0.0.1 is not localhost, where the administrator is
 		"--max-connections=300",
+		"--ssl-cert=" + filepath.Join(s.dir, certificateFile),
+		"--ssl-key=" + filepath.Join(s.dir, keyFile),
 		"--server-id=1",
 		"--log-bin=binlog",
 		"--binlog-format=ROW",
