@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ func childTick(spec string) error {
 	if err := json.Unmarshal([]byte(spec), &c); err != nil {
 		return err
 	}
+	debug.SetGCPercent(400) // as the program does
 	ctx := context.Background()
 	var calls storetest.Calls
 	removed := c.Guards.remove(&calls, c.Engine)
