@@ -54,6 +54,7 @@ demo: build ## the main job on an embedded database: no server, nothing left beh
 test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
+	cd scripts/triggers && DBJOBS_TEST_DATABASES=sqlite ../../$(SERVERS) -tools systemd -- $(GO) test -count=1 ./...
 	$(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 20m ./...
 
 .PHONY: test-sqlite
@@ -62,7 +63,11 @@ test-sqlite: ## the suite on SQLite alone: no server, quick
 
 .PHONY: prove
 prove: $(SERVERS) ## the suite with its long forms, as long as they take
-	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 4h ./...
+	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) $(if $(filter 0,$(shell id -u)),-tools cron) -- $(GO) test $(RACE) -count=1 -timeout 4h ./...
+
+.PHONY: cron
+cron: build $(SERVERS) ## a real cron starts real ticks for three minutes; as root
+	DBJOBS_TEST_DATABASES=sqlite,postgres $(SERVERS) -tools cron -- $(GO) test -count=1 -run '^TestCron$$' -v -timeout 20m ./cmd/dbjobs
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (20s)

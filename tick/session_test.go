@@ -75,6 +75,9 @@ func TestWhatAJobDoesToItsSessionHarmsNobody(t *testing.T) {
 			}
 			told = append(told, s)
 		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 		if len(told) != 3 || told[0] != told[1] || told[0] != told[2] {
 			t.Errorf("sessions before and after differ:\n%q", told)
 		}

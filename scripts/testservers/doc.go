@@ -41,6 +41,12 @@
 //
 // Administrators exist only on the sockets inside the folder.
 //
+// # Tools
+//
+// With -tools NAME,... programs that are no servers are come by in the same way:
+// cron (DBJOBS_TEST_CRON) and systemd (DBJOBS_TEST_SYSTEMD, for systemd-analyze).
+// The variable holds the root folder below which the program is installed.
+//
 // # How everything is stopped
 //
 // Each server, and the command, is the child of a keeper: this program again,

@@ -16,22 +16,24 @@ import (
 )
 
 var mariadb = &engine{
-	name:      "mariadb",
-	title:     "MariaDB",
-	env:       "DBJOBS_TEST_MARIADB",
+	parcel: parcel{
+		name:  "mariadb",
+		title: "MariaDB",
+		env:   "DBJOBS_TEST_MARIADB",
+		advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*:\n" +
+			"    DBJOBS_TEST_MARIADB=mysql://user:password@host:port/database",
+		metapackage: "mariadb-server",
+		packages:    regexp.MustCompile(`^(mariadb-(server|client)-core.*|lib.*)$`),
+	},
 	schemes:   []string{"mysql", "mariadb"},
 	usualPort: "3306",
 	minimum:   version{10, 6},
-	advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*:\n" +
-		"    DBJOBS_TEST_MARIADB=mysql://user:password@host:port/database",
-	find:        findMariaDB,
-	mark:        "MariaDB", // mysqld may be another product
-	metapackage: "mariadb-server",
-	packages:    regexp.MustCompile(`^(mariadb-(server|client)-core.*|lib.*)$`),
-	init:        initMariaDB,
-	args:        mariadbArgs,
-	ready:       mariadbReady,
-	stop:        syscall.SIGKILL, // one process and nothing outside its folder
+	find:      findMariaDB,
+	mark:      "MariaDB", // mysqld may be another product
+	init:      initMariaDB,
+	args:      mariadbArgs,
+	ready:     mariadbReady,
+	stop:      syscall.SIGKILL, // one process and nothing outside its folder
 }
 
 // findMariaDB looks where packages put the server and at what PATH calls it.
