@@ -33,8 +33,8 @@ type Rule struct {
 	// As it stands: Linked is false where the link is gone. The rest is read only where the job may not stand as it
 	// was planned.
 	Linked      bool
-	LinkedAt    time.Time
-	LinkPlanned bool // the link's own mark
+	LinkedAt    time.Time // zero: by plain SQL, which does not say
+	LinkPlanned bool      // the link's own mark
 	NewInput    string
 	Schedule    Schedule
 	ChangedAt   time.Time // of the schedule, by a command

@@ -50,6 +50,8 @@ func (d *decision) readRules(parse *parser) {
 		changed := r.Changed() || !r.Linked
 		from := through
 		switch {
+		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // a link that was moved counts from where that is noticed
+			from = d.now
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no tick has seen what it was before
 		case changed && r.Linked && r.ChangedAt.After(through):

@@ -36,6 +36,7 @@ type child struct {
 	URL    string
 	Engine string
 	Now    time.Time // the database's clock
+	Moves  bool      // it goes on from there, and does not stand
 	Holder string
 	Batch  int
 	Guards guards
@@ -58,7 +59,13 @@ func childTick(spec string) error {
 	ctx := context.Background()
 	var calls storetest.Calls
 	removed := c.Guards.remove(&calls, c.Engine)
-	o := store.Options{Clock: func() time.Time { return c.Now }}
+	began := time.Now()
+	o := store.Options{Clock: func() time.Time {
+		if c.Moves {
+			return c.Now.Add(time.Since(began))
+		}
+		return c.Now
+	}}
 	if c.Guards != allGuards { // a measured process is as it is; the wrapper keeps all calls
 		o.Wrap = calls.Wrap
 	}

@@ -107,8 +107,10 @@ LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.sc
 LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
 
+-- A link that was moved to another schedule says not since when.
+
 -- name: batch_links
-SELECT l.job_id, l.schedule_id, l.created_at, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
+SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
   s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
