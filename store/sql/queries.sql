@@ -126,6 +126,26 @@ SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 SELECT @pause_columns FROM dbjobs.pauses p
 WHERE (p.resumed_at IS NULL OR p.resumed_at > :since) AND (p.until_at IS NULL OR p.until_at > :since) ORDER BY p.id;
 
+-- name: lock_groups
+SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
+
+-- name: group_caps
+SELECT g.name, g.max_running,
+  (SELECT COUNT(*) FROM dbjobs.jobs j JOIN dbjobs.runs r ON @open = j.id
+   WHERE j.group_name = g.name AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
+FROM dbjobs.groups g WHERE g.name @among_names;
+
+-- name: group_held
+SELECT name, run, job_id, priority, ready_at FROM (
+  SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
+    ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
+  FROM dbjobs.jobs j JOIN dbjobs.runs r ON @open = j.id
+  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
+WHERE place <= :limit ORDER BY name, place;
+
+-- name: wake_held
+UPDATE dbjobs.runs SET held_by = NULL WHERE id @these_runs AND state = 'waiting' AND held_by = 'group';
+
 -- name: forget_plan_rules
 DELETE FROM dbjobs.plan_rules WHERE job_id @these;
 
@@ -368,6 +388,10 @@ SELECT name, max_running FROM dbjobs.groups ORDER BY name;
 
 -- name: insert_group
 INSERT INTO dbjobs.groups (name, max_running) VALUES (:name, :max_running);
+
+-- name: wake_group
+UPDATE dbjobs.runs SET held_by = NULL
+WHERE @open IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = :name) AND state = 'waiting' AND held_by = 'group';
 
 -- name: update_group
 UPDATE dbjobs.groups SET max_running = :max_running WHERE name = :name;

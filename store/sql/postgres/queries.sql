@@ -36,6 +36,11 @@ SELECT @run_columns
 FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
 
+-- name: enlist_groups
+INSERT INTO dbjobs.group_plans (name)
+SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
+ON CONFLICT DO NOTHING;
+
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)
