@@ -10,6 +10,7 @@ BUILD    ?= .build
 # certificates.
 LAMBDA_ARCH  ?= arm64
 LAMBDA_FILES ?=
+IMAGE_ARCH   ?= amd64
 
 # Go has cgo, and with it the race detector, where it finds a C compiler.
 ifeq ($(shell $(GO) env CGO_ENABLED),1)
@@ -40,6 +41,11 @@ lambda.zip: ## the program as an AWS Lambda function for LAMBDA_ARCH (arm64), as
 	GOOS=linux GOARCH=$(LAMBDA_ARCH) $(RELEASE) -o $(BUILD)/lambda/bootstrap ./cmd/dbjobs
 	@$(GO) run ./scripts/lambdazip -o $(BUILD)/lambda.zip $(BUILD)/lambda/bootstrap $(LAMBDA_FILES)
 
+.PHONY: image
+image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout, as .build/image.tar
+	GOOS=linux GOARCH=$(IMAGE_ARCH) $(RELEASE) -o $(BUILD)/image/dbjobs ./cmd/dbjobs
+	@$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o $(abspath $(BUILD))/image.tar $(abspath $(BUILD))/image/dbjobs
+
 .PHONY: demo
 demo: build ## the main job on an embedded database: no server, nothing left behind
 	@scripts/demo .build/dbjobs
@@ -48,6 +54,7 @@ demo: build ## the main job on an embedded database: no server, nothing left beh
 test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
+	cd scripts/triggers && DBJOBS_TEST_DATABASES=sqlite ../../$(SERVERS) -tools systemd -- $(GO) test -count=1 ./...
 	$(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 20m ./...
 
 .PHONY: test-sqlite
@@ -56,7 +63,11 @@ test-sqlite: ## the suite on SQLite alone: no server, quick
 
 .PHONY: prove
 prove: $(SERVERS) ## the suite with its long forms, as long as they take
-	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 4h ./...
+	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) -tools cron -- $(GO) test $(RACE) -count=1 -timeout 4h ./...
+
+.PHONY: cron
+cron: build $(SERVERS) ## a real cron starts real ticks for three minutes
+	DBJOBS_TEST_DATABASES=sqlite,postgres $(SERVERS) -tools cron -- $(GO) test -count=1 -run '^TestCron$$' -v -timeout 20m ./cmd/dbjobs
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (20s)
@@ -71,6 +82,7 @@ lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
 	@unformatted="$$(gofmt -l .)" && if [ -n "$$unformatted" ]; then \
 		echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -C scripts/image ./...
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
 
 .PHONY: terraform-check

@@ -14,25 +14,26 @@ import (
 
 // writer gathers the decisions of a batch and writes them in bulk.
 type writer struct {
-	s       *Store
-	tx      *sql.Tx
-	now     time.Time
-	seq     int
-	made    []Run
-	runs    []runRow
-	moves   []moveRow
-	gaps    []gapRow
-	plans   []planRow
-	cancel  []string
-	pauses  []pauseOf
-	rules   []ruleRow
-	replan  []int64
-	planned map[int64]string // the jobs' plan_input as it was read
+	s        *Store
+	tx       *sql.Tx
+	now      time.Time
+	seq      int
+	made     []Run
+	runs     []runRow
+	moves    []moveRow
+	gaps     []gapRow
+	plans    []planRow
+	cancel   []string
+	pauses   []pauseOf
+	rules    []ruleRow
+	replan   []int64
+	planned  map[int64]string // the jobs' plan_input as it was read
+	instants map[time.Time]string
 }
 
 // newWriter has room for one run and one plan of each case, which is what most decisions make.
 func newWriter(s *Store, tx *sql.Tx, now time.Time, cases int) *writer {
-	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{},
+	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, instants: map[time.Time]string{},
 		made: make([]Run, 0, cases), runs: make([]runRow, 0, cases), plans: make([]planRow, 0, cases)}
 }
 
@@ -53,11 +54,11 @@ type (
 		State         string `json:"state"`
 		HeldBy        string `json:"held_by,omitempty"`
 		Queue         string `json:"queue"`
-		Priority      int    `json:"priority"`
+		Priority      int    `json:"priority,omitempty"`
 		ScheduledFor  string `json:"scheduled_for,omitempty"`
 		IntervalStart string `json:"interval_start,omitempty"`
-		IntervalEnd   string `json:"interval_end,omitempty"`
-		ReadyAt       string `json:"ready_at"`
+		IntervalEnd   string `json:"interval_end,omitempty"` // where it is not the nominal time
+		ReadyAt       string `json:"ready_at,omitempty"`     // where it is not the instant of the decision
 	}
 	moveRow struct {
 		ID         string `json:"id"`
@@ -108,8 +109,26 @@ type (
 	}
 )
 
+// at is the text of an instant. Those of a batch are few: its own, and the minutes at which jobs are due.
+func (w *writer) at(t time.Time) string {
+	text, ok := w.instants[t]
+	if !ok {
+		text = w.s.d.instantText(t)
+		w.instants[t] = text
+	}
+	return text
+}
+
+// unless is t, or zero where that is what the statement takes anyway.
+func unless(t, same time.Time) time.Time {
+	if t.Equal(same) {
+		return time.Time{}
+	}
+	return t
+}
+
 func (w *writer) add(c *Case, d *Decision) {
-	at := w.s.d.instantText
+	at := w.at
 	for _, r := range d.Made {
 		r.ID = NewRunID(w.now, w.seq)
 		w.seq++
@@ -118,7 +137,7 @@ func (w *writer) add(c *Case, d *Decision) {
 		}
 		w.made = append(w.made, r)
 		w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
-			at(r.ScheduledFor), at(r.IntervalStart), at(r.IntervalEnd), at(r.ReadyAt)})
+			at(r.ScheduledFor), at(r.IntervalStart), at(unless(r.IntervalEnd, r.ScheduledFor)), at(unless(r.ReadyAt, w.now))})
 	}
 	for _, m := range d.Moved {
 		r := m.Run

@@ -48,9 +48,12 @@ type Change struct {
 	By      string        `json:"by,omitempty"`
 	Kind    string        `json:"kind"` // job, schedule, group
 	Subject string        `json:"subject"`
-	Action  string        `json:"action"` // create, change, remove, pause, resume
+	Action  string        `json:"action"` // create, change, remove, pause, resume, enable, disable, abort, cancel, retry, backfill
 	Reason  string        `json:"reason,omitempty"`
-	Fields  []FieldChange `json:"fields,omitempty"`
+	Fields  []FieldChange `json:"fields,omitempty"` // what differs, where there was something before and after
+	// The whole of it, as read from the change log.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
 }
 
 // Apply brings the database to the definitions, in one transaction, and tells what it changed: nothing where they

@@ -44,7 +44,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	if err := s.readJobs(ctx, tx, p.kinds, ids, byJob); err != nil {
 		return err
 	}
-	if err := s.readRules(ctx, tx, p, ids, byJob); err != nil {
+	if err := s.readRules(ctx, tx, p.need, ids, byJob); err != nil {
 		return err
 	}
 	ended := false
@@ -233,13 +233,13 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 }
 
 // readRules reads the rules as they were planned, and for the jobs that may not stand as planned, their schedules.
-func (s *Store) readRules(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readRules(ctx context.Context, q querier, n Need, ids []int64, byJob map[int64]*Case) error {
 	var u Rule
 	var job int64
 	var stands bool
 	into := []any{&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands}
 	changed := map[int64]bool{}
-	err := s.query(ctx, tx, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
+	err := s.query(ctx, q, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
 		err := r.Scan(into...)
 		u.Linked, u.LinkPlanned, u.NewInput = stands, stands, u.Input
 		if !stands {
@@ -255,7 +255,7 @@ func (s *Store) readRules(ctx context.Context, tx *sql.Tx, p *Page, ids []int64,
 	var look []int64
 	for _, id := range ids {
 		// A plan without any rule is one of a job without schedules, or one whose rows somebody deleted.
-		if c := byJob[id]; p.need != Due || c.Stale || changed[id] || len(c.Rules) == 0 {
+		if c := byJob[id]; n != Due || c.Stale || changed[id] || len(c.Rules) == 0 {
 			look = append(look, id)
 			for i := range c.Rules {
 				c.Rules[i].Linked = false
@@ -265,17 +265,17 @@ func (s *Store) readRules(ctx context.Context, tx *sql.Tx, p *Page, ids []int64,
 	if len(look) == 0 {
 		return nil
 	}
-	return s.readLinks(ctx, tx, look, byJob)
+	return s.readLinks(ctx, q, look, byJob)
 }
 
 // readLinks reads the schedules of the jobs as they stand.
-func (s *Store) readLinks(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readLinks(ctx context.Context, q querier, ids []int64, byJob map[int64]*Case) error {
 	var u Rule
 	var job int64
 	d := &u.Schedule
 	into := []any{&job, &u.ScheduleID, at{&u.LinkedAt}, &u.LinkPlanned, nullable(&d.Name), &d.Rule, &d.Zone, &d.Nonexistent, &d.Ambiguous,
 		&u.NewInput, at{&d.CreatedAt}, at{&u.ChangedAt}}
-	err := s.query(ctx, tx, "batch_links", args{"ids": ids}, func(r *sql.Rows) error {
+	err := s.query(ctx, q, "batch_links", args{"ids": ids}, func(r *sql.Rows) error {
 		u = Rule{}
 		err := r.Scan(into...)
 		u.Linked = true

@@ -80,14 +80,57 @@ func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([
 	err := s.query(ctx, s.db, "changes", args{"kind": kind, "subject": subject, "limit": limit}, func(r *sql.Rows) error {
 		var c Change
 		var was, became map[string]json.RawMessage
-		if err := r.Scan(at{&c.At}, &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&was}, jsonInto{&became}); err != nil {
+		if err := r.Scan(at{&c.At}, &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After}); err != nil {
 			return err
 		}
-		if was != nil && became != nil {
+		if c.Before != nil && c.After != nil {
+			if err := errors.Join(json.Unmarshal(c.Before, &was), json.Unmarshal(c.After, &became)); err != nil {
+				return fmt.Errorf("read a change: %w", err)
+			}
 			c.Fields = differences(was, became)
 		}
 		out = append(out, c)
 		return nil
 	})
 	return out, err
+}
+
+// JobHistory reads the change log of a job, by name or owner/name: also of one that was removed, and of those that had its
+// name before.
+func (s *Store) JobHistory(ctx context.Context, name string, limit int) ([]Change, error) {
+	j, err := s.findJob(ctx, s.db, name)
+	if err == nil {
+		return s.Changes(ctx, "job", j.FullName(), limit)
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	full := name
+	if !strings.Contains(name, "/") {
+		login, err := s.Login(ctx)
+		if err != nil {
+			return nil, err
+		}
+		gone := Job{Owner: login, Name: name}
+		full = gone.FullName()
+	}
+	return s.history(ctx, "job", full, limit, err)
+}
+
+// ScheduleHistory reads the change log of a shared schedule, also of one that was removed.
+func (s *Store) ScheduleHistory(ctx context.Context, name string, limit int) ([]Change, error) {
+	_, err := s.Schedule(ctx, name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	return s.history(ctx, "schedule", name, limit, err)
+}
+
+// history is the log of something that may be gone; where it never was, missing says so.
+func (s *Store) history(ctx context.Context, kind, name string, limit int, missing error) ([]Change, error) {
+	list, err := s.Changes(ctx, kind, name, limit)
+	if err == nil && len(list) == 0 {
+		err = missing
+	}
+	return list, err
 }

@@ -102,10 +102,11 @@ type Gap struct {
 // JobStatus is a job with the facts of its plan: one row of job list, and the JSON of job show.
 type JobStatus struct {
 	Job
-	State          string    `json:"state"` // enabled, disabled, paused, running, queued, error
+	State          string    `json:"state"` // one of JobRunning and the others
 	Paused         *Pause    `json:"paused,omitempty"`
 	PlanError      string    `json:"plan_error,omitempty"` // why the job is parked
 	NextRun        time.Time `json:"next_run,omitzero"`
+	Overdue        Duration  `json:"overdue,omitempty"` // how long nobody has looked after NextRun: the trigger is late
 	LastState      string    `json:"last_state,omitempty"`
 	LastScheduled  time.Time `json:"last_scheduled_for,omitzero"`
 	LastFinished   time.Time `json:"last_finished_at,omitzero"`
@@ -113,9 +114,16 @@ type JobStatus struct {
 	LastError      string    `json:"last_error,omitempty"`
 	Streak         int       `json:"streak"`
 	Cycles         int64     `json:"cycles"`
+	RunsMade       int64     `json:"runs_made"`
 	RunsOpen       int       `json:"runs_open"`
 	RunsRunning    int       `json:"runs_running"`
 	DecidedThrough time.Time `json:"decided_through,omitzero"`
+
+	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
+	LastStarted time.Time `json:"-"` // when it was handed out first
+
+	lastAction   string // of the change log
+	lastActionAt time.Time
 }
 
 // Pause is an interval in which nothing is decided or taken for what it names.

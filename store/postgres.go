@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -63,12 +64,32 @@ var postgres = &dialect{
 		return u
 	},
 	document:  func(s string) any { return json.RawMessage(s) },
-	list:      func(v any) any { return v },
+	list:      postgresArray,
 	connector: postgresConnector,
 	classify:  classifyPostgres,
 	lock:      "SELECT pg_advisory_xact_lock(7236832961)",
 	isolation: sql.LevelReadCommitted,
 }
+
+// postgresArray is a list as the text of an array: the driver would look up the way to write each element by itself.
+func postgresArray(list any) any {
+	text := []byte{'{'}
+	switch list := list.(type) {
+	case []int64:
+		for _, v := range list {
+			text = append(strconv.AppendInt(text, v, 10), ',')
+		}
+	case []string:
+		for _, v := range list {
+			text = append(text, '"')
+			text = append(text, quoteElement.Replace(v)...)
+			text = append(text, '"', ',')
+		}
+	}
+	return string(append(bytes.TrimSuffix(text, []byte{','}), '}'))
+}
+
+var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // postgresConnector uses pgx's exec mode: one round trip a statement and no prepared statement, so that a
 // transaction-pooling proxy may stand between.

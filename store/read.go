@@ -65,7 +65,8 @@ func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus
 	err := s.query(ctx, q, "jobs", args{"job": job}, func(r *sql.Rows) error {
 		var v JobStatus
 		if err := r.Scan(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.PlanError), nullable(&v.LastState), at{&v.LastScheduled},
-			at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), &v.RunsOpen, &v.RunsRunning)...); err != nil {
+			at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), nullable(&v.RunsMade), at{&v.LastNominal}, at{&v.LastStarted},
+			nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning)...); err != nil {
 			return err
 		}
 		index[v.ID] = len(list)
@@ -179,17 +180,23 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	pauses, err := s.Pauses(ctx, false, maxPauses)
-	if err != nil {
-		return nil, err
-	}
 	list = slices.DeleteFunc(list, func(v JobStatus) bool {
 		return f.Owner != "" && v.Owner != f.Owner || f.Manifest != "" && v.Manifest != f.Manifest
 	})
-	for i := range list {
-		list[i].derive(pauses)
+	return list, s.deriveAll(ctx, list)
+}
+
+// deriveAll finds the states of jobs as of now.
+func (s *Store) deriveAll(ctx context.Context, list []JobStatus) error {
+	pauses, err := s.Pauses(ctx, false, maxPauses)
+	if err != nil {
+		return err
 	}
-	return list, nil
+	now, err := s.Now(ctx)
+	for i := range list {
+		list[i].derive(now, pauses)
+	}
+	return err
 }
 
 // Job finds a job by name or owner/name.
@@ -198,52 +205,10 @@ func (s *Store) Job(ctx context.Context, name string) (JobStatus, error) {
 	if err != nil {
 		return v, err
 	}
-	pauses, err := s.Pauses(ctx, false, maxPauses)
-	v.derive(pauses)
-	return v, err
+	list := []JobStatus{v}
+	err = s.deriveAll(ctx, list)
+	return list[0], err
 }
-
-// derive finds the job's state from its facts: the one place where the words are given.
-func (v *JobStatus) derive(pauses []Pause) {
-	v.Paused = v.pausedBy(pauses)
-	switch {
-	case v.Disabled:
-		v.State = "disabled"
-	case v.RunsRunning > 0:
-		v.State = "running"
-	case v.Paused != nil:
-		v.State = "paused"
-	case v.PlanError != "":
-		v.State = "error"
-	case v.RunsOpen > 0:
-		v.State = "queued"
-	case v.NextRun.IsZero() && !v.DecidedThrough.IsZero() && v.scheduled():
-		v.State = "finished"
-	default:
-		v.State = "enabled"
-	}
-}
-
-// pausedBy is the pause that holds the job: one of the whole job, or the last of those that hold each of its schedules.
-func (v *JobStatus) pausedBy(pauses []Pause) (found *Pause) {
-	c := Case{Plan: Plan{JobID: v.ID}, Job: v.Job}
-	held := map[string]bool{}
-	for i := range pauses {
-		p := &pauses[i]
-		if p.Scope != ScopeSchedule && p.covers(&c) {
-			return p
-		}
-		if p.Scope == ScopeSchedule && slices.Contains(v.Schedules, p.Subject) {
-			held[p.Subject], found = true, p
-		}
-	}
-	if v.Own != nil || len(held) < len(v.Schedules) {
-		return nil
-	}
-	return found
-}
-
-func (v *JobStatus) scheduled() bool { return v.Own != nil || len(v.Schedules) > 0 }
 
 // Schedules lists the shared schedules by name.
 func (s *Store) Schedules(ctx context.Context) ([]Schedule, error) {

@@ -29,7 +29,8 @@ var (
 	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
 	macro     = regexp.MustCompile(`@[a-z_]+`)
 	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns, "@pause_columns": pauseColumns,
-		"@holds": "p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now)"}
+		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
+		"@holds":    "p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now)"}
 )
 
 // loadStatements reads sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql, whose

@@ -68,6 +68,9 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	conn, err := s.db.Conn(ctx) // connects; a ping would be one round trip more
 	if err != nil {
 		s.db.Close()
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+			return nil, fmt.Errorf("connecting: %w: there was no answer in time", ErrUnreachable)
+		}
 		return nil, s.wrap("connecting", err)
 	}
 	if err := conn.Close(); err != nil {

@@ -54,7 +54,7 @@ func BenchmarkDecide(b *testing.B) {
 					took := measure(b, func() {
 						children := make([]child, n)
 						for i := range children {
-							children[i] = child{URL: d.URL, Engine: e, Guards: allGuards, Now: d.Clock.Now(), Holder: fmt.Sprint("process ", i)}
+							children[i] = child{URL: d.URL, Engine: e, Guards: allGuards, Now: d.Clock.Now(), Moves: true, Holder: fmt.Sprint("process ", i)}
 						}
 						reports, errs := together(b, children)
 						for i := range reports {

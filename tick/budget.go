@@ -16,6 +16,30 @@ func (p *pass) left() time.Duration {
 	return p.t.Budget - margin(p.t.Budget) - p.t.Now().Sub(p.began)
 }
 
+// last is the end of what may take time at all: behind it the budget has room for the record of the pass and the way
+// out. A server that does not answer any more must not keep a pass longer; what it held is recovered when its leases end.
+func (p *pass) last() (time.Time, bool) {
+	return p.ends.Add(-margin(p.t.Budget) / 4), p.t.Budget > 0
+}
+
+// grace is the time for the record of a pass that has ended otherwise.
+func (p *pass) grace() time.Duration {
+	const most = 10 * time.Second
+	if p.t.Budget <= 0 {
+		return most
+	}
+	return min(most, max(p.ends.Sub(p.t.Now())-margin(p.t.Budget)/8, time.Millisecond))
+}
+
+// untilLast is a context that outlives the end of the work, and ends then.
+func (p *pass) untilLast(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = context.WithoutCancel(ctx)
+	if at, bounded := p.last(); bounded {
+		return context.WithTimeout(ctx, at.Sub(p.t.Now()))
+	}
+	return context.WithCancel(ctx)
+}
+
 // budget ends the work a margin before the budget does, so that what runs can still be given back.
 func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.t.Budget <= 0 {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"syscall"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ type child struct {
 	URL    string
 	Engine string
 	Now    time.Time // the database's clock
+	Moves  bool      // it goes on from there, and does not stand
 	Holder string
 	Batch  int
 	Guards guards
@@ -53,10 +55,17 @@ func childTick(spec string) error {
 	if err := json.Unmarshal([]byte(spec), &c); err != nil {
 		return err
 	}
+	debug.SetGCPercent(400) // as the program does
 	ctx := context.Background()
 	var calls storetest.Calls
 	removed := c.Guards.remove(&calls, c.Engine)
-	o := store.Options{Clock: func() time.Time { return c.Now }}
+	began := time.Now()
+	o := store.Options{Clock: func() time.Time {
+		if c.Moves {
+			return c.Now.Add(time.Since(began))
+		}
+		return c.Now
+	}}
 	if c.Guards != allGuards { // a measured process is as it is; the wrapper keeps all calls
 		o.Wrap = calls.Wrap
 	}
@@ -82,42 +91,73 @@ func childTick(spec string) error {
 	return err
 }
 
-// together starts the ticks as processes, lets them go at once, and returns their reports and their errors.
-func together(t testing.TB, children []child) ([]childReport, []error) {
+// process is a child that has connected and waits for its barrier.
+type process struct {
+	*exec.Cmd
+	out *bufio.Reader
+}
+
+// launch starts a tick as a process of its own, which goes on when the barrier ends.
+func launch(t testing.TB, c child, barrier *os.File) process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	spec, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := process{Cmd: exec.CommandContext(t.Context(), self)}
+	p.Env = append(os.Environ(), "DBJOBS_TEST_CHILD="+string(spec))
+	p.Stdin, p.Stderr = barrier, os.Stderr
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	return p
+}
+
+// connected waits until it is ready to go.
+func (p process) connected(t testing.TB) {
+	t.Helper()
+	if line, err := p.out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+}
+
+// report waits for its end.
+func (p process) report() (r childReport, err error) {
+	err = json.NewDecoder(p.out).Decode(&r)
+	_, _ = io.Copy(io.Discard, p.out)
+	if ended := p.Wait(); ended != nil {
+		err = ended
+	}
+	if u, ok := p.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.Peak = u.Maxrss * 1024
+	}
+	return r, err
+}
+
+// together starts the ticks as processes, lets them go at once, and returns their reports and their errors.
+func together(t testing.TB, children []child) ([]childReport, []error) {
+	t.Helper()
 	barrier, open, err := os.Pipe() // one for all: they wait for its end
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer barrier.Close()
 	defer open.Close()
-	outs := make([]*bufio.Reader, len(children))
-	procs := make([]*exec.Cmd, len(children))
+	procs := make([]process, len(children))
 	for i, c := range children {
-		spec, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := exec.CommandContext(t.Context(), self)
-		p.Env = append(os.Environ(), "DBJOBS_TEST_CHILD="+string(spec))
-		p.Stdin, p.Stderr = barrier, os.Stderr
-		out, err := p.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		procs[i], outs[i] = p, bufio.NewReader(out)
+		procs[i] = launch(t, c, barrier)
 	}
-	for i := range outs {
-		if line, err := outs[i].ReadString('\n'); line != "ready\n" {
-			t.Fatalf("process %d: %q, %v", i, line, err)
-		}
+	for _, p := range procs {
+		p.connected(t)
 	}
 	if err := open.Close(); err != nil {
 		t.Fatal(err)
@@ -126,14 +166,7 @@ func together(t testing.TB, children []child) ([]childReport, []error) {
 	done := make(chan int)
 	for i := range procs {
 		go func() {
-			errs[i] = json.NewDecoder(outs[i]).Decode(&reports[i])
-			_, _ = io.Copy(io.Discard, outs[i])
-			if err := procs[i].Wait(); err != nil {
-				errs[i] = err
-			}
-			if u, ok := procs[i].ProcessState.SysUsage().(*syscall.Rusage); ok {
-				reports[i].Peak = u.Maxrss * 1024
-			}
+			reports[i], errs[i] = procs[i].report()
 			done <- i
 		}()
 	}

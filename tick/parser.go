@@ -49,6 +49,14 @@ func (p *parser) defined(c *store.Schedule, j *store.Job) (*rules.Rule, error) {
 	return p.parse(parserKey{text: c.Rule, zone: c.Zone, nonexistent: c.Nonexistent, ambiguous: c.Ambiguous, seed: seed, start: c.CreatedAt})
 }
 
+// current reads a rule as it stands: as planned, unless it was changed since.
+func (p *parser) current(r *store.Rule, j *store.Job) (*rules.Rule, error) {
+	if r.Changed() || r.Text == "" {
+		return p.defined(&r.Schedule, j)
+	}
+	return p.planned(r)
+}
+
 func (p *parser) parse(k parserKey) (*rules.Rule, error) {
 	p.Lock()
 	defer p.Unlock()

@@ -18,13 +18,13 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 	p.queues = t.Queues
 	work, stop := p.budget(ctx)
 	defer stop()
-	for {
+	for err == nil {
 		if err = p.takeAll(work); err != nil || p.quiet() {
 			break
 		}
-		p.await()
+		err = p.await(work)
 	}
-	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(), p.leftOver(work))
+	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.leftOver(work))
 }
 
 // takeInTurn takes up to free runs, of each queue a share of what is free: a long queue never keeps another waiting. A

@@ -71,9 +71,9 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		if err = p.takeAll(work); err != nil || p.quiet() {
 			break
 		}
-		p.await()
+		err = p.await(work)
 	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(), p.prune(work), p.leftOver(work)))
+	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.prune(work), p.leftOver(work)))
 }
 
 // cutShort takes the end of the budget, which is that of work, for what it is: no error, the rest is for the next pass.
@@ -97,12 +97,14 @@ type pass struct {
 	holder store.Holder
 	batch  int
 	began  time.Time
+	ends   time.Time // of the budget, by the host's clock
 	workers
 }
 
 // begin asks the database what there is to do, and refuses one that is not the one that is meant.
 func (t *Tick) begin(ctx context.Context) (*pass, error) {
-	p := &pass{t: t, log: t.Log, began: t.Now(), holder: store.Holder{Name: t.Holder, Lease: lease}}
+	now := t.Now()
+	p := &pass{t: t, log: t.Log, began: now, ends: now.Add(t.Budget), holder: store.Holder{Name: t.Holder, Lease: lease}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -111,7 +113,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.init(t.Concurrency)
-	probe, err := t.Store.Probe(ctx, t.Name, ownQueue)
+	within, cancel := p.budget(ctx)
+	defer cancel()
+	probe, err := t.Store.Probe(within, t.Name, ownQueue)
 	if err != nil {
 		return p, err
 	}
@@ -276,7 +280,7 @@ func (p *pass) dryRun(ctx context.Context) error {
 
 // end closes the report and records the pass. A pass that found nothing to do is two round trips in all.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace())
 	defer cancel()
 	if p.probe == nil || p.t.DryRun {
 		return p.report, err

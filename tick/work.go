@@ -46,7 +46,7 @@ func (w *workers) init(size int) {
 	if w.size = size; size <= 0 {
 		w.size = 4
 	}
-	w.ended = make(chan result)
+	w.ended = make(chan result, w.size) // nobody may be there any more to take the last ones
 	w.running = map[handout]context.CancelCauseFunc{}
 }
 
@@ -75,8 +75,11 @@ func (p *pass) mayStart(ctx context.Context) int {
 // successors, and the record for its facts, until a long queue is empty.
 func (p *pass) takeAll(ctx context.Context) error {
 	const most = 100
-	for before := p.report.Started; ; p.await() {
+	for before := p.report.Started; ; {
 		if err := p.take(ctx); err != nil || !p.full || p.report.Started-before >= most {
+			return err
+		}
+		if err := p.await(ctx); err != nil {
 			return err
 		}
 	}
@@ -128,12 +131,17 @@ func (p *pass) start(ctx context.Context, tasks []store.Task) {
 // quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be.
 func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 && p.moved == 0 }
 
-// await waits for one run to end, and takes in what else has ended.
-func (p *pass) await() {
+// await waits for one run to end, and takes in what else has ended; no longer than the time to work.
+func (p *pass) await(ctx context.Context) error {
 	if len(p.running) == 0 {
-		return
+		return nil
 	}
-	p.settle(<-p.ended)
+	select {
+	case r := <-p.ended:
+		p.settle(r)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	for {
 		select {
 		case r := <-p.ended:
@@ -141,14 +149,24 @@ func (p *pass) await() {
 			continue
 		default:
 		}
-		return
+		return nil
 	}
 }
 
 // finishAll waits for what still runs.
-func (p *pass) finishAll() error {
+func (p *pass) finishAll(ctx context.Context) error {
+	last, cancel := p.untilLast(ctx)
+	defer cancel()
 	for len(p.running) > 0 {
-		p.settle(<-p.ended)
+		select {
+		case r := <-p.ended:
+			p.settle(r)
+			continue
+		case <-last.Done():
+		}
+		p.stop() // no sign of life any more
+		p.errs = append(p.errs, fmt.Errorf("%d runs did not end within the budget, and are recovered when their leases end", len(p.running)))
+		break
 	}
 	if p.release != nil {
 		p.release()
@@ -258,28 +276,33 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 		return store.ErrOutdated
 	}
 	patient := p.t.Store.Dialect() == "sqlite"
+	last, stop := p.untilLast(ctx)
+	defer stop()
 	for try := 1; ; try++ {
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeat)
+		within, cancel := context.WithTimeout(last, heartbeat)
 		err := p.t.Store.EndStep(within, t, end, p.holder)
 		cancel()
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, store.ErrOutdated):
-			return p.again(ctx, t, err)
+			return p.again(last, t, err)
 		case !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded):
 			return err
-		case try >= 5 && (!patient || ctx.Err() != nil):
+		case over(last), try >= 5 && (!patient || ctx.Err() != nil):
 			return err
 		}
-		time.Sleep(min(time.Duration(try)*200*time.Millisecond, 5*time.Second))
+		select {
+		case <-last.Done():
+		case <-time.After(min(time.Duration(try)*200*time.Millisecond, 5*time.Second)):
+		}
 	}
 }
 
 // again looks at a run whose end was refused. Where the fence is still ours, an earlier try took effect and only its
 // answer was lost: the run goes on from where it stands.
 func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeat)
+	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
 	now, err := p.t.Store.Run(ctx, t.Run.ID)
 	if err != nil || now.Fence != t.Run.Fence || now.Attempts == t.Run.Attempts && now.State == store.Running {

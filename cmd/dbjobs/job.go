@@ -13,12 +13,13 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 func (c *cli) job() *cobra.Command {
 	g := &cobra.Command{Use: "job", Short: "Create, list, show, pause, abort, remove and run jobs"}
 	g.AddCommand(c.jobCreate(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobEnable(), c.jobDisable(), c.jobAbort(), c.jobRemove(),
-		c.jobRunNow())
+		c.jobRunNow(), c.jobBackfill(), c.jobHistory())
 	return group(g)
 }
 
@@ -140,7 +141,11 @@ func (c *cli) jobShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			j := report.JobDetail{JobStatus: status, Gaps: report.List(gaps)}
+			o, err := tick.LookOut(ctx, s, &status, 5)
+			if err != nil {
+				return err
+			}
+			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: report.List(gaps)}
 			return c.print(j, func() error { return report.Job(c.stdout, j) })
 		}),
 	})

@@ -57,14 +57,19 @@ var bootstrap = sync.OnceValues(func() (string, error) {
 var temporary []string
 
 func makeZip(dir string) (archive string, out []byte, err error) {
-	cmd := exec.Command("make", "--no-print-directory", "-C", "../..", "lambda.zip", "LAMBDA_ARCH="+runtime.GOARCH, "BUILD="+dir)
+	out, err = makeTarget("lambda.zip", "LAMBDA_ARCH="+runtime.GOARCH, "BUILD="+dir)
+	return filepath.Join(dir, "lambda.zip"), out, err
+}
+
+// makeTarget runs make as people do.
+func makeTarget(args ...string) ([]byte, error) {
+	cmd := exec.Command("make", append([]string{"--no-print-directory", "-C", "../.."}, args...)...)
 	for _, v := range os.Environ() { // a make above hands on what is its own
 		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	out, err = cmd.CombinedOutput()
-	return filepath.Join(dir, "lambda.zip"), out, err
+	return cmd.CombinedOutput()
 }
 
 // runtimeAPI is Lambda as a function sees it: it hands out invocations, takes their answers, and knows nothing else of

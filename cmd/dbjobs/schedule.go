@@ -15,7 +15,7 @@ import (
 
 func (c *cli) schedule() *cobra.Command {
 	g := &cobra.Command{Use: "schedule", Short: "Create, list, show, pause, resume and remove schedules that jobs share"}
-	g.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleRemove())
+	g.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleRemove(), c.scheduleHistory())
 	return group(g)
 }
 

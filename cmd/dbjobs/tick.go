@@ -103,6 +103,22 @@ Any number of workers may run at once. One that found nothing prints nothing.`,
 // whole is the time that a pass has at most.
 func (f *tickFlags) whole() store.Duration { return cmp.Or(f.budget, f.length) }
 
+// within bounds a context by the time that there is.
+func (f *tickFlags) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if most := f.whole(); most > 0 {
+		return context.WithTimeout(ctx, time.Duration(most))
+	}
+	return ctx, func() {}
+}
+
+// left is what is left of a length of time; none stays none.
+func left(of store.Duration, spent time.Duration) time.Duration {
+	if of == 0 {
+		return 0
+	}
+	return max(time.Duration(of)-spent, time.Millisecond)
+}
+
 // register adds the flags that a tick and a worker have in common.
 func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	f.maxClockSkew = store.Duration(10 * time.Minute)
@@ -145,12 +161,17 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			return err
 		}
 		return c.observe(cmp.Or(f.name, cmd.Name()), f.metrics, func() (tick.Report, error) {
+			ctx, began := cmd.Context(), time.Now()
+			opening, cancel := f.within(ctx)
+			defer cancel()
+			cmd.SetContext(opening)
 			s, err := c.open(cmd, probe)
 			if err != nil {
 				return tick.Report{}, err
 			}
 			defer c.close(s)
-			r, err := c.runPass(cmd.Context(), s, f, run)
+			cmd.SetContext(ctx)
+			r, err := c.runPass(ctx, s, f, time.Since(began), run)
 			// What was done is told also when the pass failed after it. Where log lines are for programs, one of them tells
 			// it instead of the table.
 			if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
@@ -171,7 +192,7 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 	})
 }
 
-func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
+func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
 	x, err := executor.NewSQL(s)
 	if err != nil {
 		return tick.Report{}, err
@@ -186,7 +207,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, run fun
 		Store:     s,
 		Executors: executor.Registry{"sql": x},
 		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
-		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: time.Duration(f.budget), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
+		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
 	})
 }

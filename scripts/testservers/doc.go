@@ -4,7 +4,9 @@
 //	go run ./scripts/testservers -- go test ./...
 //
 // The command finds each server's URL in that engine's environment variable
-// (DBJOBS_TEST_POSTGRES, DBJOBS_TEST_MARIADB). Its exit code is the launcher's.
+// (DBJOBS_TEST_POSTGRES, DBJOBS_TEST_MARIADB). The servers that it starts offer TLS,
+// with certificates for 127.0.0.1 that the one in the file DBJOBS_TEST_CA vouches
+// for. Its exit code is the launcher's.
 // With -print there is no command: export lines go to stdout, and the servers
 // stay until Ctrl-C.
 //
@@ -38,6 +40,12 @@
 //     to name its own is found out.
 //
 // Administrators exist only on the sockets inside the folder.
+//
+// # Tools
+//
+// With -tools NAME,... programs that are no servers are come by in the same way:
+// cron (DBJOBS_TEST_CRON) and systemd (DBJOBS_TEST_SYSTEMD, for systemd-analyze).
+// The variable holds the root folder below which the program is installed.
 //
 // # How everything is stopped
 //

@@ -16,26 +16,18 @@ var engines = []*engine{postgres, mariadb}
 
 // An engine is a kind of database server.
 type engine struct {
-	name  string // in DBJOBS_TEST_DATABASES and in folder names
-	title string // for people
-	env   string // the variable that holds its URL
+	parcel // its variable holds its URL
 
 	schemes   []string // of URLs for it, ours first
 	query     string   // of the URL that the tests are given
 	usualPort string   // of a URL that names none
 	minimum   version  // the oldest version that dbjobs supports
-	advice    string   // how to come by a server by hand
 
 	// find lists the installations below a root folder, the likeliest first;
 	// root "" is this machine itself, where PATH counts too.
 	find func(root string) []installation
 	// mark is what `server --version` must contain.
 	mark string
-
-	// metapackage depends on all that the engine needs, in any release of
-	// Debian and Ubuntu; packages says which of those to unpack.
-	metapackage string
-	packages    *regexp.Regexp
 
 	// init makes the data folder and the account, or what start makes it from.
 	init func(context.Context, *server) error
@@ -45,6 +37,19 @@ type engine struct {
 	ready func(*server) bool
 	// stop ends the server at once: its files are thrown away.
 	stop syscall.Signal
+}
+
+// A parcel is what may be fetched: the packages of an engine or of a tool.
+type parcel struct {
+	name   string // in DBJOBS_TEST_DATABASES or -tools, and in folder names
+	title  string // for people
+	env    string // the variable that tells the tests where it is
+	advice string // how to come by it by hand
+
+	// metapackage depends on all that is needed, in any release of Debian and
+	// Ubuntu; packages says which of those to unpack.
+	metapackage string
+	packages    *regexp.Regexp
 }
 
 // An installation is a server's programs, not yet known to run.

@@ -94,16 +94,16 @@ func (a *apt) get(ctx context.Context, args ...string) *exec.Cmd {
 // from elsewhere: the C library belongs to the machine's own loader.
 var unwanted = regexp.MustCompile(`^(libc6.*|libc-.*|lib.*-perl|libperl.*|libllvm.*|libz3.*)$`)
 
-// resolve names the packages to unpack for an engine.
-func (a *apt) resolve(ctx context.Context, e *engine) ([]string, error) {
-	cmd := a.get(ctx, "--simulate", "install", e.metapackage)
+// resolve names the packages to unpack.
+func (a *apt) resolve(ctx context.Context, p *parcel) ([]string, error) {
+	cmd := a.get(ctx, "--simulate", "install", p.metapackage)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("apt-get cannot resolve %s (%w):\n%s", e.metapackage, err, tail(problems.Bytes()))
+		return nil, fmt.Errorf("apt-get cannot resolve %s (%w):\n%s", p.metapackage, err, tail(problems.Bytes()))
 	}
-	return pick(out, e.packages), nil
+	return pick(out, p.packages), nil
 }
 
 // pick returns the wanted packages of a simulated installation: lines of the
@@ -120,9 +120,9 @@ func pick(simulation []byte, wanted *regexp.Regexp) []string {
 	return names
 }
 
-// fetch returns the root folder of the engine's unpacked packages, from the
-// cache if they are there and run.
-func (r *run) fetch(ctx context.Context, e *engine) (root string, err error) {
+// fetch returns the root folder of the unpacked packages, from the cache if what
+// runs in there is as it should be.
+func (r *run) fetch(ctx context.Context, p *parcel, runs func(root string) error) (root string, err error) {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return "", fmt.Errorf("this machine has no %s to fetch packages with", tool)
@@ -132,34 +132,34 @@ func (r *run) fetch(ctx context.Context, e *engine) (root string, err error) {
 	if err != nil {
 		return "", err
 	}
-	root = filepath.Join(cache, strings.Join([]string{e.name, distribution(), runtime.GOARCH}, "-"))
+	root = filepath.Join(cache, strings.Join([]string{p.name, distribution(), runtime.GOARCH}, "-"))
 	unlock, err := lock(ctx, root+".lock")
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if _, _, err := e.installed(ctx, root); err == nil {
+	if err := runs(root); err == nil {
 		return root, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
-	r.say("%s is not installed: fetching packages into %s, once", e.title, cache)
-	if err := r.unpack(ctx, e, root); err != nil {
+	r.say("%s is not installed: fetching packages into %s, once", p.title, cache)
+	if err := r.unpack(ctx, p, root); err != nil {
 		return "", err
 	}
 	return root, nil
 }
 
-// unpack fetches the engine's packages and unpacks them as root, all or nothing.
-func (r *run) unpack(ctx context.Context, e *engine, root string) error {
+// unpack fetches the packages and unpacks them as root, all or nothing.
+func (r *run) unpack(ctx context.Context, p *parcel, root string) error {
 	if err := r.apt.update(); err != nil {
 		return err
 	}
-	names, err := r.apt.resolve(ctx, e)
+	names, err := r.apt.resolve(ctx, p)
 	if err != nil {
 		return err
 	}
-	debs := filepath.Join(r.apt.dir, e.name)
+	debs := filepath.Join(r.apt.dir, p.name)
 	if err := os.Mkdir(debs, 0o755); err != nil {
 		return err
 	}

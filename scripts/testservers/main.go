@@ -22,8 +22,8 @@ const (
 	exitNotRun = 127 // the command is not there, as a shell says it
 )
 
-const usage = `usage: testservers [-note TEXT] -- COMMAND [ARG...]   run COMMAND with the servers
-       testservers -print                             print their URLs, keep them until Ctrl-C
+const usage = `usage: testservers [-note TEXT] [-tools NAME,...] -- COMMAND [ARG...]   run COMMAND with the servers
+       testservers -print                                               print their URLs, keep them until Ctrl-C
 `
 
 func main() {
@@ -41,6 +41,7 @@ func launcher(args []string) int {
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	show := flags.Bool("print", false, "")
 	note := flags.String("note", "", "")
+	named := flags.String("tools", "", "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -52,7 +53,8 @@ func launcher(args []string) int {
 		return exitUsage
 	}
 	picked, err := chosen(os.Getenv("DBJOBS_TEST_DATABASES"))
-	if err != nil {
+	wanted, unknown := chosenTools(*named)
+	if err = errors.Join(err, unknown); err != nil {
 		fmt.Fprintln(os.Stderr, "testservers:", err)
 		return exitUsage
 	}
@@ -64,7 +66,7 @@ func launcher(args []string) int {
 		return exitFailed
 	}
 	defer r.close()
-	return r.run(ctx, picked, flags.Args(), *note)
+	return r.run(ctx, picked, wanted, flags.Args(), *note)
 }
 
 // A run is one use of the launcher.
@@ -75,6 +77,7 @@ type run struct {
 	alive   *os.File // the sweeper waits until the last holder has closed it
 	sweeper *exec.Cmd
 	apt     *apt
+	trusted *authority
 }
 
 func newRun(ctx context.Context) (*run, error) {
@@ -90,6 +93,9 @@ func newRun(ctx context.Context) (*run, error) {
 		return nil, errors.Join(err, os.Remove(r.dir))
 	}
 	r.apt = newApt(ctx, r)
+	if r.trusted, err = newAuthority(r.dir); err != nil {
+		return nil, errors.Join(err, r.alive.Close())
+	}
 	return r, nil
 }
 
@@ -106,8 +112,13 @@ func (r *run) say(format string, args ...any) {
 }
 
 // run starts the servers, runs the command or waits, and stops the servers.
-func (r *run) run(ctx context.Context, picked []*engine, command []string, note string) int {
+func (r *run) run(ctx context.Context, picked []*engine, wanted []*tool, command []string, note string) int {
 	began := time.Now()
+	environment, err := r.provideTools(ctx, wanted)
+	if err != nil {
+		r.say("%v", err)
+		return exitFailed
+	}
 	provisions, err := r.provideAll(ctx, picked)
 	defer stopAll(provisions)
 	if err != nil {
@@ -127,7 +138,7 @@ func (r *run) run(ctx context.Context, picked []*engine, command []string, note 
 	if len(command) == 0 {
 		return r.offer(ctx, provisions)
 	}
-	code := r.command(ctx, provisions, command)
+	code := r.command(ctx, provisions, environment, command)
 	if note != "" {
 		r.say("%s", note)
 	}
@@ -140,17 +151,19 @@ func (r *run) offer(ctx context.Context, provisions []provision) int {
 	for _, p := range provisions {
 		fmt.Printf("export %s='%s'\n", p.engine.env, strings.ReplaceAll(p.url, "'", `'\''`))
 	}
+	fmt.Printf("export %s='%s'\n", authorityVariable, strings.ReplaceAll(r.trusted.file, "'", `'\''`))
 	r.say("the servers stay until Ctrl-C")
 	<-ctx.Done()
 	return 0
 }
 
-// command runs argv with the servers' URLs in its environment.
-func (r *run) command(ctx context.Context, provisions []provision, argv []string) int {
-	cmd := &exec.Cmd{Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+// command runs argv with the servers' URLs and the tools' folders in its environment.
+func (r *run) command(ctx context.Context, provisions []provision, environment, argv []string) int {
+	cmd := &exec.Cmd{Env: append(os.Environ(), environment...), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	for _, p := range provisions {
 		cmd.Env = append(cmd.Env, p.engine.env+"="+p.url)
 	}
+	cmd.Env = append(cmd.Env, authorityVariable+"="+r.trusted.file)
 	k, err := r.keep(cmd, orders{Args: argv, Stop: syscall.SIGTERM})
 	if err != nil {
 		r.say("%v", err)

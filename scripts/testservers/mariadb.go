@@ -16,22 +16,24 @@ import (
 )
 
 var mariadb = &engine{
-	name:      "mariadb",
-	title:     "MariaDB",
-	env:       "DBJOBS_TEST_MARIADB",
+	parcel: parcel{
+		name:  "mariadb",
+		title: "MariaDB",
+		env:   "DBJOBS_TEST_MARIADB",
+		advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*:\n" +
+			"    DBJOBS_TEST_MARIADB=mysql://user:password@host:port/database",
+		metapackage: "mariadb-server",
+		packages:    regexp.MustCompile(`^(mariadb-(server|client)-core.*|lib.*)$`),
+	},
 	schemes:   []string{"mysql", "mariadb"},
 	usualPort: "3306",
 	minimum:   version{10, 6},
-	advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*:\n" +
-		"    DBJOBS_TEST_MARIADB=mysql://user:password@host:port/database",
-	find:        findMariaDB,
-	mark:        "MariaDB", // mysqld may be another product
-	metapackage: "mariadb-server",
-	packages:    regexp.MustCompile(`^(mariadb-(server|client)-core.*|lib.*)$`),
-	init:        initMariaDB,
-	args:        mariadbArgs,
-	ready:       mariadbReady,
-	stop:        syscall.SIGKILL, // one process and nothing outside its folder
+	find:      findMariaDB,
+	mark:      "MariaDB", // mysqld may be another product
+	init:      initMariaDB,
+	args:      mariadbArgs,
+	ready:     mariadbReady,
+	stop:      syscall.SIGKILL, // one process and nothing outside its folder
 }
 
 // findMariaDB looks where packages put the server and at what PATH calls it.
@@ -91,6 +93,8 @@ func mariadbArgs(s *server) []string {
 		"--pid-file=" + filepath.Join(s.dir, "pid"),
 		"--skip-name-resolve", // 127.0.0.1 is not localhost, where the administrator is
 		"--max-connections=300",
+		"--ssl-cert=" + filepath.Join(s.dir, certificateFile),
+		"--ssl-key=" + filepath.Join(s.dir, keyFile),
 		"--server-id=1",
 		"--log-bin=binlog",
 		"--binlog-format=ROW",

@@ -15,23 +15,25 @@ import (
 )
 
 var postgres = &engine{
-	name:      "postgres",
-	title:     "PostgreSQL",
-	env:       "DBJOBS_TEST_POSTGRES",
+	parcel: parcel{
+		name:  "postgres",
+		title: "PostgreSQL",
+		env:   "DBJOBS_TEST_POSTGRES",
+		advice: "install the server (Debian, Ubuntu: apt-get install postgresql), or name one with an account that may create databases:\n" +
+			"    DBJOBS_TEST_POSTGRES=postgres://user:password@host:port/database",
+		metapackage: "postgresql",
+		packages:    regexp.MustCompile(`^(postgresql-\d+|lib.*)$`),
+	},
 	schemes:   []string{"postgres", "postgresql"},
 	query:     "sslmode=disable",
 	usualPort: "5432",
 	minimum:   version{12, 0},
-	advice: "install the server (Debian, Ubuntu: apt-get install postgresql), or name one with an account that may create databases:\n" +
-		"    DBJOBS_TEST_POSTGRES=postgres://user:password@host:port/database",
-	find:        findPostgres,
-	mark:        "postgres (PostgreSQL)",
-	metapackage: "postgresql",
-	packages:    regexp.MustCompile(`^(postgresql-\d+|lib.*)$`),
-	init:        initPostgres,
-	args:        postgresArgs,
-	ready:       postgresReady,
-	stop:        syscall.SIGQUIT, // immediate shutdown, which still frees its shared memory
+	find:      findPostgres,
+	mark:      "postgres (PostgreSQL)",
+	init:      initPostgres,
+	args:      postgresArgs,
+	ready:     postgresReady,
+	stop:      syscall.SIGQUIT, // immediate shutdown, which still frees its shared memory
 }
 
 // findPostgres looks in the folders of Debian, Red Hat, Homebrew and of a build
@@ -90,6 +92,9 @@ func postgresArgs(s *server) []string {
 		"port=" + strconv.Itoa(s.port),
 		"unix_socket_directories=" + s.dir,
 		"max_connections=300",
+		"ssl=on",
+		"ssl_cert_file=" + filepath.Join(s.dir, certificateFile),
+		"ssl_key_file=" + filepath.Join(s.dir, keyFile),
 		"fsync=off",
 		"synchronous_commit=off",
 		"full_page_writes=off",

@@ -70,7 +70,10 @@ func (r *run) programs(ctx context.Context, e *engine) (inst installation, origi
 			return inst, "installed", written, nil
 		}
 	}
-	root, err := r.fetch(ctx, e)
+	root, err := r.fetch(ctx, &e.parcel, func(root string) error {
+		_, _, err := e.installed(ctx, root)
+		return err
+	})
 	if err == nil {
 		root, err = r.reachable(ctx, e, root)
 	}

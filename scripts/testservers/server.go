@@ -44,6 +44,9 @@ func (r *run) start(ctx context.Context, e *engine, inst installation) (*server,
 	if err := r.mkdir(s.dir); err != nil {
 		return nil, err
 	}
+	if err := s.certify(r.trusted); err != nil {
+		return nil, err
+	}
 	limited, cancel := context.WithTimeout(ctx, initLimit)
 	defer cancel()
 	if err := e.init(limited, s); err != nil {

@@ -282,10 +282,14 @@ SELECT id FROM dbjobs.schedules WHERE job_id = :job;
 
 -- name: jobs
 SELECT @job_columns, p.next_run, p.decided_through, p.error, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
-  p.last_error, p.streak, p.cycles,
+  p.last_error, p.streak, p.cycles, p.runs_made,
+  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running')
-FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+FROM dbjobs.jobs j
+LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)
 WHERE j.removed_at IS NULL AND (:job = 0 OR j.id = :job) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
@@ -419,6 +423,10 @@ VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now)
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
 WHERE id = :id AND state IN ('failed', 'cancelled', 'lost');
+
+-- name: intervals
+SELECT interval_start, interval_end FROM dbjobs.runs
+WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR interval_start < :to);
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -80,6 +81,27 @@ func Changes(w io.Writer, a Applied) error {
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
+}
+
+// History prints the table of a change log.
+func History(w io.Writer, list []store.Change) error {
+	t := newTable(w, "WHEN", "WHO", "ACTION", "REASON", "WHAT")
+	for _, c := range list {
+		t.row(Instant(c.At), c.By, c.Action, c.Reason, what(c))
+	}
+	return t.flush()
+}
+
+// what is what a change changed; of one that made or removed something, that is all of it, which --json has.
+func what(c store.Change) string {
+	var parts []string
+	for _, f := range c.Fields {
+		parts = append(parts, fmt.Sprintf("%s: %s -> %s", f.Field, value(f.Before), value(f.After)))
+	}
+	if c.Before == nil && c.Action != "create" && string(c.After) != "{}" {
+		parts = append(parts, string(c.After))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func value(s string) string {

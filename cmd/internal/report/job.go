@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 )
 
 // Jobs prints the table of job list.
 func Jobs(w io.Writer, jobs []store.JobStatus) error {
-	t := newTable(w, "JOB", "OWNER", "STATE", "NEXT RUN", "LAST RUN", "RESULT", "SCHEDULE")
+	t := newTable(w, "JOB", "OWNER", "STATE", "NEXT RUN", "OVERDUE", "LAST RUN", "RESULT", "FAILED", "SCHEDULE")
 	for _, j := range jobs {
-		t.row(j.Name, j.Owner, j.State, Instant(j.NextRun), Instant(j.LastFinished), j.LastState, when(j.Job))
+		t.row(j.Name, j.Owner, j.State, Instant(j.NextRun), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), when(j.Job))
 	}
 	return t.flush()
 }
@@ -47,7 +48,9 @@ func ruleLine(s store.Schedule) string {
 // JobDetail is what job show tells: the job, and what was decided not to run, the newest first.
 type JobDetail struct {
 	store.JobStatus
-	Gaps []store.Gap `json:"gaps"`
+	NextTimes []time.Time    `json:"next_times"` // nominal times that are to be decided
+	Lateness  store.Duration `json:"lateness"`   // of the last run, when it was first handed out
+	Gaps      []store.Gap    `json:"gaps"`
 }
 
 // Job prints what job show tells.
@@ -63,13 +66,14 @@ func Job(w io.Writer, j JobDetail) error {
 	}
 	f.add("schedule", when(j.Job))
 	f.add("next run", Instant(j.NextRun))
+	f.add("overdue", length(j.Overdue))
+	f.add("next times", instants(j.NextTimes))
 	f.add("last run", Instant(j.LastFinished))
+	f.add("started late", length(j.Lateness))
 	f.add("last result", j.LastState)
 	f.add("last error", j.LastError)
 	f.add("last success", Instant(j.LastSuccess))
-	if j.Streak > 0 {
-		f.add("failed in a row", count(int64(j.Streak)))
-	}
+	f.add("failed in a row", positive(j.Streak))
 	f.add("ended runs", count(j.Cycles))
 	f.add("open runs", fmt.Sprintf("%d (%d running)", j.RunsOpen, j.RunsRunning))
 	f.add("policies", policies(j.Job))
@@ -88,6 +92,30 @@ func Job(w io.Writer, j JobDetail) error {
 		t.row(Instant(g.From), Instant(g.Through), g.Reason)
 	}
 	return t.flush()
+}
+
+// positive is a number, or nothing where it is zero.
+func positive(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return count(int64(n))
+}
+
+// length is a length of time to the second; what is shorter is nothing.
+func length(d store.Duration) string {
+	if t := time.Duration(d).Truncate(time.Second); t > 0 {
+		return store.Duration(t).String()
+	}
+	return ""
+}
+
+func instants(list []time.Time) string {
+	parts := make([]string, len(list))
+	for i, t := range list {
+		parts[i] = Instant(t)
+	}
+	return strings.Join(parts, ", ")
 }
 
 func pause(p store.Pause) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -103,6 +104,25 @@ func attemptError(a store.Attempt) string {
 	}
 	if line := fmt.Sprintf("line %d", a.Line); a.Line > 0 && !strings.Contains(text, line) {
 		text += ", " + line
+	}
+	return text
+}
+
+// Backfilled is what job backfill asked for.
+type Backfilled struct {
+	Job  string      `json:"job"`
+	Runs []store.Run `json:"runs"`
+	More time.Time   `json:"more,omitzero"` // the first nominal time beyond the limit
+}
+
+// String is the same in a line.
+func (b Backfilled) String() string {
+	if len(b.Runs) == 0 {
+		return "job " + b.Job + ": there is no nominal time in the range that no run covers"
+	}
+	text := fmt.Sprintf("job %s: %s to be made up for, by the next dbjobs tick", b.Job, plural(len(b.Runs), "nominal time"))
+	if !b.More.IsZero() {
+		text += "; the limit leaves out those from " + Instant(b.More)
 	}
 	return text
 }

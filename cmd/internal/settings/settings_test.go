@@ -37,6 +37,7 @@ func TestFind(t *testing.T) {
 		{"bad port", "postgres://u:geheim@h:port/d", true, nil, "", "percent-encoded"},
 		{"no host", "postgres:///d", true, nil, "", "host is missing"},
 		{"socket", "postgres:///d?host=/run/postgresql", true, nil, "postgres:///d?host=/run/postgresql", ""},
+		{"MySQL socket", "mysql://u@/d?socket=/cloudsql/p:r:i", true, nil, "mysql://u@/d?socket=/cloudsql/p:r:i", ""},
 		{"no slashes", "mysql:u:geheim@h", true, nil, "", "host is missing"},
 		{"no path", "sqlite:", true, nil, "", "path after sqlite: is missing"},
 	} {

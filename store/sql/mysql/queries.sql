@@ -26,8 +26,8 @@ SELECT @run_columns FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @amon
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)
-SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for,
-  d.interval_start, d.interval_end, d.ready_at, @now
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, @now), @now
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
   job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
   occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',

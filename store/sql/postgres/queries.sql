@@ -39,8 +39,8 @@ ORDER BY r.job_id, r.id;
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)
-SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for,
-  d.interval_start, d.interval_end, d.ready_at, @now
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, @now), @now
 FROM json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
   held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
   interval_end timestamptz, ready_at timestamptz)

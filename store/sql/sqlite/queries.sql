@@ -16,8 +16,8 @@ ON CONFLICT DO NOTHING;
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)
-SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, d.priority, d.scheduled_for,
-  d.interval_start, d.interval_end, d.ready_at, @now
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, @now), @now
 FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number,
   value ->> 'occurrence' AS occurrence, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
   value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for,

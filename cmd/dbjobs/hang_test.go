@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// deaf is a way to a server that stops forwarding, in both directions and for new connections too, at the first text
+// of a client that holds a word. Nothing is closed: nobody is told.
+type deaf struct {
+	server, word string
+	mu           sync.Mutex
+	isDeaf       bool
+}
+
+func (d *deaf) hears(text []byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.isDeaf = d.isDeaf || bytes.Contains(text, []byte(d.word))
+	return !d.isDeaf
+}
+
+func (d *deaf) serve(t *testing.T, l net.Listener) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		t.Cleanup(func() { client.Close() })
+		server, err := net.Dial("tcp", d.server)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { server.Close() })
+		forward := func(to io.Writer, from io.Reader) {
+			b := make([]byte, 64<<10)
+			for {
+				n, err := from.Read(b)
+				if err != nil || d.hears(b[:n]) && !written(to, b[:n]) {
+					return
+				}
+			}
+		}
+		go forward(server, client)
+		go forward(client, server)
+	}
+}
+
+func written(to io.Writer, b []byte) bool {
+	_, err := to.Write(b)
+	return err == nil
+}
+
+// TestAServerThatDoesNotAnswerKeepsNoPass: whatever a pass is doing when its server falls silent, with a budget it ends.
+func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
+	const budget = 3 * time.Second
+	for _, engine := range storetest.Engines(t) {
+		if engine == "sqlite" {
+			continue
+		}
+		for when, word := range map[string]string{
+			"connecting":           "",
+			"probing":              "installation",
+			"deciding":             "SKIP LOCKED",
+			"executing":            "nobody hears this",
+			"executing atomically": "nobody hears that",
+			"ending a step":        "rows_affected",
+			"recording":            "passes + 1",
+		} {
+			t.Run(engine+"/"+when, func(t *testing.T) {
+				t.Parallel()
+				direct := storetest.URL(t, engine)
+				home := t.TempDir()
+				dbjobs := func(args ...string) {
+					t.Helper()
+					if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, append(args, "--database", direct)...); code != exitDone {
+						t.Fatalf("%q: code %d, said %q", args, code, stderr)
+					}
+				}
+				dbjobs("migrate")
+				dbjobs("job", "create", "one", "--sql", "SELECT 'nobody hears this'")
+				dbjobs("job", "create", "two", "--atomic", "--sql", "SELECT 'nobody hears that'")
+				dbjobs("tick")
+				dbjobs("job", "run-now", "one")
+				dbjobs("job", "run-now", "two")
+
+				u, err := url.Parse(direct)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				d := &deaf{server: u.Host, word: word}
+				go d.serve(t, l)
+				u.Host = l.Addr().String()
+				ctx, cancel := context.WithTimeout(t.Context(), 4*budget)
+				defer cancel()
+				began := time.Now()
+				code, stderr := invoke(ctx, t, home, nil, io.Discard, "tick", "--budget", budget.String(), "--database", u.String())
+				t.Logf("%v of %v: code %d, said %q", time.Since(began).Round(10*time.Millisecond), budget, code, stderr)
+				if ctx.Err() != nil || code == exitInterrupted {
+					t.Errorf("it did not end by itself")
+				}
+				if d.hears(nil) {
+					t.Error("the server heard everything")
+				}
+				if when == "connecting" && (code != exitDatabase || !strings.Contains(stderr, "out of reach")) {
+					t.Errorf("code %d, said %q", code, stderr)
+				}
+			})
+		}
+	}
+}

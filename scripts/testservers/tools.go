@@ -1,0 +1,92 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// tools is the one list of programs that tests use besides the servers. A test
+// finds in the tool's variable the root folder below which it is installed.
+var tools = []*tool{
+	{
+		parcel: parcel{
+			name: "cron", title: "cron", env: "DBJOBS_TEST_CRON", advice: "install it (Debian, Ubuntu: apt-get install cron)",
+			metapackage: "cron", packages: regexp.MustCompile(`^(cron|lib.*)$`),
+		},
+		file: "/usr/sbin/cron",
+	},
+	{
+		parcel: parcel{
+			name: "systemd", title: "systemd-analyze", env: "DBJOBS_TEST_SYSTEMD", advice: "install it (Debian, Ubuntu: apt-get install systemd)",
+			metapackage: "systemd", packages: regexp.MustCompile(`^(systemd|lib.*)$`),
+		},
+		file: "/usr/bin/systemd-analyze",
+	},
+}
+
+// A tool is a program that is no server: a test starts it itself.
+type tool struct {
+	parcel
+	file string // below the root folder
+}
+
+// chosenTools returns the tools named in list, which is empty if none are.
+func chosenTools(list string) ([]*tool, error) {
+	var picked []*tool
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(tools, func(t *tool) bool { return t.name == name })
+		switch {
+		case name == "":
+		case i < 0:
+			return nil, fmt.Errorf("-tools names %q, which is not in the list", name)
+		default:
+			picked = append(picked, tools[i])
+		}
+	}
+	return picked, nil
+}
+
+// provideTools comes by the tools, and returns the variables that say where.
+func (r *run) provideTools(ctx context.Context, wanted []*tool) (environment []string, err error) {
+	var errs []error
+	for _, t := range wanted {
+		root, err := r.provideTool(ctx, t)
+		environment, errs = append(environment, t.env+"="+root), append(errs, err)
+	}
+	return environment, errors.Join(errs...)
+}
+
+// provideTool returns the tool's root folder: the one that is named, that of
+// this machine, or that of fetched packages.
+func (r *run) provideTool(ctx context.Context, t *tool) (root string, err error) {
+	if root = os.Getenv(t.env); root != "" {
+		return root, t.below(root)
+	}
+	here := errors.New("not looked for, as DBJOBS_TEST_FETCH is set")
+	if os.Getenv("DBJOBS_TEST_FETCH") == "" {
+		if here = t.below("/"); here == nil {
+			return "/", nil
+		}
+	}
+	root, err = r.fetch(ctx, &t.parcel, t.below)
+	if err == nil {
+		return root, nil
+	}
+	return "", fmt.Errorf("there is no %s to test with.\n  named:     no, %s is not set\n  installed: %w\n  fetched:   %w\n  To do: %s",
+		t.title, t.env, here, err, t.advice)
+}
+
+func (t *tool) below(root string) error {
+	if file := filepath.Join(root, t.file); !executable(file) {
+		return fmt.Errorf("%s is not there", file)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+// Package triggers holds the files of this folder against those who read them, as far as that can be done without
+// them: Kubernetes' own types, GitHub's workflow linter, systemd's own check.
+package triggers
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rhysd/actionlint"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestKubernetes: each field is one that Kubernetes has, with a value that it takes, and the pod fulfils the strictest
+// of its Pod Security Standards, restricted.
+func TestKubernetes(t *testing.T) {
+	var c batchv1.CronJob
+	if err := yaml.UnmarshalStrict([]byte(read(t, "kubernetes.yaml")), &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.APIVersion != batchv1.SchemeGroupVersion.String() || c.Kind != "CronJob" || c.Name != "dbjobs" {
+		t.Errorf("is %s %s %s", c.APIVersion, c.Kind, c.Name)
+	}
+	if p := c.Spec.ConcurrencyPolicy; p != batchv1.ForbidConcurrent && p != batchv1.AllowConcurrent {
+		t.Errorf("concurrencyPolicy is %q", p)
+	}
+	job := c.Spec.JobTemplate.Spec
+	pod := job.Template.Spec
+	if c.Spec.StartingDeadlineSeconds == nil || *c.Spec.StartingDeadlineSeconds < 10 { // the controller looks every ten seconds
+		t.Error("a start that is late is never made, or never given up")
+	}
+	if job.ActiveDeadlineSeconds == nil || job.BackoffLimit == nil || *job.BackoffLimit != 0 || pod.RestartPolicy != corev1.RestartPolicyNever {
+		t.Error("a pass may hang for ever, or is tried again beside the next one")
+	}
+	s := pod.SecurityContext
+	if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("the pod is not restricted: %+v", s)
+	}
+	if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+		t.Error("the pod has a token of the cluster")
+	}
+	if len(pod.Containers) != 1 {
+		t.Fatalf("%d containers", len(pod.Containers))
+	}
+	tick := pod.Containers[0]
+	if tick.Args[0] != "tick" || len(tick.Env) != 1 || tick.Env[0].Name != "DBJOBS_DATABASE_URL" || tick.Env[0].ValueFrom.SecretKeyRef == nil {
+		t.Errorf("runs %q with %+v", tick.Args, tick.Env)
+	}
+	x := tick.SecurityContext
+	if x == nil || x.AllowPrivilegeEscalation == nil || *x.AllowPrivilegeEscalation || x.ReadOnlyRootFilesystem == nil || !*x.ReadOnlyRootFilesystem ||
+		x.Capabilities == nil || len(x.Capabilities.Drop) != 1 || x.Capabilities.Drop[0] != "ALL" {
+		t.Errorf("the container is not restricted: %+v", x)
+	}
+	if tick.Resources.Requests.Cpu().IsZero() || tick.Resources.Requests.Memory().IsZero() || tick.Resources.Limits.Memory().Cmp(*tick.Resources.Requests.Memory()) < 0 {
+		t.Errorf("resources are %+v", tick.Resources)
+	}
+}
+
+// TestGitHubActions: actionlint finds nothing wrong.
+func TestGitHubActions(t *testing.T) {
+	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := linter.Lint("github-actions.yaml", []byte(read(t, "github-actions.yaml")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
+
+// TestSystemd: systemd itself takes the units, and finds the service as closed as it is meant to be.
+func TestSystemd(t *testing.T) {
+	root := os.Getenv("DBJOBS_TEST_SYSTEMD")
+	if root == "" {
+		t.Skip("no DBJOBS_TEST_SYSTEMD names the root folder of a systemd-analyze; make test comes by one")
+	}
+	// The units in a folder of their own, with a program that is there.
+	units := t.TempDir()
+	program := filepath.Join(units, "dbjobs")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	service := read(t, "dbjobs.service")
+	if !strings.Contains(service, "ExecStart=/usr/local/bin/dbjobs tick") {
+		t.Fatal("the service does not start /usr/local/bin/dbjobs tick")
+	}
+	for name, text := range map[string]string{
+		"dbjobs.service": strings.Replace(service, "/usr/local/bin/dbjobs", program, 1), "dbjobs.timer": read(t, "dbjobs.timer"),
+	} {
+		if err := os.WriteFile(filepath.Join(units, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	analyze := func(args ...string) string {
+		t.Helper()
+		c := exec.Command(filepath.Join(root, "usr/bin/systemd-analyze"), args...)
+		c.Dir = units
+		c.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+units+":"+filepath.Join(root, "lib/systemd/system")+":"+filepath.Join(root, "usr/lib/systemd/system"))
+		if root != "/" {
+			var folders []string
+			for _, pattern := range []string{"usr/lib/*-linux-gnu", "usr/lib/*-linux-gnu/systemd", "lib/*-linux-gnu"} {
+				found, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well-formed
+				folders = append(folders, found...)
+			}
+			c.Env = append(c.Env, "LD_LIBRARY_PATH="+strings.Join(folders, ":"))
+		}
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Errorf("systemd-analyze %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	// A key that it does not know is no failure to systemd, but it says so.
+	if out := analyze("verify", "--man=no", "./dbjobs.timer", "./dbjobs.service"); out != "" {
+		t.Errorf("systemd-analyze verify: %s", out)
+	}
+	analyze("security", "--offline=yes", "--threshold=15", "./dbjobs.service") // of 100; 1.5 in its table
+	m := regexp.MustCompile(`(?m)^OnCalendar=(.*)$`).FindStringSubmatch(read(t, "dbjobs.timer"))
+	if m == nil || !strings.Contains(analyze("calendar", m[1]), "Normalized form: *-*-* *:*:00") {
+		t.Errorf("the timer is not one of each minute: %q", m)
+	}
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Interval is a stretch of data, (Start, End]; a zero Start is one that is not known.
+type Interval struct {
+	Start time.Time `json:"start,omitzero"`
+	End   time.Time `json:"end"`
+}
+
+// Filling is what a backfill is chosen from.
+type Filling struct {
+	Now     time.Time
+	Job     JobStatus
+	Rules   []Rule     // as they stand
+	Covered []Interval // of the job's runs that touch the range, without overlaps, oldest first
+}
+
+// Backfill asks for a run of each interval that choose gives, whose ends are nominal times: in order behind what the job
+// has open. Those who backfill take turns, and a nominal time has one such run, unless it is asked for again. What choose
+// is told and what is written are one transaction; choose may be called more than once.
+func (s *Store) Backfill(ctx context.Context, name string, within Interval, again bool, who Author, choose func(Filling) ([]Interval, error)) ([]Run, error) {
+	var made []Run
+	err := s.change(ctx, who, func(a *applier) error {
+		var version int
+		if err := s.row(ctx, a.tx, "lock_installation", args{}, &version); err != nil {
+			return err
+		}
+		f := Filling{Now: a.now}
+		var err error
+		if f.Job, err = s.findJob(ctx, a.tx, name); err != nil {
+			return err
+		}
+		if f.Rules, err = s.rulesOf(ctx, a.tx, f.Job.ID); err != nil {
+			return err
+		}
+		if !again {
+			if f.Covered, err = s.covered(ctx, a.tx, f.Job.ID, within); err != nil {
+				return err
+			}
+		}
+		chosen, err := choose(f)
+		if err != nil || len(chosen) == 0 {
+			made = nil
+			return err
+		}
+		made, err = a.fill(ctx, &f.Job.Job, chosen, again)
+		return err
+	})
+	return made, err
+}
+
+// fill writes the requests.
+func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again bool) ([]Run, error) {
+	w := newWriter(a.s, a.tx, a.now, len(chosen))
+	at := a.s.d.instantText
+	mark := "" // a second fill of a nominal time is told from the first
+	if again {
+		mark = ":" + NewRunID(a.now, 0)
+	}
+	for i, n := range chosen {
+		r := Run{ID: NewRunID(a.now, i), Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: "fill:" + n.End.UTC().Format("2006-01-02T15:04:05.000000Z") + mark,
+			State: Waiting, Queue: j.Queue, Priority: j.Priority, ScheduledFor: n.End, IntervalStart: n.Start, IntervalEnd: n.End, ReadyAt: a.now, CreatedAt: a.now, Step: 1}
+		w.made = append(w.made, r)
+		w.runs = append(w.runs, runRow{ID: r.ID, JobID: r.JobID, Occurrence: r.Occurrence, State: r.State, Queue: r.Queue, Priority: r.Priority,
+			ScheduledFor: at(r.ScheduledFor), IntervalStart: at(r.IntervalStart), IntervalEnd: at(r.IntervalEnd), ReadyAt: at(r.ReadyAt)})
+	}
+	if err := bulk(ctx, w, "insert_runs", w.runs, nil); err != nil {
+		return nil, err
+	}
+	return w.made, a.record(ctx, "job", j.FullName(), "backfill", j.ID, nil, struct {
+		From  time.Time `json:"from"`
+		To    time.Time `json:"to"`
+		Runs  int       `json:"runs"`
+		Again bool      `json:"again,omitempty"`
+	}{chosen[0].End, chosen[len(chosen)-1].End, len(chosen), again})
+}
+
+// covered are the stretches of a range that lie in the intervals of the job's runs.
+func (s *Store) covered(ctx context.Context, q querier, job int64, within Interval) ([]Interval, error) {
+	var list []Interval
+	err := s.query(ctx, q, "intervals", args{"job": job, "from": within.Start, "to": within.End}, func(r *sql.Rows) error {
+		var n Interval
+		err := r.Scan(at{&n.Start}, at{&n.End})
+		if n.Start.IsZero() { // the first of all covers its own time
+			n.Start = n.End.Add(-time.Microsecond)
+		}
+		list = append(list, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(x, y Interval) int { return x.Start.Compare(y.Start) })
+	var joined []Interval
+	for _, n := range list {
+		if last := len(joined) - 1; last >= 0 && !n.Start.After(joined[last].End) {
+			if n.End.After(joined[last].End) {
+				joined[last].End = n.End
+			}
+			continue
+		}
+		joined = append(joined, n)
+	}
+	return joined, nil
+}
+
+// Rules are a job's rules as they stand now.
+func (s *Store) Rules(ctx context.Context, job int64) ([]Rule, error) {
+	return s.rulesOf(ctx, s.db, job)
+}
+
+func (s *Store) rulesOf(ctx context.Context, q querier, job int64) ([]Rule, error) {
+	var c Case
+	if err := s.readRules(ctx, q, JobChanged, []int64{job}, map[int64]*Case{job: &c}); err != nil {
+		return nil, fmt.Errorf("read the rules: %w", err)
+	}
+	return slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked }), nil
+}

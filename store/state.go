@@ -1,0 +1,80 @@
+package store
+
+import (
+	"slices"
+	"time"
+)
+
+// The states of a job.
+const (
+	JobRunning  = "running"  // a run is being executed
+	JobAborted  = "aborted"  // disabled by `job abort`
+	JobDisabled = "disabled" // nothing is decided for it
+	JobPaused   = "paused"   // by itself, or by its schedules, a tag, its owner, or a freeze
+	JobError    = "error"    // it cannot be planned, and is parked until it is mended
+	JobResumed  = "resumed"  // its pause was ended, and no run has ended since
+	JobSleeping = "sleeping" // waits for its next time, or with a run that may not go yet
+	JobFinished = "finished" // nothing is to come
+	JobEnabled  = "enabled"  // runs on request, or has not been decided for yet
+)
+
+// derive finds the state from the facts: the one place where the words are given. Where several fit, the first of the
+// list counts.
+func (v *JobStatus) derive(now time.Time, pauses []Pause) {
+	v.Paused = v.pausedBy(pauses)
+	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
+		v.Overdue = Duration(now.Sub(v.NextRun).Truncate(time.Millisecond))
+	}
+	ends := v.Own != nil || len(v.Schedules) > 0
+	switch {
+	case v.RunsRunning > 0:
+		v.State = JobRunning
+	case v.Disabled && v.lastAction == "abort":
+		v.State = JobAborted
+	case v.Disabled:
+		v.State = JobDisabled
+	case v.Paused != nil:
+		v.State = JobPaused
+	case v.PlanError != "":
+		v.State = JobError
+	case v.lastAction == "resume" && v.lastActionAt.After(v.LastFinished):
+		v.State = JobResumed
+	case v.RunsOpen > 0 || !v.NextRun.IsZero():
+		v.State = JobSleeping
+	case ends && !v.DecidedThrough.IsZero() && v.After == "" && !v.OnStartup:
+		v.State = JobFinished
+	default:
+		v.State = JobEnabled
+	}
+}
+
+// pausedBy is the pause that holds the job: of those of the whole job, the one that ends last; else, where each of its
+// schedules is paused, the one of them that ends first.
+func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
+	c := Case{Plan: Plan{JobID: v.ID}, Job: v.Job}
+	var whole, one *Pause
+	held := map[string]bool{}
+	for i := range pauses {
+		p := &pauses[i]
+		switch {
+		case p.Scope != ScopeSchedule && p.covers(&c):
+			if whole == nil || p.outlasts(whole) {
+				whole = p
+			}
+		case p.Scope == ScopeSchedule && slices.Contains(v.Schedules, p.Subject):
+			held[p.Subject] = true
+			if one == nil || one.outlasts(p) {
+				one = p
+			}
+		}
+	}
+	if whole != nil || v.Own != nil || len(held) < len(v.Schedules) {
+		return whole
+	}
+	return one
+}
+
+// outlasts compares two pauses that hold; one without an end lasts for ever.
+func (p *Pause) outlasts(other *Pause) bool {
+	return !other.Until.IsZero() && (p.Until.IsZero() || p.Until.After(other.Until))
+}

@@ -1,0 +1,216 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// A way to reach a server: what is done to the URL of a test's database.
+type way struct {
+	name  string
+	with  func(u *url.URL)
+	fails string // what the error says; empty where it works
+}
+
+// reach tries the ways on a server's database.
+func reach(t *testing.T, raw string, ways []way) {
+	t.Helper()
+	for _, w := range ways {
+		u, err := url.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.with(u)
+		s, err := store.Open(t.Context(), u.String(), store.Options{})
+		if err == nil {
+			_, err = s.Engine(t.Context())
+			s.Close()
+		}
+		switch {
+		case w.fails == "" && err != nil:
+			t.Errorf("%s: %v", w.name, err)
+		case w.fails != "" && (err == nil || !strings.Contains(err.Error(), w.fails)):
+			t.Errorf("%s: %v, want %q", w.name, err, w.fails)
+		}
+	}
+}
+
+func options(pairs ...string) func(u *url.URL) {
+	return func(u *url.URL) {
+		q := u.Query()
+		for i := 0; i < len(pairs); i += 2 {
+			q.Set(pairs[i], pairs[i+1])
+		}
+		u.RawQuery = q.Encode()
+	}
+}
+
+// TestCertificates: a server has to be the one that is meant, by the file of those who vouch for it. The test servers
+// are vouched for as 127.0.0.1, and not as localhost.
+func TestCertificates(t *testing.T) {
+	authority := os.Getenv("DBJOBS_TEST_CA")
+	if authority == "" {
+		t.Skip("DBJOBS_TEST_CA is not set: `make test` starts servers with certificates, and sets it")
+	}
+	other := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := func(change func(u *url.URL)) func(u *url.URL) {
+		return func(u *url.URL) {
+			change(u)
+			u.Host = "localhost:" + u.Port()
+		}
+	}
+	const unknown, wrongHost = "unknown authority", "localhost"
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			switch e {
+			case "postgres":
+				full := options("sslmode", "verify-full", "sslrootcert", authority)
+				reach(t, storetest.URL(t, e), []way{
+					{"verify-full", full, ""},
+					{"another host", elsewhere(full), wrongHost},
+					{"the system's roots", options("sslmode", "verify-full"), unknown},
+				})
+			case "mariadb":
+				full := options("ssl-ca", authority)
+				reach(t, storetest.URL(t, e), []way{
+					{"ssl-ca", full, ""},
+					{"ssl-ca and tls=true", options("ssl-ca", authority, "tls", "true"), ""},
+					{"another host", elsewhere(full), wrongHost},
+					{"another host, the system's roots", elsewhere(options("tls", "true")), wrongHost},
+					{"the system's roots", options("tls", "true"), unknown},
+					{"no check", options("tls", "skip-verify"), ""},
+					{"contradiction", options("ssl-ca", authority, "tls", "skip-verify"), "contradict"},
+					{"no such file", options("ssl-ca", other+".not"), "no such file"},
+					{"no certificate", options("ssl-ca", other), "no certificate"},
+				})
+			}
+		})
+	}
+}
+
+// socketOf is the Unix socket on which a server listens, by the kernel's list.
+func socketOf(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		t.Skip("the kernel does not tell which sockets there are")
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) == 8 && (fields[7] == name || filepath.Base(fields[7]) == name) {
+			if _, err := os.Stat(fields[7]); err == nil {
+				return fields[7]
+			}
+		}
+	}
+	t.Skip("the server has no socket on this machine")
+	return ""
+}
+
+// TestUnixSockets: as platforms mount them for their databases.
+func TestUnixSockets(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			raw := storetest.URL(t, e)
+			u, err := url.Parse(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch e {
+			case "postgres":
+				socket := socketOf(t, ".s.PGSQL."+u.Port())
+				reach(t, raw, []way{{"socket", func(u *url.URL) {
+					options("host", filepath.Dir(socket), "port", u.Port())(u)
+					u.Host = ""
+				}, ""}})
+			case "mariadb":
+				s, err := store.Open(t.Context(), raw, store.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				db, err := s.JobDB(store.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				var path string
+				if err := db.QueryRow("SELECT @@socket").Scan(&path); err != nil {
+					t.Fatal(err)
+				}
+				socket := socketOf(t, path)
+				alone := func(u *url.URL) {
+					options("socket", socket)(u)
+					u.Host = ""
+				}
+				reach(t, raw, []way{
+					{"socket", alone, ""},
+					{"socket and host", options("socket", socket), "no host beside it"},
+					{"relative", func(u *url.URL) { options("socket", "s.sock")(u); u.Host = "" }, "absolute path"},
+					{"no host", func(u *url.URL) { u.Host = "" }, "names no host"},
+				})
+			}
+		})
+	}
+}
+
+// TestLogin: who to be is asked for at each new connection, of the store and of jobs.
+func TestLogin(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" {
+			continue
+		}
+		t.Run(e, func(t *testing.T) {
+			u, err := url.Parse(storetest.URL(t, e))
+			if err != nil {
+				t.Fatal(err)
+			}
+			password, _ := u.User.Password()
+			user, asked := u.User.Username(), 0
+			u.User = nil
+			login := func(context.Context) (string, string, error) {
+				asked++
+				return user, password, nil
+			}
+			s, err := store.Open(t.Context(), u.String(), store.Options{Login: login})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			db, err := s.JobDB(store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			for range 2 {
+				if _, err := db.Exec("SELECT 1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := s.Login(t.Context()); err != nil || got != user || asked != 3 {
+				t.Errorf("logged in as %q, %v; asked %d times", got, err, asked)
+			}
+			none := errors.New("no secret today")
+			_, err = store.Open(t.Context(), u.String(), store.Options{Login: func(context.Context) (string, string, error) { return "", "", none }})
+			if !errors.Is(err, none) {
+				t.Error(err)
+			}
+			password = "geheim"
+			if _, err := store.Open(t.Context(), u.String(), store.Options{Login: login}); !errors.Is(err, store.ErrUnreachable) || strings.Contains(err.Error(), password) {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+//go:build unix
+
+package tick_test
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// A process that is stopped in the middle of a step, past its lease, and goes on later: as a machine that was suspended
+// does, or a function whose sandbox was frozen. On a server its run was handed out again meanwhile, its late end is
+// refused, and the ledger shows both hand-outs. On SQLite the kernel knows that it lives, and its run stays its own.
+func TestAFrozenProcess(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		slow := map[string]string{
+			"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3000000) SELECT count(*) FROM c",
+			"postgres": "SELECT pg_sleep(1)",
+			"mariadb":  "DO SLEEP(1)",
+		}[d.Engine]
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("slow", slow, "INSERT INTO effects VALUES (1)"), step("last", "INSERT INTO effects VALUES (10)")}}}})
+		request(t, d, "job")
+
+		barrier, open, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer barrier.Close()
+		p := launch(t, child{URL: d.URL, Engine: d.Engine, Now: d.Clock.Now(), Holder: "the frozen one", Guards: allGuards}, barrier)
+		p.connected(t)
+		if err := open.Close(); err != nil {
+			t.Fatal(err)
+		}
+		running := "SELECT count(*) FROM " + d.Table("runs") + " WHERE state = 'running'"
+		for d.Int(t, running) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		if n := d.Int(t, running); n != 1 {
+			t.Fatal("it had ended before it was frozen")
+		}
+		d.Clock.Add(time.Minute)
+		if r := run(t, d); r.Started != 0 {
+			t.Fatalf("overtaken before its lease has ended: %+v", r)
+		}
+		d.Clock.Add(10 * time.Minute)
+		mine := run(t, d)
+		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		late, err := p.report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(runs) != 1 || runs[0].State != store.Succeeded {
+			t.Fatalf("%v: %+v", err, runs)
+		}
+		detail, err := d.Run(t.Context(), runs[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tries := ""
+		for _, a := range detail.Tries {
+			tries += a.Holder[:min(len(a.Holder), 14)] + " " + a.StepName + " " + a.State + "\n"
+		}
+		if d.Engine == "sqlite" {
+			if mine.Started != 0 || late.Succeeded != 1 || detail.Fence != 1 || tries != "the frozen one slow succeeded\nthe frozen one last succeeded\n" {
+				t.Fatalf("meanwhile %+v; the frozen one %+v; fence %d\n%s", mine, late.Report, detail.Fence, tries)
+			}
+			return
+		}
+		if mine.Succeeded != 1 || late.Outdated != 1 || late.Succeeded+late.Failed != 0 {
+			t.Errorf("meanwhile %+v; the frozen one %+v", mine, late.Report)
+		}
+		if detail.Fence != 2 || detail.Losses != 1 || tries != "the frozen one slow lost\nTestAFrozenPro slow succeeded\nTestAFrozenPro last succeeded\n" {
+			t.Errorf("fence %d, lost %d times\n%s", detail.Fence, detail.Losses, tries)
+		}
+		if n := d.Int(t, "SELECT sum(n) FROM effects WHERE n > 1"); n != 10 {
+			t.Errorf("the step after the refused end took effect for %d", n)
+		}
+	})
+}

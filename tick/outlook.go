@@ -1,0 +1,63 @@
+package tick
+
+import (
+	"context"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Outlook is what a job's rules tell beyond the facts on record.
+type Outlook struct {
+	Next []time.Time // the next nominal times that are to be decided, as the pauses of now leave them
+	// Late is how long after its nominal time and jitter the run that ended last was first handed out; zero for a request.
+	Late time.Duration
+}
+
+// LookOut finds the outlook of a job, with so many of its next nominal times. A job that is disabled, parked, or paused
+// until somebody resumes it has none to come.
+func LookOut(ctx context.Context, s *store.Store, v *store.JobStatus, count int) (Outlook, error) {
+	var o Outlook
+	list, err := s.Rules(ctx, v.ID)
+	if err != nil {
+		return o, err
+	}
+	n, bad := NewNominal(&v.Job, list)
+	if bad != nil { // the next pass parks the job and says why
+		return o, nil
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return o, err
+	}
+	if !v.LastStarted.IsZero() && !v.LastNominal.IsZero() {
+		o.Late = max(0, v.LastStarted.Sub(v.LastNominal.Add(n.jitter(v.LastNominal))))
+	}
+	if v.Disabled || v.PlanError != "" || v.Paused != nil && v.Paused.Until.IsZero() {
+		return o, nil
+	}
+	after := later(now, v.DecidedThrough)
+	if v.Paused != nil {
+		after = later(after, v.Paused.Until.Add(-instant))
+	}
+	left := int64(count)
+	if v.MaxCycles > 0 {
+		left = min(left, v.MaxCycles-v.RunsMade)
+	}
+	for ; left > 0; left-- {
+		if after, err = n.Next(after); err != nil || after.IsZero() {
+			return o, nil
+		}
+		o.Next = append(o.Next, after)
+	}
+	return o, nil
+}
+
+// jitter is what a decision adds to a nominal time.
+func (n *Nominal) jitter(t time.Time) time.Duration {
+	d := &decision{c: &store.Case{Job: *n.job}}
+	for _, r := range n.rules {
+		d.live = append(d.live, live{recurrence: r})
+	}
+	return d.jitter(t)
+}

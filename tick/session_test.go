@@ -1,0 +1,146 @@
+package tick_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// Whatever a job does to its session is gone with it: the next job finds its own as the server gives it, and so does
+// the ledger. Each of the statements would change what the others do if a connection were used again.
+func TestWhatAJobDoesToItsSessionHarmsNobody(t *testing.T) {
+	rude := map[string][]string{
+		"postgres": {
+			"SET search_path = nowhere", "SET TIME ZONE 'Asia/Kathmandu'", "SET datestyle = 'German'", "CREATE TEMPORARY TABLE scratch (n int)",
+			"SELECT pg_advisory_lock(42)", "LISTEN nobody", "PREPARE p AS SELECT 1", "DECLARE c CURSOR WITH HOLD FOR SELECT generate_series(1, 1000)",
+			"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SET default_transaction_read_only = on", "BEGIN", "SET statement_timeout = 10000",
+		},
+		"mariadb": {
+			"SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "SET time_zone = '+05:45'", "SET NAMES latin1", "SET @kept = 1",
+			"CREATE TEMPORARY TABLE scratch (n int)", "DO GET_LOCK('dbjobs test', 0)", "SET SESSION tx_isolation = 'SERIALIZABLE'", "SET max_statement_time = 10",
+			"LOCK TABLES effects WRITE", "SET autocommit = 0", "INSERT INTO effects VALUES ('rude')", "USE information_schema",
+		},
+		"sqlite": {
+			"PRAGMA foreign_keys = OFF", "PRAGMA synchronous = OFF", "PRAGMA busy_timeout = 1", "CREATE TEMPORARY TABLE scratch (n int)", "ATTACH ':memory:' AS another",
+			"PRAGMA case_sensitive_like = ON", "BEGIN IMMEDIATE", "INSERT INTO effects VALUES ('rude')", "PRAGMA query_only = ON", "PRAGMA locking_mode = EXCLUSIVE",
+		},
+	}
+	facts := map[string]string{
+		"postgres": "SELECT concat_ws(',', current_setting('search_path'), current_setting('TimeZone'), current_setting('default_transaction_read_only'), " +
+			"current_setting('statement_timeout'), current_setting('datestyle'), coalesce(to_regclass('pg_temp.scratch')::text, 'no table'), " +
+			"pg_try_advisory_lock(42), (SELECT count(*) FROM pg_prepared_statements WHERE name = 'p'), (SELECT count(*) FROM pg_cursors WHERE is_holdable), " +
+			"current_setting('default_transaction_isolation'))",
+		"mariadb": "SELECT CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, COALESCE(@kept, 'none'), " +
+			"IS_FREE_LOCK('dbjobs test'), @@tx_isolation, @@max_statement_time, DATABASE())",
+		"sqlite": "SELECT 'x' LIKE 'X' || (SELECT group_concat(name) FROM pragma_database_list) || (SELECT foreign_keys FROM pragma_foreign_keys) || " +
+			"(SELECT synchronous FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) || (SELECT query_only FROM pragma_query_only) || " +
+			"(SELECT count(*) FROM sqlite_temp_master)",
+	}
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (what varchar(500))")
+		polite := step("", "INSERT INTO effects "+facts[d.Engine])
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "before", Steps: []store.Step{polite}},
+			{Name: "rude", Priority: 9, Steps: []store.Step{step("", rude[d.Engine]...)}},
+			{Name: "after", Priority: 1, Steps: []store.Step{polite, atomicStep("INSERT INTO effects " + facts[d.Engine])}},
+		}})
+		request(t, d, "before")
+		run(t, d)
+		request(t, d, "rude")
+		request(t, d, "after")
+		tk := newTick(t, d.Store)
+		tk.Concurrency = 1
+		r, err := tk.Run(t.Context())
+		if err != nil || r.Started != 2 || r.Runs[1].State != store.Succeeded {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "rude"})
+		if err != nil || runs[0].State != store.Failed || !strings.Contains(runs[0].Error, "left a transaction open") {
+			t.Fatalf("%v: %+v", err, runs)
+		}
+		rows, err := d.SQL.Query("SELECT what FROM effects WHERE what <> 'rude'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var told []string
+		for rows.Next() {
+			var s string
+			if err := rows.Scan(&s); err != nil {
+				t.Fatal(err)
+			}
+			told = append(told, s)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 3 || told[0] != told[1] || told[0] != told[2] {
+			t.Errorf("sessions before and after differ:\n%q", told)
+		}
+	})
+}
+
+// A statement that returns a million rows is executed, and its rows are dropped as they come.
+func TestAMillionRowsAreDropped(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			d := storetest.Open(t, e, store.Options{})
+			d.Exec(t, "CREATE TABLE effects (n int)")
+			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
+				step("", map[string]string{
+					"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1000000) SELECT x, printf('%400d', x) FROM c",
+					"postgres": "SELECT x, repeat('x', 400) FROM generate_series(1, 1000000) AS x",
+					"mariadb":  "SELECT seq, REPEAT('x', 400) FROM seq_1_to_1000000",
+				}[e], "INSERT INTO effects VALUES (1)"),
+			}}}})
+			request(t, d, "job")
+			reports, errs := together(t, []child{{URL: d.URL, Engine: e, Now: d.Clock.Now(), Holder: "child", Guards: allGuards}})
+			if errs[0] != nil || reports[0].Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects") != 1 {
+				t.Fatalf("%v: %+v", errs[0], reports[0])
+			}
+			if t.Logf("%d MB", reports[0].Peak>>20); reports[0].Peak > 200<<20 { // the rows are 400 MB
+				t.Errorf("it took %d MB", reports[0].Peak>>20)
+			}
+		})
+	}
+}
+
+// The connections of a pass do not grow with its runs.
+func TestConnectionsAreBounded(t *testing.T) {
+	const runs, side = 60, 3
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" { // which has none to run out of
+			continue
+		}
+		t.Run(e, func(t *testing.T) {
+			d := storetest.Open(t, e, store.Options{})
+			d.Exec(t, "CREATE TABLE seen (n int)")
+			count := map[string]string{
+				"postgres": "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database())",
+				"mariadb":  "(SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE())",
+			}[e]
+			var defs store.Definitions
+			for i := range runs {
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO seen SELECT "+count)}})
+			}
+			apply(t, d, defs)
+			run(t, d)
+			d.Clock.Add(5 * time.Minute)
+			tk := newTick(t, d.Store)
+			tk.Concurrency = side
+			if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != runs {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			// For each run side by side one for its statements and one for its ledger, one to take and one to look on, and
+			// those that the server has not yet seen closed.
+			most, seen := d.Int(t, "SELECT max(n) FROM seen"), d.Int(t, "SELECT count(*) FROM seen")
+			if t.Logf("%d connections", most); seen != runs || most > 4*side+4 {
+				t.Errorf("%d connections at once, seen by %d runs", most, seen)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package tick_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// A job goes through all states, each by what is done to it.
+func TestTheStatesOfAJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{step("", "SELECT 1")}}
+		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		is := func(want string) {
+			t.Helper()
+			v, err := d.Job(t.Context(), "job")
+			if err != nil || v.State != want {
+				t.Errorf("%v: it is %q, want %q: %+v", err, v.State, want, v)
+			}
+			list, err := d.Jobs(t.Context(), store.JobFilter{})
+			if err != nil || len(list) != 1 || list[0].State != v.State {
+				t.Errorf("%v: the list says %+v", err, list)
+			}
+		}
+		do := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		is(store.JobEnabled)
+		run(t, d)
+		is(store.JobSleeping)
+		d.Clock.Add(5 * time.Minute)
+		decideOnly(t, d)
+		is(store.JobSleeping) // with a run that nobody has taken
+		h := store.Holder{Name: "h", Lease: time.Hour}
+		tasks, err := d.Take(t.Context(), "tick", 1, h)
+		do(err)
+		is(store.JobRunning)
+		do(d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h))
+		run(t, d)
+		pause(t, d, store.ScopeJob, "job", time.Time{})
+		is(store.JobPaused)
+		d.Clock.Add(time.Minute)
+		resume(t, d, store.ScopeJob, "job", false)
+		is(store.JobResumed)
+		d.Clock.Add(4 * time.Minute)
+		run(t, d)
+		is(store.JobSleeping)
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET zone = 'Nowhere/Land'")
+		run(t, d)
+		is(store.JobError)
+		do(d.EnableJob(t.Context(), "job", false, store.Author{}))
+		is(store.JobDisabled)
+		do(d.EnableJob(t.Context(), "job", true, store.Author{}))
+		_, err = d.AbortJob(t.Context(), "job", false, store.Author{})
+		do(err)
+		is(store.JobAborted)
+		_, err = d.AbortJob(t.Context(), "job", true, store.Author{})
+		do(err)
+		is(store.JobAborted) // what is done to its runs is no matter
+		j.Own.Rule, j.Disabled = "at 2026-01-05T08:30:00Z", false
+		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		run(t, d)
+		is(store.JobSleeping)
+		d.Clock.Add(time.Hour)
+		run(t, d)
+		is(store.JobFinished)
+	})
+}
+
+// The outlook: how late the last run was, what comes, and how long nobody has looked.
+func TestTheOutlookOfAJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxCycles: 3,
+			Steps: []store.Step{step("", "SELECT 1")}}}})
+		look := func() (store.JobStatus, tick.Outlook) {
+			t.Helper()
+			v, err := d.Job(t.Context(), "job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := tick.LookOut(t.Context(), d.Store, &v, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v, o
+		}
+		at := func(minute int) time.Time { return time.Date(2026, 1, 5, 8, minute, 0, 0, time.UTC) }
+		if _, o := look(); len(o.Next) != 3 || !o.Next[0].Equal(at(5)) || !o.Next[2].Equal(at(15)) {
+			t.Errorf("before any tick: %+v", o)
+		}
+		run(t, d)
+		d.Clock.Add(9 * time.Minute)
+		if v, _ := look(); v.Overdue != store.Duration(4*time.Minute) {
+			t.Errorf("overdue by %s", v.Overdue)
+		}
+		run(t, d)
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(runs) != 1 {
+			t.Fatal(err, runs)
+		}
+		v, o := look()
+		if o.Late <= 2*time.Minute || o.Late > 4*time.Minute || v.Overdue != 0 || v.LastSuccess.IsZero() || v.Cycles != 1 {
+			t.Errorf("late by %s, %+v", o.Late, v)
+		}
+		if len(o.Next) != 2 || !o.Next[0].Equal(at(10)) {
+			t.Errorf("%+v", o)
+		}
+		pause(t, d, store.ScopeAll, "", at(15))
+		if _, o := look(); len(o.Next) != 2 || !o.Next[0].Equal(at(15)) {
+			t.Errorf("paused until 08:15: %+v", o)
+		}
+		pause(t, d, store.ScopeJob, "job", time.Time{})
+		if _, o := look(); len(o.Next) != 0 {
+			t.Errorf("paused: %+v", o)
+		}
+	})
+}
