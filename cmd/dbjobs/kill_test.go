@@ -191,8 +191,11 @@ func (h *harassed) kill(tick *exec.Cmd) bool {
 
 // cut breaks the connections of a tick until it has ended.
 func (h *harassed) cut(tick *exec.Cmd) bool {
-	ended := make(chan error, 1)
-	go func() { ended <- tick.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = tick.Wait() // how it ends is up to where it was cut
+	}()
 	hit := false
 	for {
 		hit = h.proxy.drop() > 0 || hit

@@ -91,10 +91,10 @@ func (p *proxy) refuse(refused bool) {
 // drop closes what is connected, and counts it.
 func (p *proxy) drop() (n int) {
 	for _, c := range p.take() {
-		c.client.Close()
 		if c.server.Close() == nil { // the client had not gone by itself
 			n++
 		}
+		c.client.Close()
 	}
 	return n
 }
