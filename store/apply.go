@@ -91,6 +91,7 @@ type applier struct {
 	o       ApplyOptions
 	login   string
 	now     time.Time
+	groups  map[string]Group
 	changes []Change
 }
 
@@ -121,6 +122,10 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 			return err
 		}
 	}
+	for _, g := range d.Groups {
+		groups[g.Name] = g
+	}
+	a.groups = groups
 	jobs, err := a.s.jobs(ctx, a.tx)
 	if err != nil {
 		return err
@@ -235,6 +240,9 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 		return nil
 	case ok:
 		if _, err := a.s.exec(ctx, a.tx, "update_group", args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+			return err
+		}
+		if _, err := a.s.exec(ctx, a.tx, "wake_group", args{"name": g.Name}); err != nil { // there may be room now
 			return err
 		}
 		return a.record(ctx, "group", g.Name, "change", 0, old, g)

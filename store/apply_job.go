@@ -24,6 +24,9 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 		if err := j.Validate(); err != nil {
 			return err
 		}
+		if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
+			return &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; a manifest makes it: groups: {%s: 1}", j.Group, j.Group)}
+		}
 		old, ok := known[j.FullName()]
 		if ok && a.o.CreateOnly {
 			return fmt.Errorf("job %s: %w", j.FullName(), ErrExists)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -45,6 +44,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		return err
 	}
 	if err := s.readRules(ctx, tx, p.need, ids, byJob); err != nil {
+		return err
+	}
+	if err := s.lockGroups(ctx, tx, byJob); err != nil {
 		return err
 	}
 	ended := false
@@ -135,8 +137,10 @@ func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64,
 			return err
 		}
 		c := byJob[j.ID]
-		c.Job, c.Stale = j, planned.Valid
-		c.WasDisabled = strings.HasPrefix(planned.String, "false") || strings.HasPrefix(planned.String, "0") // plan_input begins with enabled
+		c.Job, c.Stale, c.ChangedAt = j, planned.Valid, j.changedAt
+		if c.Stale {
+			c.Was = readWas(planned.String)
+		}
 		kind := k.get(input)
 		if c.Stale || kind == nil {
 			c.input = string(input)

@@ -162,9 +162,6 @@ type Job struct {
 // Removed tells since when the definition is only history; zero: it is not.
 func (j *Job) Removed() time.Time { return j.removedAt }
 
-// ChangedAt is when a command changed the definition last.
-func (j *Job) ChangedAt() time.Time { return j.changedAt }
-
 // Step is one step of a job. Spec is the executor's own argument object.
 type Step struct {
 	Name      string          `json:"name" yaml:"name,omitempty"`

@@ -56,6 +56,11 @@ type Run struct {
 // back-off, too.
 func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
 
+// UnderWay tells that the run takes up room of its job and of its group.
+func (r *Run) UnderWay() bool {
+	return r.State == Queued || r.State == Running || r.State == Waiting && r.Begun()
+}
+
 // Requested tells that the run is no occurrence of the schedule: it waits behind what is active, and judges nothing.
 func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, "at:") }
 

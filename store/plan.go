@@ -33,8 +33,8 @@ type Rule struct {
 	// As it stands: Linked is false where the link is gone. The rest is read only where the job may not stand as it
 	// was planned.
 	Linked      bool
-	LinkedAt    time.Time
-	LinkPlanned bool // the link's own mark
+	LinkedAt    time.Time // zero: by plain SQL, which does not say
+	LinkPlanned bool      // the link's own mark
 	NewInput    string
 	Schedule    Schedule
 	ChangedAt   time.Time // of the schedule, by a command
@@ -48,10 +48,12 @@ type Case struct {
 	Plan  Plan
 	Job   Job // with Removed set where the definition is history; ID zero where the row is gone
 	Stale bool
-	// WasDisabled: the plan was made while the job was disabled.
-	WasDisabled bool
-	Rules       []Rule
-	Runs        []Run // not settled yet, oldest first
+	Was   Was // with Stale
+	// ChangedAt is when a command changed the job last.
+	ChangedAt time.Time
+	Cap       *Cap // of the job's group; nil: it has none
+	Rules     []Rule
+	Runs      []Run // not settled yet, oldest first
 	// Followers are the jobs that run after this one.
 	Followers []Follower
 	Pauses    []Pause
@@ -77,6 +79,7 @@ type Decision struct {
 	// Pause pauses the job from now on, for this reason.
 	Pause  string
 	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
+	Under  int    // runs of the job that are under way after this
 	Replan bool   // the rules are written anew and the definitions are marked as planned
 }
 
@@ -92,6 +95,7 @@ func (d *Decision) nothing(before *Plan) bool {
 type Move struct {
 	Run       Run // as it shall be
 	Was       string
+	Same      bool      // it waits for its group as before: nothing is to be written
 	LeaseRead time.Time // guards against a heartbeat that came in between; zero: no matter
 	ExpiresAt time.Time
 }
@@ -224,12 +228,14 @@ type Parked struct {
 
 // Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
 // decisions are made from, asks decide for each, and writes all that follows, in one transaction and with a number of
-// round trips that does not depend on the size of the page. The instant is the one that the page was read at.
+// round trips that does not depend on the size of the page. The instant is the one that the page was read at. The jobs
+// of groups are given to share together, which lets go what their caps admit and names waiting runs of other jobs that
+// are to ask again.
 //
 // Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer is here, all has happened: the
 // next pass finds the plans advanced and the runs made, and makes none twice, since (job, occurrence) is unique and the
 // plan's version has moved on.
-func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, c *Case) Decision) (Batch, error) {
+func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, c *Case) Decision, share func([]Member) []string) (Batch, error) {
 	var b Batch
 	err := s.tx(ctx, func(tx *sql.Tx) error {
 		b = Batch{Now: p.now, Gaps: map[string]int{}}
@@ -238,30 +244,50 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 			return err
 		}
 		w := newWriter(s, tx, p.now, len(cases))
+		var members []Member
 		for i := range cases {
 			c := &cases[i]
 			d := decide(p.now, c)
 			b.Decided++
-			if d.nothing(&c.Plan) {
+			if c.Cap != nil {
+				members = append(members, Member{c, d})
 				continue
 			}
-			w.add(c, &d)
-			for _, g := range d.Gaps {
-				b.Gaps[g.Reason]++
+			b.add(w, c, &d)
+		}
+		if len(members) > 0 {
+			wake := share(members)
+			if err := s.wakeHeld(ctx, tx, wake); err != nil {
+				return err
 			}
-			if d.Plan.Error != "" {
-				b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
-			}
-			b.Moved += len(d.Moved)
-			for _, r := range d.Moved {
-				if r.Was == Running && r.Run.State == Lost {
-					b.Lost++
-				}
-			}
-			b.Kept = append(b.Kept, d.Kept...)
+			b.Moved += len(wake)
+		}
+		for i := range members {
+			b.add(w, members[i].Case, &members[i].Decision)
 		}
 		b.Made = w.made
 		return w.write(ctx)
 	})
 	return b, err
+}
+
+// add takes a decision in.
+func (b *Batch) add(w *writer, c *Case, d *Decision) {
+	if d.nothing(&c.Plan) {
+		return
+	}
+	w.add(c, d)
+	for _, g := range d.Gaps {
+		b.Gaps[g.Reason]++
+	}
+	if d.Plan.Error != "" {
+		b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
+	}
+	b.Moved += len(d.Moved)
+	for _, r := range d.Moved {
+		if r.Was == Running && r.Run.State == Lost {
+			b.Lost++
+		}
+	}
+	b.Kept = append(b.Kept, d.Kept...)
 }

@@ -53,12 +53,14 @@ func (s *Store) Prune(ctx context.Context, kept []Kept) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
+	var gone int64 // a run can be too old and one of too many
 	err := s.tx(ctx, func(tx *sql.Tx) error {
-		if _, err := s.exec(ctx, tx, "delete_attempts", args{"ids": ids}); err != nil {
+		_, err := s.exec(ctx, tx, "delete_attempts", args{"ids": ids})
+		if err != nil {
 			return err
 		}
-		_, err := s.exec(ctx, tx, "delete_runs", args{"ids": ids})
+		gone, err = s.exec(ctx, tx, "delete_runs", args{"ids": ids})
 		return err
 	})
-	return len(ids), err
+	return int(gone), err
 }

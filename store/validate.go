@@ -251,7 +251,7 @@ func (j *Job) later() []check {
 		field string
 		set   bool
 	}{
-		{"group", j.Group != ""}, {"start", j.Start != ""}, {"repeat_after", j.RepeatAfter != 0},
+		{"start", j.Start != ""}, {"repeat_after", j.RepeatAfter != 0},
 		{"remove_when_done", j.RemoveDone},
 	} {
 		if p.set {

@@ -31,6 +31,10 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 		d.unhosted = true
 		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
 	}
+	if g := d.c.Cap; g != nil && g.MaxRunning == 0 && !d.gone() {
+		d.unhosted = true // it is looked at again without a change of the job
+		d.park("job %s: group: there is no group %q; a manifest makes it: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
+	}
 	switch {
 	case d.plan.Error == "":
 		d.occurrences()
@@ -40,7 +44,7 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d.admit()
 	d.next()
 	return store.Decision{Plan: d.plan, Made: append(d.made, d.woken...), Moved: d.moved, Gaps: d.gaps, Kept: d.history(),
-		Cancel: d.cancel, Pause: d.paused, Rules: d.kept, Replan: d.replan}
+		Cancel: d.cancel, Pause: d.paused, Under: d.under(), Rules: d.kept, Replan: d.replan}
 }
 
 type decision struct {
@@ -182,29 +186,22 @@ func (d *decision) recover() {
 // admit lets waiting runs go, oldest first. A run that was handed out before, back-off included, holds its place. Runs
 // of one job that were made by the same decision wait in order.
 func (d *decision) admit() {
+	read := slices.Clone(d.active)
 	room := d.capacity()
-	for _, r := range d.active {
-		if !final(r.State) && (r.State != store.Waiting || r.Begun()) {
+	for i := range d.active { // what is stopped or held makes room, wherever it stands
+		r := &d.active[i]
+		if r.Number == 0 { // a request that came in beside us
+			d.plan.RunsMade++
+			r.Number = d.plan.RunsMade
+		}
+		if d.hold(r); !final(r.State) && (r.State != store.Waiting || r.Begun()) {
 			room--
 		}
 	}
 	place := func(r *store.Run) {
-		first := r.State == store.Waiting && !r.Begun()
+		first := !r.Begun()
 		switch {
-		case r.State == store.Running || final(r.State):
-		case !r.CancelAt.IsZero():
-			if r.Begun() || r.State == store.Queued {
-				room++
-			}
-			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "cancelled on request"
-		case d.gone() && r.State != store.Running:
-			r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "the job was removed"
-		case !r.Begun() && d.held(r):
-			if r.State == store.Queued {
-				room++
-			}
-			r.State, r.HeldBy = store.Waiting, "pause"
-		case r.State == store.Queued:
+		case r.State != store.Waiting || r.HeldBy == "pause":
 		case r.ReadyAt.After(d.now): // back-off, jitter: the run wakes the job by itself
 			r.HeldBy = ""
 		case first && room <= 0:
@@ -214,20 +211,49 @@ func (d *decision) admit() {
 				room--
 			}
 			r.State, r.HeldBy = store.Queued, ""
+			if first && d.c.Cap != nil { // and share lets it go
+				r.State, r.HeldBy = store.Waiting, "group"
+			}
 		}
 	}
 	for i := range d.active {
-		r := &d.active[i]
-		before := *r
-		if r.Number == 0 { // a request that came in beside us
-			d.plan.RunsMade++
-			r.Number = d.plan.RunsMade
-		}
-		place(r)
-		d.keep(r, before, d.was[i])
+		place(&d.active[i])
+		d.keep(&d.active[i], read[i], d.was[i])
 	}
 	for i := range d.made {
+		d.hold(&d.made[i])
 		place(&d.made[i])
+	}
+}
+
+// under counts the runs that take up room.
+func (d *decision) under() (n int) {
+	for _, list := range [2][]store.Run{d.active, d.made} {
+		for i := range list {
+			if list[i].UnderWay() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// hold cancels a run that is not to go on, and holds one that has not begun where a pause says so.
+func (d *decision) hold(r *store.Run) {
+	cancel := func(why string) {
+		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
+	}
+	switch {
+	case r.State == store.Running || final(r.State):
+	case !r.CancelAt.IsZero():
+		cancel("cancelled on request")
+	case d.gone():
+		cancel("the job was removed")
+	case r.Begun():
+	case d.held(r):
+		r.State, r.HeldBy = store.Waiting, "pause"
+	case r.HeldBy == "pause":
+		r.HeldBy = ""
 	}
 }
 
@@ -237,10 +263,11 @@ func (d *decision) keep(r *store.Run, before store.Run, was string) {
 		d.settleRun(*r, was)
 		return
 	}
-	if r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses {
+	same := r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
+	if same && r.HeldBy != "group" {
 		return
 	}
-	m := store.Move{Run: *r, Was: was}
+	m := store.Move{Run: *r, Was: was, Same: same}
 	if was == store.Running {
 		m.LeaseRead = r.LeaseUntil
 	}
@@ -323,6 +350,9 @@ func (d *decision) next() {
 		d.plan.NextRun = d.c.Plan.NextRun
 		return
 	}
+	if limit := d.job().MaxCycles; limit > 0 && d.plan.RunsMade >= limit {
+		return
+	}
 	from := later(later(d.now, d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))
 	for i := range d.live {
 		l := &d.live[i]
@@ -334,7 +364,7 @@ func (d *decision) next() {
 			d.plan.NextRun = t
 		}
 	}
-	if d.job().MaxCycles > 0 && d.plan.RunsMade >= d.job().MaxCycles || d.plan.Error != "" && !d.unhosted {
+	if d.plan.Error != "" && !d.unhosted { // a rule gave up just now
 		d.plan.NextRun = d.pauseEnds()
 	}
 }

@@ -50,6 +50,8 @@ func (d *decision) readRules(parse *parser) {
 		changed := r.Changed() || !r.Linked
 		from := through
 		switch {
+		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // a link that was moved counts from where that is noticed
+			from = d.now
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no tick has seen what it was before
 		case changed && r.Linked && r.ChangedAt.After(through):
@@ -98,14 +100,7 @@ func (d *decision) addRule(parse *parser, r store.Rule, from time.Time, changed 
 // owed are the stretches of a rule in which its nominal times are the job's and no pause holds them, oldest first;
 // the paused stretches between become gaps.
 func (d *decision) owed(l *live) []window {
-	w := window{l.from, d.upTo()}
-	if t := d.job().NotBefore; !t.IsZero() {
-		w.from = later(w.from, t.Add(-instant))
-	}
-	if t := d.job().NotAfter; !t.IsZero() {
-		w.to = earlier(w.to, t)
-	}
-	free := []window{w}
+	free := d.valid(window{l.from, d.upTo()})
 	for i := range d.pauses {
 		p := &d.pauses[i]
 		if p.Missed || p.Scope == store.ScopeSchedule && p.SubjectID != l.ScheduleID {
@@ -128,22 +123,57 @@ func (d *decision) owed(l *live) []window {
 		}
 		free = rest
 	}
-	return slices.DeleteFunc(free, window.empty)
+	return free
+}
+
+// valid are the parts of a window in which nominal times are the job's, by not_before and not_after: as they were until
+// the policies were changed, and as they are from then on.
+func (d *decision) valid(w window) []window {
+	j, was := d.job(), &d.c.Was
+	clamp := func(w window, notBefore, notAfter time.Time) window {
+		if !notBefore.IsZero() {
+			w.from = later(w.from, notBefore.Add(-instant))
+		}
+		if !notAfter.IsZero() {
+			w.to = earlier(w.to, notAfter)
+		}
+		return w
+	}
+	parts := []window{clamp(w, j.NotBefore, j.NotAfter)}
+	if was.Known && !(was.NotBefore.Equal(j.NotBefore) && was.NotAfter.Equal(j.NotAfter)) {
+		change := d.changedPolicies()
+		old := clamp(window{w.from, earlier(w.to, change)}, was.NotBefore, was.NotAfter)
+		parts[0] = clamp(window{later(w.from, change), w.to}, j.NotBefore, j.NotAfter)
+		if !old.empty() && !parts[0].empty() && old.to.Equal(parts[0].from) {
+			parts[0].from = old.from
+		} else {
+			parts = []window{old, parts[0]}
+		}
+	}
+	return slices.DeleteFunc(parts, window.empty)
+}
+
+// changedPolicies is when the job's policies changed: a command says when, and plain SQL counts from where it is noticed.
+func (d *decision) changedPolicies() time.Time {
+	if t := d.c.ChangedAt; t.After(d.c.Plan.DecidedThrough) {
+		return earlier(d.now, t)
+	}
+	return d.now
 }
 
 // occurrences decides the nominal times up to now: each becomes a run, or lies in a gap.
 func (d *decision) occurrences() {
-	switch {
+	switch was := &d.c.Was; {
 	case d.gone():
 		d.pass(store.Edited)
 		return
 	case d.job().Disabled:
 		d.pass(store.Disabled)
 		return
-	case d.c.WasDisabled:
+	case was.Known && was.Disabled:
 		d.passUntilChange(store.Disabled)
-	case d.c.Stale && d.c.Plan.NextRun.IsZero() && !d.c.Plan.DecidedThrough.IsZero() && d.c.Plan.Error == "":
-		d.passUntilChange(store.Edited) // it was finished, and has come back
+	case was.Known && was.MaxCycles > 0 && d.c.Plan.RunsMade >= was.MaxCycles: // it was finished, and has come back
+		d.passUntilChange(store.Edited)
 	}
 	// Never back: a database's clock may jump, and two ticks' instants may come in the wrong order.
 	d.plan.DecidedThrough = later(d.upTo(), d.c.Plan.DecidedThrough)
@@ -151,31 +181,7 @@ func (d *decision) occurrences() {
 	for i := range d.live {
 		owed[i] = d.owed(&d.live[i])
 	}
-	due := d.due(owed)
-	if len(due) > 0 && *d.job().Retry.Attempts == 0 {
-		d.giveUp()
-	}
-	reason := d.refused(due)
-	cut := d.now // up to here nothing became a run for being missed
-	if len(due) > 0 {
-		cut = due[0].Add(-instant)
-	}
-	for i := range d.live {
-		for _, w := range owed[i] {
-			d.gap(&d.live[i], window{w.from, earlier(w.to, cut)}, store.Missed)
-			if reason != "" {
-				d.gap(&d.live[i], window{later(w.from, cut), w.to}, reason)
-			}
-		}
-	}
-	if reason == "" {
-		if len(due) > 0 && d.job().Overlap == "replace" {
-			d.replace()
-		}
-		for _, t := range due {
-			d.make(t)
-		}
-	}
+	d.judge(owed)
 	if id := d.startupID; id != "" && d.job().OnStartup && d.plan.StartupID != id {
 		d.plan.StartupID = id
 		d.plan.RunsMade++
@@ -187,13 +193,48 @@ func (d *decision) occurrences() {
 	}
 }
 
-// passUntilChange lets go what was due before the definition changed: by a command, which says when, or by plain SQL,
-// where the change counts from now. What came after is decided as usual.
-func (d *decision) passUntilChange(reason string) {
-	from := d.now
-	if t := d.job().ChangedAt(); t.After(d.c.Plan.DecidedThrough) {
-		from = earlier(d.now, t)
+// judge makes runs of what is owed, as far as the policies let it; the rest is a gap. In the order of their times, what
+// lies before missed is a gap for that reason, then what is beyond max_cycles; the rest runs, or overlaps.
+func (d *decision) judge(owed [][]window) {
+	before := func(due []time.Time) time.Time {
+		if len(due) == 0 {
+			return d.now
+		}
+		return due[0].Add(-instant)
 	}
+	due := d.due(owed)
+	missed := before(due)
+	if len(due) > 0 && *d.job().Retry.Attempts == 0 {
+		d.giveUp()
+	}
+	if limit := d.job().MaxCycles; limit > 0 {
+		due = due[max(0, len(due)-int(max(0, limit-d.plan.RunsMade))):]
+	}
+	overLimit := before(due)
+	overlaps := d.overlaps()
+	for i := range d.live {
+		for _, w := range owed[i] {
+			d.gap(&d.live[i], window{w.from, earlier(w.to, missed)}, store.Missed)
+			d.gap(&d.live[i], window{later(w.from, missed), earlier(w.to, overLimit)}, store.OverLimit)
+			if overlaps {
+				d.gap(&d.live[i], window{later(w.from, overLimit), w.to}, store.Overlap)
+			}
+		}
+	}
+	if overlaps || len(due) == 0 {
+		return
+	}
+	if d.job().Overlap == "replace" {
+		d.replace()
+	}
+	for _, t := range due {
+		d.make(t)
+	}
+}
+
+// passUntilChange lets go what was due before the policies changed. What came after is decided as usual.
+func (d *decision) passUntilChange(reason string) {
+	from := d.changedPolicies()
 	for i := range d.live {
 		l := &d.live[i]
 		d.gap(l, window{l.from, from}, reason)
@@ -244,31 +285,15 @@ func (d *decision) newest(l *live, owed []window, most int) []time.Time {
 	return found
 }
 
-// refused tells why the due times do not become runs: the runs of one catch-up are judged together, against runs of
-// earlier decisions. Empty: they do.
-func (d *decision) refused(due []time.Time) string {
-	if limit := d.job().MaxCycles; limit > 0 && d.plan.RunsMade+int64(len(due)) > limit {
-		return store.OverLimit
-	}
-	waits := false
-	active := 0
+// overlaps tells that the due times do not become runs, since others are active: the runs of one catch-up are judged
+// together, against runs of earlier decisions.
+func (d *decision) overlaps() bool {
+	waits, active := false, false
 	for _, r := range d.active {
-		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
-		if !final(r.State) {
-			active++
-		}
+		waits = waits || r.State == store.Waiting && !r.Begun() && !r.Requested()
+		active = active || !final(r.State)
 	}
-	switch d.job().Overlap {
-	case "wait":
-		if waits {
-			return store.Overlap
-		}
-	case "skip":
-		if active > 0 {
-			return store.Overlap
-		}
-	}
-	return ""
+	return d.job().Overlap == "wait" && waits || d.job().Overlap == "skip" && active
 }
 
 // giveUp ends the runs that were tried until the next occurrence: it is here.
@@ -323,18 +348,31 @@ func (d *decision) jitter(t time.Time) time.Duration {
 			most = min(most, n.Sub(t))
 		}
 	}
+	return jitterOf(d.job().FullName(), t, most)
+}
+
+// jitterOf spreads a job's occurrences over [0, most), in whole milliseconds.
+func jitterOf(job string, t time.Time, most time.Duration) time.Duration {
+	if most <= 0 {
+		return 0
+	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(d.job().FullName() + t.UTC().String())) // never fails
+	_, _ = h.Write([]byte(job + t.UTC().String())) // never fails
 	return time.Duration(h.Sum64() % uint64(most)).Truncate(time.Millisecond)
 }
 
-// gap records that the rule's nominal times in the window do not run, if it has any there.
+// gap records that the rule's nominal times in the window do not run, if it has any there that are the job's.
 func (d *decision) gap(l *live, w window, reason string) {
-	if w.empty() {
+	none := func(w window) bool {
+		t := l.next(d, w.from)
+		return t.IsZero() || t.After(w.to)
+	}
+	if w.empty() || none(w) {
 		return
 	}
-	if t := l.next(d, w.from); t.IsZero() || t.After(w.to) {
-		return
+	for _, w := range d.valid(w) {
+		if !none(w) {
+			d.gaps = append(d.gaps, store.Gap{JobID: d.plan.JobID, ScheduleID: l.ScheduleID, From: w.from, Through: w.to, Reason: reason, Rule: l.recurrence.String()})
+		}
 	}
-	d.gaps = append(d.gaps, store.Gap{JobID: d.plan.JobID, ScheduleID: l.ScheduleID, From: w.from, Through: w.to, Reason: reason, Rule: l.recurrence.String()})
 }

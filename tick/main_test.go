@@ -83,7 +83,7 @@ func childTick(spec string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	t := &tick.Tick{Store: s, Name: "child", Holder: c.Holder, Version: "test", Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x}}
+	t := &tick.Tick{Store: s, Name: "child", Holder: c.Holder, Version: "test", Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x, "nothing": nothing{}}}
 	r, err := t.Run(ctx)
 	if encoded := json.NewEncoder(os.Stdout).Encode(childReport{Report: r, Removed: removed()}); err == nil {
 		err = encoded

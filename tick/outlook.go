@@ -12,6 +12,16 @@ type Outlook struct {
 	Next []time.Time // the next nominal times that are to be decided, as the pauses of now leave them
 	// Late is how long after its nominal time and jitter the run that ended last was first handed out; zero for a request.
 	Late time.Duration
+	// Problem is why a rule tells no time: the next pass parks the job for it.
+	Problem string
+}
+
+// said is an error in words, which an outlook is told and does not fail for.
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // LookOut finds the outlook of a job, with so many of its next nominal times. A job that is disabled, parked, or paused
@@ -22,8 +32,8 @@ func LookOut(ctx context.Context, s *store.Store, v *store.JobStatus, count int)
 	if err != nil {
 		return o, err
 	}
-	n, bad := NewNominal(&v.Job, list)
-	if bad != nil { // the next pass parks the job and says why
+	n, err := NewNominal(&v.Job, list)
+	if o.Problem = said(err); o.Problem != "" {
 		return o, nil
 	}
 	now, err := s.Now(ctx)
@@ -45,8 +55,9 @@ func LookOut(ctx context.Context, s *store.Store, v *store.JobStatus, count int)
 		left = min(left, v.MaxCycles-v.RunsMade)
 	}
 	for ; left > 0; left-- {
-		if after, err = n.Next(after); err != nil || after.IsZero() {
-			return o, nil
+		after, err = n.Next(after)
+		if o.Problem = said(err); after.IsZero() {
+			break
 		}
 		o.Next = append(o.Next, after)
 	}

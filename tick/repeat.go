@@ -16,20 +16,21 @@ const (
 // serves schedules finer than that. It returns before the length is over, at once where nothing more is due within it.
 // A pass that finds nothing to do is the probe and its record. The end of ctx ends a sleep without an error.
 //
-// Without a budget the length is the budget too: what runs at its end is cut. A longer budget lets that run on, and
-// still nothing is decided or started beyond the length. The limit counts over all passes, and the report is their sum.
+// No pass begins beyond the length, but what runs then goes on, as in a single pass: a job that takes longer than the
+// length would be cut each time, and be lost. A budget bounds both. The limit counts over all passes, and the report is
+// their sum.
 func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error) {
 	began := t.Now()
-	budget := t.Budget
-	if budget <= 0 {
-		budget = length
+	end := began.Add(length)
+	if t.Budget > 0 {
+		end = began.Add(min(length, t.Budget))
 	}
-	end := began.Add(min(length, budget))
 	var total Report
 	for {
 		pass := *t
-		pass.whole = budget
-		pass.Budget = budget - t.Now().Sub(began)
+		if t.Budget > 0 {
+			pass.whole, pass.Budget = t.Budget, t.Budget-t.Now().Sub(began)
+		}
 		if t.Limit > 0 {
 			if pass.Limit = t.Limit - total.Started; pass.Limit == 0 {
 				pass.Limit = -1

@@ -104,7 +104,7 @@ func TestAPassThatLeavesADueJobRests(t *testing.T) {
 	})
 }
 
-// The end of its context ends a sleep, and is no error; a length is a budget.
+// The end of its context ends a sleep, and is no error. A run outlives the length, and not the budget.
 func TestRunForEndsInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
@@ -118,15 +118,28 @@ func TestRunForEndsInside(t *testing.T) {
 		}
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "endless", Steps: []store.Step{call("")}}}})
 		request(t, d, "endless")
-		tk = newDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+		bounded := func(ctx context.Context, _ executor.Request) (executor.Result, error) {
 			if end, ok := ctx.Deadline(); !ok || time.Until(end) > 500*time.Millisecond {
 				return executor.Result{}, fmt.Errorf("it may run until %v", end)
 			}
 			<-ctx.Done()
 			return executor.Result{}, ctx.Err()
+		}
+		tk = newDoing(t, d, bounded)
+		tk.Now, tk.Budget = real, 500*time.Millisecond
+		if r, err := tk.RunFor(t.Context(), time.Hour); err != nil || r.Started != 1 || r.Waiting != 1 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		d.Clock.Add(time.Minute)
+		tk = newDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			if end, ok := ctx.Deadline(); ok {
+				return executor.Result{}, fmt.Errorf("it may run until %v", end)
+			}
+			time.Sleep(100 * time.Millisecond)
+			return executor.Result{}, nil
 		})
 		tk.Now = real
-		if r, err := tk.RunFor(t.Context(), 500*time.Millisecond); err != nil || r.Started != 1 || r.Waiting != 1 {
+		if r, err := tk.RunFor(t.Context(), 50*time.Millisecond); err != nil || r.Started == 0 || r.Succeeded != r.Started {
 			t.Fatalf("%v: %+v", err, r)
 		}
 	})

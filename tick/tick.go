@@ -221,7 +221,7 @@ type batch struct {
 func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
 	done := make(chan batch, 1)
 	go func() {
-		b, err := p.t.Store.Decide(ctx, &page, p.decideJob)
+		b, err := p.t.Store.Decide(ctx, &page, p.decideJob, share)
 		done <- batch{b, page.Jobs(), err}
 	}()
 	return done

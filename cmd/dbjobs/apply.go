@@ -165,6 +165,15 @@ different manifests own cannot stand in one file: --manifest chooses, and --mani
 		}
 		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Manifest != name })
 		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
+		groups, err := s.Groups(ctx)
+		if err != nil {
+			return err
+		}
+		for _, g := range groups { // those that the jobs need
+			if slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name }) {
+				d.Groups = append(d.Groups, g)
+			}
+		}
 		login, err := s.Login(ctx)
 		if err != nil {
 			return err

@@ -46,7 +46,8 @@ type crontabPart struct {
 
 // TestCron: a real cron, with the crontab of scripts/triggers, starts real ticks for three minutes. Each nominal time is
 // decided, once, also where several passes start at once and one outlasts the minute; and there is a mail where
-// something is wrong, and none elsewhere. It takes four minutes, so `make cron` runs it, which comes by a cron.
+// something is wrong, and none elsewhere. It takes four minutes and root, so
+// `make cron` runs it, which comes by a cron.
 func TestCron(t *testing.T) {
 	installed := os.Getenv("DBJOBS_TEST_CRON")
 	if installed == "" {

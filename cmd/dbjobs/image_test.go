@@ -153,6 +153,10 @@ func TestContainer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	open := filepath.Join(c.root, "open")
+	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
 	reachable(t, c.root)
 	reachable(t, data)
 	if out, err := c.command(t, data, nil, "version").CombinedOutput(); err != nil {
@@ -174,10 +178,7 @@ func TestContainer(t *testing.T) {
 	run(exitDone, "created job", nil, "job", "create", "greet", "--sql", "CREATE TABLE greetings (at TEXT)")
 	run(exitDone, "", nil, "job", "run-now", "greet")
 	run(exitDone, "succeeded", nil, c.config.Cmd...)
-	run(exitDatabase, "", nil, "migrate", "--database", "sqlite:/jobs.db")
-	if _, err := os.Stat(filepath.Join(c.root, "jobs.db")); err == nil {
-		t.Error("the root was written to")
-	}
+	run(exitDatabase, "", nil, "migrate", "--database", "sqlite:/open/jobs.db") // where only the mount forbids it
 	for _, e := range storetest.Engines(t) {
 		if e != "sqlite" {
 			env := []string{"DBJOBS_DATABASE_URL=" + storetest.URL(t, e)}

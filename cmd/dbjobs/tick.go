@@ -54,8 +54,8 @@ that each mail from cron means something. A job that fails is recorded and is no
 --fail-on-job-error says so.
 
 With --for 55s the process sleeps until something is due next, and runs another pass then, as long as that lies within
-the time: one trigger a minute serves schedules finer than a minute. Without --budget, what still runs at the end of
-that time is cut short, and goes on with the next trigger.`,
+the time: one trigger a minute serves schedules finer than a minute. What still runs at the end of that time goes on,
+unless a --budget ends it.`,
 		Example: `  * * * * * dbjobs tick --quiet
   * * * * * dbjobs tick --quiet --for 55s`,
 		Args: positional(),

@@ -107,8 +107,10 @@ LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.sc
 LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
 
+-- A link that was moved to another schedule says not since when.
+
 -- name: batch_links
-SELECT l.job_id, l.schedule_id, l.created_at, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
+SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
   s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
@@ -123,6 +125,26 @@ SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 -- name: batch_pauses
 SELECT @pause_columns FROM dbjobs.pauses p
 WHERE (p.resumed_at IS NULL OR p.resumed_at > :since) AND (p.until_at IS NULL OR p.until_at > :since) ORDER BY p.id;
+
+-- name: lock_groups
+SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
+
+-- name: group_caps
+SELECT g.name, g.max_running,
+  (SELECT COUNT(*) FROM dbjobs.jobs j JOIN dbjobs.runs r ON @open = j.id
+   WHERE j.group_name = g.name AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
+FROM dbjobs.groups g WHERE g.name @among_names;
+
+-- name: group_held
+SELECT name, run, job_id, priority, ready_at FROM (
+  SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
+    ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
+  FROM dbjobs.jobs j JOIN dbjobs.runs r ON @open = j.id
+  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
+WHERE place <= :limit ORDER BY name, place;
+
+-- name: wake_held
+UPDATE dbjobs.runs SET held_by = NULL WHERE id @these_runs AND state = 'waiting' AND held_by = 'group';
 
 -- name: forget_plan_rules
 DELETE FROM dbjobs.plan_rules WHERE job_id @these;
@@ -366,6 +388,10 @@ SELECT name, max_running FROM dbjobs.groups ORDER BY name;
 
 -- name: insert_group
 INSERT INTO dbjobs.groups (name, max_running) VALUES (:name, :max_running);
+
+-- name: wake_group
+UPDATE dbjobs.runs SET held_by = NULL
+WHERE @open IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = :name) AND state = 'waiting' AND held_by = 'group';
 
 -- name: update_group
 UPDATE dbjobs.groups SET max_running = :max_running WHERE name = :name;

@@ -20,7 +20,10 @@ import (
 func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 	root := &object{}
 	root.put("manifest", quoted(name))
-	schedules, jobs := &object{}, &object{}
+	groups, schedules, jobs := &object{}, &object{}, &object{}
+	for _, g := range d.Groups {
+		groups.number(g.Name, int64(g.MaxRunning), 0)
+	}
 	for _, s := range d.Schedules {
 		schedules.put(s.Name, scheduleNode(s))
 	}
@@ -31,6 +34,7 @@ func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 		}
 		jobs.put(j.Name, entry)
 	}
+	root.section("groups", groups)
 	root.section("schedules", schedules)
 	root.section("jobs", jobs)
 	var buf bytes.Buffer

@@ -50,6 +50,7 @@ var JobFlags = []Flag{
 	{"tag", "tags", Texts, "tag; may be given several times"},
 	{"queue", "queue", Text, "who takes its runs (tick)"},
 	{"priority", "priority", Literal, "higher is taken first (0)"},
+	{"group", "group", Text, "group whose cap on runs at a time it shares"},
 	{"overlap", "overlap", Text, "wait, wait-all, skip, allow or replace (wait)"},
 	{"max-running", "max_running", Literal, "runs at a time with overlap allow"},
 	{"missed", "missed", Text, "what is late: latest, all or skip (latest)"},

@@ -12,7 +12,7 @@ import (
 
 // later are keys that have their place in the tables, and that no pass heeds yet: what is accepted is kept, so these
 // are refused.
-var later = []string{"group", "groups", "start", "repeat_after", "remove_when_done"}
+var later = []string{"start", "repeat_after", "remove_when_done"}
 
 // policies are the keys of a job that may stand under defaults, too.
 func policies(j *store.Job) []field {
@@ -20,6 +20,7 @@ func policies(j *store.Job) []field {
 		{"owner", text(&j.Owner)},
 		{"tags", texts(&j.Tags)},
 		{"queue", text(&j.Queue)},
+		{"group", text(&j.Group)},
 		{"priority", number(&j.Priority, math.MinInt32, math.MaxInt32)},
 		{"overlap", choice(&j.Overlap, "wait", "wait-all", "skip", "allow", "replace")},
 		{"max_running", number(&j.MaxRunning, 1, math.MaxInt32)},

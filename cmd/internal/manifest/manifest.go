@@ -161,13 +161,13 @@ type file struct {
 }
 
 func (f *file) read(root *yaml.Node) {
-	var schedules, jobs, defaults, zone *yaml.Node
+	var schedules, jobs, groups, defaults, zone *yaml.Node
 	hold := func(into **yaml.Node) func(*decoder, *yaml.Node, string) {
 		return func(_ *decoder, n *yaml.Node, _ string) { *into = n }
 	}
 	fields := []field{
 		{"manifest", text(&f.m.Name)}, {"zone", hold(&zone)}, {"defaults", hold(&defaults)},
-		{"schedules", hold(&schedules)}, {"jobs", hold(&jobs)},
+		{"groups", hold(&groups)}, {"schedules", hold(&schedules)}, {"jobs", hold(&jobs)},
 	}
 	f.mapping(withoutExtensions(root), "", fields)
 	if zone != nil {
@@ -176,6 +176,7 @@ func (f *file) read(root *yaml.Node) {
 	if defaults != nil {
 		f.mapping(defaults, "defaults", policies(&f.defaults))
 	}
+	f.readGroups(groups)
 	f.readSchedules(schedules)
 	if jobs != nil {
 		for _, p := range f.pairs(jobs, "jobs", "a mapping of jobs by name") {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -10,6 +11,31 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
+
+// readGroups reads the caps that jobs share: a number, or a mapping with it.
+func (f *file) readGroups(n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	for _, p := range f.pairs(n, "groups", "a mapping of groups by name") {
+		g := store.Group{Name: p.key.Value}
+		path := join("groups", g.Name)
+		before := len(f.problems)
+		if v, ok := f.enter(p.value, path); ok && v.Kind == yaml.MappingNode {
+			f.mapping(v, path, []field{{"max_running", number(&g.MaxRunning, 1, math.MaxInt32)}})
+		} else if ok {
+			number(&g.MaxRunning, 1, math.MaxInt32)(f.decoder, v, path)
+		}
+		if len(f.problems) > before {
+			continue
+		}
+		if err := g.Validate(); err != nil {
+			f.invalid(err, p.key, path)
+			continue
+		}
+		f.m.Groups = append(f.m.Groups, g)
+	}
+}
 
 func (f *file) readSchedules(n *yaml.Node) {
 	f.names = map[string]bool{}

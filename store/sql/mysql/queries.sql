@@ -23,6 +23,11 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
 
+-- name: enlist_groups
+INSERT INTO dbjobs.group_plans (name)
+SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
+ON DUPLICATE KEY UPDATE name = dbjobs_group_plans.name;
+
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)

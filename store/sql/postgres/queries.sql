@@ -26,7 +26,7 @@ FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
 
 -- name: batch_links
 SELECT i.id, l.* FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
-  SELECT l.schedule_id, l.created_at, coalesce(l.planned = l.schedule_id, false),
+  SELECT l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, coalesce(l.planned = l.schedule_id, false),
     s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
   FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
   WHERE l.job_id = i.id OFFSET 0) AS l;
@@ -35,6 +35,11 @@ SELECT i.id, l.* FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
 SELECT @run_columns
 FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
+
+-- name: enlist_groups
+INSERT INTO dbjobs.group_plans (name)
+SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
+ON CONFLICT DO NOTHING;
 
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,

@@ -13,6 +13,11 @@ INSERT INTO dbjobs.plans (job_id)
 SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
 ON CONFLICT DO NOTHING;
 
+-- name: enlist_groups
+INSERT INTO dbjobs.group_plans (name)
+SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
+ON CONFLICT DO NOTHING;
+
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)

@@ -86,6 +86,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
   UNIQUE KEY jobs_name (owner, live_name),
   KEY jobs_after (after_job_id),
+  KEY jobs_group (group_name),
   KEY jobs_stale (stale, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -91,6 +91,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS jobs_after ON dbjobs.jobs (after_job_id) WHERE after_job_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS jobs_group ON dbjobs.jobs (group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_stale ON dbjobs.jobs (id) WHERE planned IS DISTINCT FROM plan_input;
 
 -- The steps of a job, in order.

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Cap is a group as the decisions of a batch find it, under the lock of the group's own plan row. It is counted from the
+// runs and kept nowhere, so that it cannot drift.
+type Cap struct {
+	Name       string
+	MaxRunning int    // 0: there is no such group
+	Active     int    // runs of all its jobs that are under way
+	Held       []Held // runs that wait for the group, the first in turn first: more than a decision can let go
+}
+
+// Held is a run that waits for its group.
+type Held struct {
+	Run      string
+	JobID    int64
+	Priority int
+	ReadyAt  time.Time
+}
+
+// Member is the decision for a job of a group, before the group's share in it.
+type Member struct {
+	Case     *Case
+	Decision Decision
+}
+
+// lockGroups locks the plan rows of the groups of the cases, by name, so that those who want several do not meet
+// crosswise, and reads their caps. Lock order: plans, groups, runs. The runs of the jobs are to be read after it: what
+// ends in between is counted as under way, and never the other way round.
+func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Case) error {
+	caps := map[string]*Cap{}
+	for _, c := range cases {
+		if name := c.Job.Group; name != "" {
+			if caps[name] == nil {
+				caps[name] = &Cap{Name: name}
+			}
+			c.Cap = caps[name]
+		}
+	}
+	if len(caps) == 0 {
+		return nil
+	}
+	a := args{"ids": slices.Sorted(maps.Keys(caps))}
+	locked := 0
+	lock := func() error {
+		locked = 0
+		return s.query(ctx, tx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
+	}
+	if err := lock(); err != nil {
+		return err
+	}
+	if locked < len(caps) { // the first decision in a group
+		if _, err := s.exec(ctx, tx, "enlist_groups", a); err != nil {
+			return err
+		}
+		if err := lock(); err != nil {
+			return err
+		}
+	}
+	most := 0
+	err := s.query(ctx, tx, "group_caps", a, func(r *sql.Rows) error {
+		var found Cap
+		err := r.Scan(&found.Name, &found.MaxRunning, &found.Active)
+		*caps[found.Name] = found
+		most = max(most, found.MaxRunning)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.query(ctx, tx, "group_held", with(a, "limit", most+len(cases)), func(r *sql.Rows) error {
+		var name string
+		var h Held
+		err := r.Scan(&name, &h.Run, &h.JobID, &h.Priority, at{&h.ReadyAt})
+		caps[name].Held = append(caps[name].Held, h)
+		return err
+	})
+}
+
+// wakeHeld lets runs of jobs that are not in the batch ask for their group again: their own decisions let them go.
+func (s *Store) wakeHeld(ctx context.Context, tx *sql.Tx, runs []string) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	_, err := s.exec(ctx, tx, "wake_held", args{"ids": runs})
+	return err
+}

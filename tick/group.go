@@ -1,0 +1,86 @@
+package tick
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// share is what decide is for the caps that jobs share: a pure function of what was read under the locks of the groups.
+// Runs that nothing but their group holds are let go by priority, then by the time since when they are ready. It returns
+// the runs of jobs outside of the batch whose turn it is: they ask again, under the locks of their own plans.
+func share(members []store.Member) (wake []string) {
+	byGroup := map[*store.Cap][]*store.Member{}
+	var caps []*store.Cap
+	for i := range members {
+		c := members[i].Case.Cap
+		if byGroup[c] == nil {
+			caps = append(caps, c)
+		}
+		byGroup[c] = append(byGroup[c], &members[i])
+	}
+	for _, c := range caps {
+		wake = append(wake, shareOne(c, byGroup[c])...)
+	}
+	for i := range members {
+		d := &members[i].Decision
+		d.Moved = slices.DeleteFunc(d.Moved, func(m store.Move) bool { return m.Same })
+	}
+	return wake
+}
+
+// contender is a run that only its group holds.
+type contender struct {
+	priority int
+	ready    time.Time
+	id       string      // empty: it is made by this decision
+	run      *store.Run  // in a decision of the batch
+	move     *store.Move // likewise, where the run was there before
+}
+
+func shareOne(c *store.Cap, members []*store.Member) (wake []string) {
+	room := c.MaxRunning - c.Active
+	var list []contender
+	here := map[int64]bool{}
+	for _, m := range members {
+		here[m.Case.Plan.JobID] = true
+		for i := range m.Case.Runs {
+			if m.Case.Runs[i].UnderWay() {
+				room++
+			}
+		}
+		d := &m.Decision
+		room -= d.Under
+		for i := range d.Moved {
+			if r := &d.Moved[i].Run; r.State == store.Waiting && r.HeldBy == "group" {
+				list = append(list, contender{r.Priority, r.ReadyAt, r.ID, r, &d.Moved[i]})
+			}
+		}
+		for i := range d.Made {
+			if r := &d.Made[i]; r.State == store.Waiting && r.HeldBy == "group" {
+				list = append(list, contender{r.Priority, r.ReadyAt, "", r, nil})
+			}
+		}
+	}
+	for _, h := range c.Held {
+		if !here[h.JobID] {
+			list = append(list, contender{h.Priority, h.ReadyAt, h.Run, nil, nil})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y contender) int {
+		return cmp.Or(cmp.Compare(y.priority, x.priority), x.ready.Compare(y.ready), cmp.Compare(cmp.Or(x.id, "~"), cmp.Or(y.id, "~")))
+	})
+	for _, x := range list[:min(len(list), max(0, room))] {
+		switch {
+		case x.run == nil:
+			wake = append(wake, x.id)
+			continue
+		case x.move != nil:
+			x.move.Same = false
+		}
+		x.run.State, x.run.HeldBy = store.Queued, ""
+	}
+	return wake
+}

@@ -1,0 +1,179 @@
+package tick_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// standing are the jobs' newest runs, oldest first, as "job state held_by".
+func standing(t testing.TB, d *storetest.DB) string {
+	t.Helper()
+	runs, err := d.Runs(t.Context(), store.RunFilter{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, r := range runs {
+		list = append(list, strings.TrimSpace(r.Job+" "+r.State+" "+r.HeldBy))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+func grouped(name, group string, priority int) store.Job {
+	return store.Job{Name: name, Group: group, Priority: priority, Queue: "another", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}
+}
+
+func TestAGroupCapsSeveralJobs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 2}, {Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
+			grouped("a", "two", 0), grouped("b", "two", 0), grouped("c", "two", 0), grouped("urgent", "two", 5), grouped("x", "one", 0), grouped("y", "one", 0)}})
+		decideOnly(t, d)
+		d.Clock.Add(5 * time.Minute)
+		decideOnly(t, d)
+		want := func(when, want string) {
+			t.Helper()
+			if got := standing(t, d); got != want {
+				t.Fatalf("%s: %s", when, got)
+			}
+		}
+		want("due together", "a queued, b waiting group, c waiting group, urgent queued, x queued, y waiting group")
+		h := store.Holder{Name: "h", Lease: time.Hour}
+		tasks, err := d.Take(t.Context(), "another", 10, h)
+		if err != nil || len(tasks) != 3 {
+			t.Fatalf("%v: %d taken", err, len(tasks))
+		}
+		d.Clock.Add(time.Minute)
+		decideOnly(t, d)
+		want("nothing has ended", "a running, b waiting group, c waiting group, urgent running, x running, y waiting group")
+		for i := range tasks {
+			if name := tasks[i].Job.Name; name == "urgent" || name == "x" {
+				if err := d.EndStep(t.Context(), &tasks[i], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		decideOnly(t, d)
+		want("two have ended", "a running, b queued, c waiting group, urgent succeeded, x succeeded, y queued")
+		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 3}}})
+		decideOnly(t, d)
+		want("the cap is raised", "a running, b queued, c queued, urgent succeeded, x succeeded, y queued")
+	})
+}
+
+func TestAGroupIsServedInOnePass(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}}
+		for i := range 7 {
+			j := grouped(fmt.Sprint("job ", i), "g", 0)
+			j.Queue = "tick"
+			defs.Jobs = append(defs.Jobs, j)
+		}
+		apply(t, d, defs)
+		run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		if r := run(t, d); r.Succeeded != 7 {
+			t.Fatalf("%+v", r)
+		}
+	})
+}
+
+func TestAnUnknownGroupParksItsJobOnly(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{grouped("a", "nowhere", 0)}}, store.ApplyOptions{})
+		if err == nil || !strings.Contains(err.Error(), "group: there is no group") {
+			t.Fatalf("refused: %v", err)
+		}
+		other := grouped("b", "", 0)
+		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{grouped("a", "g", 0), other}})
+		d.Exec(t, "DELETE FROM "+d.Table("groups"))
+		for range 2 {
+			run(t, d)
+			if j, err := d.Job(t.Context(), "a"); err != nil || j.State != "error" || !strings.Contains(j.PlanError, `there is no group "g"`) {
+				t.Fatalf("%v: %s: %s", err, j.State, j.PlanError)
+			}
+			d.Clock.Add(5 * time.Minute)
+		}
+		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}})
+		run(t, d)
+		if got := standing(t, d); got != "a queued, b queued, b waiting predecessor" && got != "a queued, b queued" {
+			t.Fatal(got)
+		}
+	})
+}
+
+// rivals lets eight sessions decide at once for the due jobs of one group, each for some of them, and counts what they
+// let go. Each rests between what it counts and what it writes, so that the others could count the same.
+func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queued int) {
+	const jobs = 64
+	d := storetest.Open(t, engine, store.Options{})
+	defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 3}}}
+	for i := range jobs {
+		defs.Jobs = append(defs.Jobs, grouped(fmt.Sprintf("job %02d", i), "g", 0))
+	}
+	apply(t, d, defs)
+	decideOnly(t, d)
+	d.Clock.Add(5 * time.Minute)
+	var all sync.WaitGroup
+	for range 8 {
+		c := &storetest.Calls{
+			Before: func(call storetest.Call) error {
+				if strings.HasPrefix(call.SQL, "INSERT INTO") && strings.Contains(call.SQL, "interval_start") {
+					time.Sleep(rest)
+				}
+				return nil
+			},
+			Rewrite: func(text string) string {
+				if strings.Contains(text, "group_plans") && !locked {
+					return strings.Replace(text, "FOR UPDATE", "", 1)
+				}
+				return text
+			},
+		}
+		s, err := store.Open(t.Context(), d.URL, store.Options{Clock: d.Clock.Now, Wrap: c.Wrap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		tk := newTick(t, s)
+		tk.Limit, tk.Batch = -1, jobs/8
+		all.Go(func() {
+			if _, err := tk.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued'")
+}
+
+func TestRivalsKeepAGroupsCap(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			if n := rivals(t, e, true, 20*time.Millisecond); n != 3 {
+				t.Errorf("%d runs are let go; the cap is 3", n)
+			}
+		})
+	}
+}
+
+// The twin: without the lock on the group's row, they let go more than the cap.
+func TestRivalsWithoutTheLockExceedAGroupsCap(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" { // one writer at a time, whatever the statements say
+			continue
+		}
+		t.Run(e, func(t *testing.T) {
+			if n := rivals(t, e, false, time.Second); n <= 3 {
+				t.Errorf("only %d runs are let go", n)
+			}
+		})
+	}
+}

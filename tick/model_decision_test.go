@@ -1,0 +1,359 @@
+package tick
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// decide judges what is due by now, one nominal time after the other. It tells whether it had to.
+func (t *tale) decide(now time.Time) bool {
+	p := &t.policy
+	changed := t.decidedEver && planInput(&t.planned) != planInput(p) || t.cut
+	wake := t.woken || changed || t.ready(now) || !t.wakeAt.IsZero() && !t.wakeAt.After(now)
+	edited := !t.decidedEver || changed
+	for i, l := range t.links {
+		edited = edited || l.gone || l.known == nil || l.known.String() != t.definition(i).rule.String()
+	}
+	if wake = wake || edited; t.asleep && !wake {
+		return false
+	}
+	t.settle(now)
+	pauses := t.pausesNow()
+	last := t.through
+	if !t.decidedEver {
+		last = t.n.s.start
+	}
+	since := t.eras(now, last)
+	upTo := later(last, t.upTo(now, since, edited || p.Disabled))
+
+	// What the schedules name, by instant; several may name the same.
+	var times []time.Time
+	named := map[time.Time][]int{}
+	sleptUntil, why := time.Time{}, ""
+	switch {
+	case p.Disabled:
+		sleptUntil, why = now, store.Disabled
+	case t.decidedEver && t.planned.Disabled:
+		sleptUntil, why = t.changeOf(now, last), store.Disabled
+	case t.decidedEver && changed && t.planned.MaxCycles > 0 && t.numbers >= t.planned.MaxCycles:
+		sleptUntil, why = t.changeOf(now, last), store.Edited
+	}
+	for i, from := range since {
+		rule := t.definition(i).rule
+		for _, at := range rule.within(t.n.s.span, window{from, upTo}) {
+			switch reason := t.held(pauses, i, at, now); {
+			case !t.valid(at, now, last):
+			case !at.After(sleptUntil):
+				t.note(i, rule, at, why)
+			case reason != "":
+				t.note(i, rule, at, reason)
+			default:
+				if named[at] == nil {
+					times = append(times, at)
+				}
+				named[at] = append(named[at], i)
+			}
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	if !p.Disabled {
+		t.judge(now, times, named)
+	}
+	t.through = upTo
+	t.admit(now)
+	t.sleep(now)
+	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick looks after
+	t.cut, t.decidedEver, t.planned = false, true, t.policy
+	return true
+}
+
+// eras notes what old rules still owed, and tells from when on each of the job's rules counts.
+func (t *tale) eras(now, last time.Time) map[int]time.Time {
+	since := map[int]time.Time{}
+	for i, l := range t.links {
+		def := t.definition(i)
+		from := last
+		switch {
+		case l.known == nil:
+			from = earlier(now, later(l.linkedAt, def.changedAt))
+		case l.gone:
+			from = now
+		case l.known.String() != def.rule.String():
+			if from = now; def.changedAt.After(last) {
+				from = earlier(now, def.changedAt)
+			}
+		}
+		if l.known != nil && (l.gone || l.known.String() != def.rule.String()) {
+			for _, at := range l.known.within(t.n.s.span, window{last, from}) {
+				if t.valid(at, now, last) {
+					t.note(i, *l.known, at, store.Edited)
+				}
+			}
+		}
+		if l.gone {
+			delete(t.links, i)
+			continue
+		}
+		since[i] = from
+		rule := def.rule
+		l.known = &rule
+	}
+	return since
+}
+
+// valid tells whether a nominal time is the job's: by the policies that there were at that time.
+func (t *tale) valid(at, now, last time.Time) bool {
+	p := &t.policy
+	if t.decidedEver && planInput(&t.planned) != planInput(p) && !at.After(t.changeOf(now, last)) {
+		p = &t.planned
+	}
+	return (p.NotBefore.IsZero() || !at.Before(p.NotBefore)) && (p.NotAfter.IsZero() || !at.After(p.NotAfter))
+}
+
+// changeOf is when the last change of the policies counts from.
+func (t *tale) changeOf(now, last time.Time) time.Time {
+	if t.policyAt.After(last) {
+		return earlier(now, t.policyAt)
+	}
+	return now
+}
+
+func (t *tale) note(schedule int, rule modelRule, at time.Time, reason string) {
+	t.decided = append(t.decided, decided{schedule, rule, at, reason})
+}
+
+func (t *tale) pausesNow() []*interval {
+	return slices.DeleteFunc(slices.Clone(t.n.pauses), func(p *interval) bool { return !p.covers(t) })
+}
+
+// held tells whether a nominal time of a schedule lies in a pause.
+func (t *tale) held(pauses []*interval, schedule int, at, now time.Time) string {
+	for _, p := range pauses {
+		if !p.missed && (p.scope != "schedule" || p.shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
+			return store.Paused
+		}
+	}
+	return ""
+}
+
+// judge makes runs of the nominal times that nothing holds back, or notes why not.
+func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int) {
+	p := &t.policy
+	most := 1
+	if p.Missed == "all" {
+		most = p.MissedLimit
+	}
+	runs := slices.Clone(times[max(0, len(times)-most):])
+	for len(runs) > 0 {
+		age := now.Sub(runs[0])
+		if (p.MissedWithin == 0 || age <= time.Duration(p.MissedWithin)) && (p.Missed != "skip" || age <= time.Duration(p.Grace+p.Jitter)) {
+			break
+		}
+		runs = runs[1:]
+	}
+	reasons := map[time.Time]string{}
+	for _, at := range times[:len(times)-len(runs)] {
+		reasons[at] = store.Missed
+	}
+	if len(runs) > 0 && *p.Retry.Attempts == 0 {
+		for _, r := range t.runs {
+			if r.State == store.Waiting && !r.StartedAt.IsZero() { // tried until the next occurrence
+				r.State, r.HeldBy, r.FinishedAt = store.Failed, "", now
+			}
+		}
+	}
+	left := len(runs)
+	if p.MaxCycles > 0 {
+		left = int(min(int64(left), max(0, p.MaxCycles-t.numbers)))
+	}
+	for _, at := range runs[:len(runs)-left] {
+		reasons[at] = store.OverLimit
+	}
+	runs = runs[len(runs)-left:]
+	if t.overlaps() {
+		for _, at := range runs {
+			reasons[at] = store.Overlap
+		}
+		runs = nil
+	}
+	for at, reason := range reasons {
+		for _, i := range named[at] {
+			t.note(i, t.definition(i).rule, at, reason)
+		}
+	}
+	if len(runs) > 0 && p.Overlap == "replace" {
+		for _, r := range t.runs {
+			switch {
+			case r.ScheduledFor.IsZero() || final(r.State):
+			case r.State == store.Running:
+				r.CancelAt = now
+			default:
+				r.State, r.HeldBy, r.FinishedAt = store.Cancelled, "", now
+			}
+		}
+	}
+	for _, at := range runs {
+		t.make(now, at)
+	}
+}
+
+func (t *tale) overlaps() bool {
+	for _, r := range t.runs {
+		if t.policy.Overlap == "skip" && !final(r.State) || t.policy.Overlap == "wait" && r.State == store.Waiting && r.StartedAt.IsZero() && !r.ScheduledFor.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tale) make(now, at time.Time) {
+	start, spread := t.lastFor, time.Duration(t.policy.Jitter)
+	var before time.Time
+	for i := range t.links {
+		times := t.definition(i).rule.times(t.n.s.span)
+		if k := after(times, at.Add(-1)); k > 0 {
+			before = later(before, times[k-1])
+		}
+		if k := after(times, at); k < len(times) {
+			spread = min(spread, times[k].Sub(at))
+		}
+	}
+	if start.IsZero() {
+		start = before
+	}
+	t.numbers++
+	t.lastFor = at
+	t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "at:" + at.Format("2006-01-02T15:04:05.000000Z"), State: store.Waiting,
+		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(jitterOf(t.job.name(), at, spread)))})
+}
+
+// ready: a run may have to move.
+func (t *tale) ready(now time.Time) bool {
+	return slices.ContainsFunc(t.runs, func(r *store.Run) bool {
+		return final(r.State) && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now)
+	})
+}
+
+// settle takes what has ended into account, in the order of the ends.
+func (t *tale) settle(now time.Time) {
+	ended := slices.DeleteFunc(slices.Clone(t.runs), func(r *store.Run) bool { return !final(r.State) || !r.SettledAt.IsZero() })
+	slices.SortStableFunc(ended, func(x, y *store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
+	paused := false
+	for _, r := range ended {
+		r.SettledAt = now
+		switch r.State {
+		case store.Succeeded:
+			t.streak = 0
+		case store.Failed:
+			t.streak++
+			if !paused && (t.policy.OnError == "pause" || t.policy.PauseAfter > 0 && t.streak >= t.policy.PauseAfter) {
+				paused, t.paused = true, true
+				t.n.pauses = append(t.n.pauses, &interval{modelChange{scope: "job", job: t.job.seed}, now, time.Time{}})
+			}
+		}
+	}
+}
+
+// admit lets go what may go, the oldest first.
+func (t *tale) admit(now time.Time) {
+	room := 1
+	if t.policy.Overlap == "allow" {
+		room = t.policy.MaxRunning
+	}
+	for _, r := range t.runs {
+		if r.State == store.Queued && t.stays(r, now) {
+			r.State = store.Waiting
+		}
+		if !final(r.State) && (r.State != store.Waiting || !r.StartedAt.IsZero()) {
+			room--
+		}
+	}
+	for _, r := range t.runs {
+		if r.Number == 0 {
+			t.numbers++
+			r.Number = t.numbers
+		}
+		switch {
+		case r.State != store.Waiting:
+		case !r.StartedAt.IsZero():
+			if !r.ReadyAt.After(now) {
+				r.State = store.Queued
+			}
+		case t.stays(r, now):
+			r.HeldBy = "pause"
+		case r.ReadyAt.After(now):
+			r.HeldBy = ""
+		case room <= 0:
+			r.HeldBy = "predecessor"
+		default:
+			room--
+			r.State, r.HeldBy = store.Queued, ""
+		}
+	}
+	t.settle(now)
+}
+
+// holds is the oldest of the pauses in which the job is now; with a schedule, also of those of that schedule.
+func (t *tale) holds(now time.Time, schedule int) *interval {
+	for _, p := range t.pausesNow() {
+		if (p.scope != "schedule" || schedule >= -1 && p.shared == schedule) && !p.since.After(now) && p.end(now.Add(1)).After(now) {
+			return p
+		}
+	}
+	return nil
+}
+
+// stays tells whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time.
+func (t *tale) stays(r *store.Run, now time.Time) bool {
+	if !r.StartedAt.IsZero() {
+		return false
+	}
+	if t.holds(now, -2) != nil {
+		return true
+	}
+	named, held := 0, 0
+	for i := range t.links {
+		times := t.definition(i).rule.times(t.n.s.span)
+		if k := after(times, r.ScheduledFor.Add(-1)); r.ScheduledFor.IsZero() || k == len(times) || !times[k].Equal(r.ScheduledFor) {
+			continue
+		}
+		if named++; t.holds(now, i) != nil {
+			held++
+		}
+	}
+	return named > 0 && named == held
+}
+
+// upTo: while pauses hold all schedules, what lies in them stays open, so that it can be asked for.
+func (t *tale) upTo(now time.Time, since map[int]time.Time, changed bool) time.Time {
+	first := now
+	for i := range since {
+		p := t.holds(now, i)
+		if p == nil || changed {
+			return now
+		}
+		first = earlier(first, p.since.Add(-time.Microsecond))
+	}
+	return first
+}
+
+// sleep tells whether any nominal time is to come.
+func (t *tale) sleep(now time.Time) {
+	p := &t.policy
+	next := false
+	for i := range t.links {
+		next = next || slices.ContainsFunc(t.definition(i).rule.within(t.n.s.span, window{now, t.n.s.span.to}), func(at time.Time) bool { return t.valid(at, now, now) })
+	}
+	t.asleep = p.Disabled || !next || p.MaxCycles > 0 && t.numbers >= p.MaxCycles
+	t.wakeAt = time.Time{}
+	for _, q := range t.pausesNow() {
+		if !q.since.After(now) && q.end(now.Add(1)).After(now) && !q.until.IsZero() && (t.wakeAt.IsZero() || q.until.Before(t.wakeAt)) {
+			t.wakeAt = q.until
+		}
+	}
+}
+
+// planInput is what of a job's policies makes the plan anew.
+func planInput(j *store.Job) string { return policyText(j) + j.Retry.Backoff.String() }

@@ -1,0 +1,372 @@
+package tick
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"database/sql"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// passes narrates a scenario by what the program does: definitions through Apply and plain SQL, whole passes on SQLite
+// by a clock that the scenario drives, and a worker of its own that speaks SQL, as one in any language would.
+type passes struct {
+	t     testing.TB
+	s     *scenario
+	jobs  map[string]*modelJob // by name
+	ids   map[uint64]int64     // of jobs, by seed
+	names map[int64]uint64
+	store *store.Store
+	db    *sql.DB
+	clock *storetest.Clock
+	tick_ *Tick
+	trace strings.Builder // what every pass reported
+}
+
+// prepared is an empty database, migrated once for all scenarios.
+var prepared = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "dbjobs-model")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "jobs.db")
+	s, err := store.Open(context.Background(), "sqlite:"+path, store.Options{Create: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil { // which brings the journal into the file
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// memory is a folder in memory, where there is one: the scenarios have nothing to lose.
+func memory(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "dbjobs-model")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func (p *passes) must(err error) {
+	if err != nil {
+		p.t.Helper()
+		p.t.Fatal(err)
+	}
+}
+
+func (p *passes) begin(s *scenario) {
+	p.s, p.clock = s, storetest.NewClock(s.start)
+	empty, err := prepared()
+	p.must(err)
+	path := filepath.Join(memory(p.t), "jobs.db")
+	p.must(os.WriteFile(path, empty, 0o600))
+	p.store, err = store.Open(context.Background(), "sqlite:"+path, store.Options{Clock: p.clock.Now})
+	p.must(err)
+	p.t.Cleanup(func() { p.store.Close() })
+	p.db, err = p.store.JobDB(store.Options{})
+	p.must(err)
+	p.db.SetMaxIdleConns(1)
+	p.t.Cleanup(func() { p.db.Close() })
+
+	p.jobs, p.ids, p.names = map[string]*modelJob{}, map[uint64]int64{}, map[int64]uint64{}
+	var d store.Definitions
+	for i, r := range s.shared {
+		d.Schedules = append(d.Schedules, r.schedule(sharedName(i)))
+	}
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		p.jobs[j.name()] = j
+		d.Jobs = append(d.Jobs, j.define(j.policy, j.links))
+		if j.own != nil {
+			own := j.own.schedule("")
+			d.Jobs[i].Own = &own
+		}
+	}
+	_, err = p.store.Apply(context.Background(), d, store.ApplyOptions{})
+	p.must(err)
+	p.rows("SELECT id, name FROM dbjobs_jobs", func(scan func(...any) error) {
+		var id int64
+		var name string
+		p.must(scan(&id, &name))
+		p.ids[p.jobs[name].seed], p.names[id] = id, p.jobs[name].seed
+	})
+	// One run at a time: those of one job must end in the order in which they were let go.
+	p.tick_ = &Tick{Store: p.store, Name: "model", Holder: "model", Version: "test", Now: p.clock.Now, Concurrency: 1, Executors: executor.Registry{"sql": p}}
+}
+
+func sharedName(i int) string { return fmt.Sprintf("schedule %d", i) }
+
+// define is the job with a policy and links, as a manifest would have it.
+func (j *modelJob) define(policy store.Job, links []int) store.Job {
+	policy.Name, policy.Schedules = j.name(), nil
+	for _, i := range links {
+		policy.Schedules = append(policy.Schedules, sharedName(i))
+	}
+	if policy.Queue = "tick"; j.worker {
+		policy.Queue = "worker"
+	}
+	if policy.Tags = nil; j.tag != "" {
+		policy.Tags = []string{j.tag}
+	}
+	policy.Steps = []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
+	return policy
+}
+
+// Execute is over at once, and fails as the scenario has it.
+func (p *passes) Execute(_ context.Context, r executor.Request) (executor.Result, error) {
+	if j := p.jobs[r.Task.Job.Name]; !j.succeeds(r.Task.Run.Occurrence, r.Task.Run.Attempts) {
+		return executor.Result{}, errors.New("failed as it should")
+	}
+	return executor.Result{}, nil
+}
+
+func (p *passes) exec(query string, args ...any) {
+	p.t.Helper()
+	if _, err := p.db.Exec(query, args...); err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (p *passes) rows(query string, each func(scan func(...any) error), args ...any) {
+	p.t.Helper()
+	rows, err := p.db.Query(query, args...)
+	p.must(err)
+	defer rows.Close()
+	for rows.Next() {
+		each(rows.Scan)
+	}
+	p.must(rows.Err())
+}
+
+func (p *passes) at(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return p.store.Instant(t)
+}
+
+func (p *passes) change(now time.Time, list []modelChange) {
+	p.clock.Set(now)
+	var d store.Definitions
+	var known []store.JobStatus
+	job := func(seed uint64) *store.Job { // as it stands, to be applied with a change
+		name := fmt.Sprintf("job %d", seed)
+		for i := range d.Jobs {
+			if d.Jobs[i].Name == name {
+				return &d.Jobs[i]
+			}
+		}
+		if known == nil {
+			var err error
+			known, err = p.store.Jobs(context.Background(), store.JobFilter{})
+			p.must(err)
+		}
+		i := slices.IndexFunc(known, func(j store.JobStatus) bool { return j.Name == name })
+		d.Jobs = append(d.Jobs, known[i].Job)
+		return &d.Jobs[len(d.Jobs)-1]
+	}
+	for _, c := range list {
+		switch {
+		case c.what == "pause":
+			p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.scope, p.subjectID(c), c.subject(), p.at(now), p.at(c.until))
+		case c.what == "resume":
+			p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.scope, p.subjectID(c), c.subject(), c.missed)
+		case c.what == "rule" && c.sql:
+			where := "name = ?5"
+			who := any(sharedName(c.shared))
+			if c.shared < 0 {
+				where, who = "job_id = ?5", p.ids[c.job]
+			}
+			p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4 WHERE "+where, c.rule.text(), c.rule.zone, c.rule.nonexistent, c.rule.ambiguous, who)
+		case c.what == "rule" && c.shared >= 0:
+			d.Schedules = append(d.Schedules, c.rule.schedule(sharedName(c.shared)))
+		case c.what == "rule":
+			own := c.rule.schedule("")
+			job(c.job).Own = &own
+		case c.what == "link":
+			j := job(c.job)
+			j.Schedules = append(slices.Clone(j.Schedules), sharedName(c.shared))
+		case c.what == "unlink":
+			j := job(c.job)
+			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == sharedName(c.shared) })
+		case c.what == "policy" && c.sql:
+			p.policy(c)
+		case c.what == "policy":
+			j := job(c.job)
+			changed := c.policy
+			changed.Name, changed.Schedules, changed.Own, changed.Tags, changed.Queue, changed.Steps = j.Name, j.Schedules, j.Own, j.Tags, j.Queue, j.Steps
+			*j = changed
+		case c.what == "request":
+			p.exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, queue, ready_at, created_at) SELECT ?1, id, ?2, queue, ?3, ?3 FROM dbjobs_jobs WHERE id = ?4",
+				store.NewRunID(now, 0), c.request, p.at(now), p.ids[c.job])
+		}
+	}
+	if len(d.Schedules)+len(d.Jobs) > 0 {
+		_, err := p.store.Apply(context.Background(), d, store.ApplyOptions{})
+		p.must(err)
+	}
+}
+
+func (p *passes) subjectID(c modelChange) (id any) {
+	switch c.scope {
+	case "job":
+		return p.ids[c.job]
+	case "schedule":
+		return c.shared + 1 // they were made in this order
+	}
+	return nil
+}
+
+func (c modelChange) subject() any {
+	switch c.scope {
+	case "owner":
+		return "" // SQLite knows one
+	case "tag":
+		return c.tag
+	}
+	return nil
+}
+
+// policy changes a row as somebody would who knows nothing of commands.
+func (p *passes) policy(c modelChange) {
+	j := &c.policy
+	within, cycles, after := any(nil), any(nil), any(nil)
+	if j.MissedWithin > 0 {
+		within = time.Duration(j.MissedWithin).Milliseconds()
+	}
+	if j.MaxCycles > 0 {
+		cycles = j.MaxCycles
+	}
+	if j.PauseAfter > 0 {
+		after = j.PauseAfter
+	}
+	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, grace_ms = ?6, max_cycles = ?7,
+		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after = ?15, retry_jitter = 0 WHERE id = ?16`,
+		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.Grace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
+		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job])
+}
+
+func (p *passes) tick(now time.Time) {
+	p.clock.Set(now)
+	r, err := p.tick_.Run(context.Background())
+	if err != nil {
+		p.t.Fatalf("%s: %v", now, err)
+	}
+	if len(r.Parked) > 0 {
+		p.t.Fatalf("%s: parked: %v", now, r.Parked)
+	}
+	fmt.Fprintf(&p.trace, "%s decided %d made %d gaps %v started %d succeeded %d failed %d waiting %d next %s\n", now.Format(time.DateTime), r.Decided, r.Made, r.Gaps, r.Started,
+		r.Succeeded, r.Failed, r.Waiting, r.NextRun.Format(time.DateTime))
+}
+
+const holdColumns = " RETURNING job_id, occurrence"
+
+func (p *passes) holds(list *[]hold) func(scan func(...any) error) {
+	return func(scan func(...any) error) {
+		var job int64
+		var h hold
+		p.must(scan(&job, &h.occurrence))
+		h.job = p.names[job]
+		*list = append(*list, h)
+	}
+}
+
+func (p *passes) take(now time.Time) (list []hold) {
+	p.rows(`UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = 'worker', lease_until = '2030-01-01T00:00:00.000000Z', attempt = attempt + 1, attempts = attempts + 1,
+		started_at = coalesce(started_at, ?1) WHERE state = 'queued' AND queue = 'worker'
+		AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > ?1))`+holdColumns, p.holds(&list), p.at(now))
+	return list
+}
+
+func (p *passes) end(now time.Time, h hold, state string) {
+	p.exec("UPDATE dbjobs_runs SET state = ?1, finished_at = ?2, lease_until = NULL WHERE job_id = ?3 AND occurrence = ?4 AND state = 'running'", state, p.at(now), p.ids[h.job], h.occurrence)
+}
+
+func (p *passes) stopped() (list []hold) {
+	p.rows("SELECT job_id, occurrence FROM dbjobs_runs WHERE settled_at IS NULL AND state = 'running' AND cancel_at IS NOT NULL ORDER BY id", p.holds(&list))
+	return list
+}
+
+func (p *passes) ledger() map[uint64][]string {
+	ctx := context.Background()
+	rulesOf := p.s.rules()
+	schedules := map[int64]int{}
+	p.rows("SELECT id, name FROM dbjobs_schedules", func(scan func(...any) error) {
+		var id int64
+		var name sql.NullString
+		p.must(scan(&id, &name))
+		schedules[id] = -1
+		if _, number, ok := strings.Cut(name.String, " "); ok {
+			n, err := strconv.Atoi(number)
+			p.must(err)
+			schedules[id] = n
+		}
+	})
+	all, ran := map[uint64][]string{}, map[uint64]map[int64]bool{}
+	runs, err := p.store.Runs(ctx, store.RunFilter{Limit: 1 << 30})
+	p.must(err)
+	for i := range runs {
+		r := &runs[i]
+		seed := p.names[r.JobID]
+		if ran[seed] == nil {
+			ran[seed] = map[int64]bool{}
+		}
+		ran[seed][r.ScheduledFor.Unix()] = true
+		all[seed] = append(all[seed], runLine(r))
+	}
+	for seed, id := range p.ids {
+		gaps, err := p.store.Gaps(ctx, p.s.name(seed), 1<<30)
+		p.must(err)
+		var list []decided
+		for _, g := range gaps {
+			rule, ok := rulesOf[g.Rule]
+			if !ok {
+				p.t.Fatalf("job %d: the ledger has the rule %q, which nobody gave it", id, g.Rule)
+			}
+			for _, at := range rule.within(p.s.span, window{g.From, g.Through}) {
+				list = append(list, decided{schedules[g.ScheduleID], rule, at, g.Reason})
+			}
+		}
+		all[seed] = append(all[seed], stretches(p.s.span, list, ran[seed])...)
+	}
+	return all
+}
+
+func (s *scenario) name(seed uint64) string { return fmt.Sprintf("job %d", seed) }
+
+// rules are all that are in the scenario, by the text that the ledger has for them.
+func (s *scenario) rules() map[string]modelRule {
+	m := map[string]modelRule{}
+	for _, r := range s.shared {
+		m[r.canonical()] = r
+	}
+	for i := range s.jobs {
+		if own := s.jobs[i].own; own != nil {
+			m[own.canonical()] = *own
+		}
+	}
+	for _, st := range s.steps {
+		for _, c := range st.changes {
+			if c.what == "rule" {
+				m[c.rule.canonical()] = c.rule
+			}
+		}
+	}
+	return m
+}

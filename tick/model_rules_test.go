@@ -1,0 +1,223 @@
+package tick
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// The span that a model's times lie in: two springs' and autumns' clock changes of the zones below are in one of them.
+var spans = []window{
+	{time.Date(2026, 2, 12, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)},
+	{time.Date(2026, 9, 15, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
+}
+
+// modelRule is a rule that can be told minute by minute: every so many minutes since the epoch, the minutes and hours
+// and weekdays of a wall clock, or one instant.
+type modelRule struct {
+	every       int   // minutes
+	minutes     []int // of the hour
+	hours       []int // nil: free
+	days        []time.Weekday
+	once        time.Time // a wall time, kept in UTC
+	zone        string
+	nonexistent string
+	ambiguous   string
+}
+
+func randomRule(rng *rand.Rand, span window) modelRule {
+	r := modelRule{zone: []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}[rng.IntN(4)], nonexistent: "forward", ambiguous: "first"}
+	switch rng.IntN(10) {
+	case 0, 1, 2:
+		r.every = []int{5, 7, 20, 45, 60, 90, 360}[rng.IntN(7)]
+	case 3, 4:
+		r.minutes = [][]int{{0, 15, 30, 45}, {10, 40}, {0}, {59}}[rng.IntN(4)]
+	case 5:
+		days := int(span.to.Sub(span.from).Hours() / 24)
+		r.once = span.from.AddDate(0, 0, 10+rng.IntN(days-10)).Add(time.Duration(rng.IntN(1440)) * time.Minute)
+	default:
+		r.minutes = [][]int{{0}, {30}, {15, 45}, {5}}[rng.IntN(4)]
+		r.hours = [][]int{{2}, {1, 2, 3}, {0, 12}, {9, 10, 11, 12, 13, 14, 15, 16, 17}, {23}}[rng.IntN(5)]
+		if rng.IntN(3) == 0 {
+			r.days = [][]time.Weekday{{0}, {1, 2, 3, 4, 5}, {0, 6}, {3}}[rng.IntN(4)]
+		}
+	}
+	if r.hours != nil || !r.once.IsZero() {
+		r.nonexistent = []string{"forward", "skip"}[rng.IntN(2)]
+		r.ambiguous = []string{"first", "last", "both"}[rng.IntN(3)]
+	}
+	if !r.once.IsZero() {
+		r.nonexistent = "forward" // with skip, a rule of one time might never fire, and be refused
+	}
+	return r
+}
+
+func list[T ~int](values []T, none string) string {
+	if values == nil {
+		return none
+	}
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(int(v))
+	}
+	return strings.Join(words, ",")
+}
+
+// text is the rule as a person would write it.
+func (r modelRule) text() string {
+	switch {
+	case r.every > 0:
+		return fmt.Sprintf("every %dm", r.every)
+	case !r.once.IsZero():
+		return "at " + r.once.Format("2006-01-02T15:04:05")
+	}
+	return fmt.Sprintf("%s %s * * %s", list(r.minutes, "*"), list(r.hours, "*"), list(r.days, "*"))
+}
+
+func (r modelRule) schedule(name string) store.Schedule {
+	return store.Schedule{Name: name, Rule: r.text(), Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous}
+}
+
+func (r modelRule) String() string {
+	return fmt.Sprintf("%s %s %s %s", r.text(), r.zone, r.nonexistent, r.ambiguous)
+}
+
+func (r modelRule) reads(wall time.Time) bool {
+	return (r.minutes == nil || slices.Contains(r.minutes, wall.Minute())) && (r.hours == nil || slices.Contains(r.hours, wall.Hour())) &&
+		(r.days == nil || slices.Contains(r.days, wall.Weekday()))
+}
+
+// walk finds the rule's nominal times of a span by looking at each of its minutes, without any arithmetic of
+// recurrences.
+func (r modelRule) walk(span window) []time.Time {
+	zone, err := time.LoadLocation(r.zone)
+	if err != nil {
+		panic(err)
+	}
+	var found []time.Time
+	if r.hours == nil && r.once.IsZero() { // real time
+		for t := span.from; !t.After(span.to); t = t.Add(time.Minute) {
+			if r.every > 0 && t.Unix()/60%int64(r.every) == 0 || r.every == 0 && r.reads(t.In(zone)) {
+				found = append(found, t)
+			}
+		}
+		return found
+	}
+	for wall := span.from; !wall.After(span.to); wall = wall.Add(time.Minute) { // each minute that a wall clock could show
+		if r.once.IsZero() && r.reads(wall) || wall.Equal(r.once) {
+			found = append(found, r.instants(wall, zone)...)
+		}
+	}
+	slices.SortFunc(found, time.Time.Compare)
+	return slices.CompactFunc(found, time.Time.Equal)
+}
+
+// instants are those at which a clock of the zone shows a wall time, or what stands for them.
+func (r modelRule) instants(wall time.Time, zone *time.Location) []time.Time {
+	offset := func(t time.Time) time.Duration {
+		_, seconds := t.In(zone).Zone()
+		return time.Duration(seconds) * time.Second
+	}
+	before, after := offset(wall.Add(-36*time.Hour)), offset(wall.Add(36*time.Hour))
+	var shown []time.Time
+	for _, o := range []time.Duration{max(before, after), min(before, after)} {
+		if t := wall.Add(-o); offset(t) == o && (len(shown) == 0 || !shown[0].Equal(t)) {
+			shown = append(shown, t)
+		}
+	}
+	switch {
+	case len(shown) == 0 && r.nonexistent == "skip":
+		return nil
+	case len(shown) == 0:
+		return []time.Time{wall.Add(-before)}
+	case r.ambiguous == "both":
+		return shown
+	case r.ambiguous == "last":
+		return shown[len(shown)-1:]
+	}
+	return shown[:1]
+}
+
+// walked keeps what was walked: random rules are few.
+var walked = struct {
+	sync.Mutex
+	times map[string][]time.Time
+	canon map[string]string // by the rule as it is defined
+}{times: map[string][]time.Time{}, canon: map[string]string{}}
+
+func (r modelRule) key(span window) string { return r.String() + span.from.String() }
+
+// times are the nominal times of a span, found once.
+func (r modelRule) times(span window) []time.Time {
+	walked.Lock()
+	defer walked.Unlock()
+	list, ok := walked.times[r.key(span)]
+	if !ok {
+		list = r.walk(span)
+		walked.times[r.key(span)] = list
+	}
+	return list
+}
+
+// within are the nominal times in (from, to].
+func (r modelRule) within(span window, w window) []time.Time {
+	list := r.times(span)
+	return list[after(list, w.from):max(after(list, w.from), after(list, w.to))]
+}
+
+// after is the place of the first time after t.
+func after(list []time.Time, t time.Time) int {
+	at, _ := slices.BinarySearchFunc(list, t, func(x, t time.Time) int {
+		if x.After(t) {
+			return 1
+		}
+		return -1
+	})
+	return at
+}
+
+// canonical is the text that the ledger has for the rule.
+func (r modelRule) canonical() string {
+	walked.Lock()
+	defer walked.Unlock()
+	if c, ok := walked.canon[r.String()]; ok {
+		return c
+	}
+	p, err := rules.Parse(r.text(), rules.Defaults{Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous})
+	if err != nil {
+		panic(err)
+	}
+	walked.canon[r.String()] = p.String()
+	return p.String()
+}
+
+// The walk and the rules must agree, or nothing else that the model says would mean anything.
+func TestTheModelWalksAsTheRulesDo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 60 {
+		span := spans[rng.IntN(2)]
+		r := randomRule(rng, span)
+		p, err := rules.Parse(r.text(), rules.Defaults{Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous})
+		if err != nil {
+			t.Fatalf("%s: %v", r, err)
+		}
+		inner := window{span.from.Add(48 * time.Hour), span.to.Add(-48 * time.Hour)}
+		var want []time.Time
+		for at, err := p.Next(inner.from); !at.IsZero() && !at.After(inner.to); at, err = p.Next(at) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, at.UTC())
+		}
+		if got := r.within(span, inner); !slices.EqualFunc(got, want, time.Time.Equal) {
+			t.Fatalf("%s: walked %d times, the rule has %d", r, len(got), len(want))
+		}
+	}
+}
