@@ -1,0 +1,106 @@
+package tick_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// told is what the ledger has of a job: its runs' nominal times, its gaps with their bounds, and the next time.
+func told(t *testing.T, d *storetest.DB, job string) string {
+	t.Helper()
+	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gaps, err := d.Gaps(t.Context(), job, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := d.Job(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for _, r := range slices.Backward(runs) {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.ScheduledFor.Format("01-02T15:04"), r.State, r.HeldBy)))
+	}
+	for _, g := range slices.Backward(gaps) {
+		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format("01-02T15:04:05.999999"), g.Through.Format("01-02T15:04:05.999999")))
+	}
+	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format("01-02T15:04")), "; ")
+}
+
+// The trigger was dead for three weeks, over the night in which the clocks of the zone are changed; then there is one
+// tick. A daily job at a wall time that the night has not, or has twice.
+func TestThreeWeeksDown(t *testing.T) {
+	for _, c := range []struct {
+		zone, wall  string
+		from        time.Time
+		latest, all string // what the policies all and latest come to; skip is as latest, without its run
+		next        string
+	}{
+		{"Europe/Berlin", "30 2 * * *", time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC), "04-05T00:30", "03-28T01:30 03-29T01:30 03-30T00:30 03-31T00:30 04-01T00:30 04-02T00:30 04-03T00:30 04-04T00:30 04-05T00:30", "04-06T00:30"},
+		{"Europe/Berlin", "30 2 * * *", time.Date(2026, 10, 12, 12, 0, 0, 0, time.UTC), "11-02T01:30", "10-25T00:30 10-26T01:30 10-27T01:30 10-28T01:30 10-29T01:30 10-30T01:30 10-31T01:30 11-01T01:30 11-02T01:30", "11-03T01:30"},
+		{"America/New_York", "30 2 * * *", time.Date(2026, 2, 22, 12, 0, 0, 0, time.UTC), "03-15T06:30", "03-07T07:30 03-08T07:30 03-09T06:30 03-10T06:30 03-11T06:30 03-12T06:30 03-13T06:30 03-14T06:30 03-15T06:30", "03-16T06:30"},
+		{"America/New_York", "30 1 * * *", time.Date(2026, 10, 19, 12, 0, 0, 0, time.UTC), "11-09T06:30", "11-01T05:30 11-02T06:30 11-03T06:30 11-04T06:30 11-05T06:30 11-06T06:30 11-07T06:30 11-08T06:30 11-09T06:30", "11-10T06:30"},
+		{"Australia/Lord_Howe", "10 2 * * *", time.Date(2026, 9, 20, 12, 0, 0, 0, time.UTC), "10-10T15:10", "10-02T15:40 10-03T15:40 10-04T15:10 10-05T15:10 10-06T15:10 10-07T15:10 10-08T15:10 10-09T15:10 10-10T15:10", "10-11T15:10"},
+		{"Australia/Lord_Howe", "40 1 * * *", time.Date(2026, 3, 22, 12, 0, 0, 0, time.UTC), "04-11T15:10", "04-03T14:40 04-04T14:40 04-05T15:10 04-06T15:10 04-07T15:10 04-08T15:10 04-09T15:10 04-10T15:10 04-11T15:10", "04-12T15:10"},
+	} {
+		t.Run(c.zone+c.from.Format(" January"), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				d.Clock.Set(c.from)
+				var defs store.Definitions
+				for _, missed := range []string{"latest", "all", "skip"} {
+					defs.Jobs = append(defs.Jobs, store.Job{Name: missed, Missed: missed, MissedLimit: 9, Overlap: "wait-all", Queue: "another",
+						Own: &store.Schedule{Rule: c.wall, Zone: c.zone}, Steps: []store.Step{step("", "SELECT 1")}})
+				}
+				apply(t, d, defs)
+				decideOnly(t, d)
+				now := c.from.AddDate(0, 0, 21)
+				d.Clock.Set(now)
+				decideOnly(t, d)
+				before := func(first string) string {
+					at, err := time.Parse("2006-01-02T15:04", "2026-"+first)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return fmt.Sprintf("missed (%s, %s]; next %s", c.from.Format("01-02T15:04:05.999999"), at.Add(-time.Microsecond).Format("01-02T15:04:05.999999"), c.next)
+				}
+				all := strings.Fields(c.all)
+				want := map[string]string{
+					"latest": c.latest + " queued; " + before(c.latest),
+					"all":    all[0] + " queued; " + strings.Join(all[1:], " waiting predecessor; ") + " waiting predecessor; " + before(all[0]),
+					"skip":   fmt.Sprintf("missed (%s, %s]; next %s", c.from.Format("01-02T15:04:05.999999"), now.Format("01-02T15:04:05.999999"), c.next),
+				}
+				for job, want := range want {
+					if got := told(t, d, job); got != want {
+						t.Errorf("%s:\n got %s\nwant %s", job, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A database's clock that jumps back makes nothing run again, and what comes after the jump is decided once.
+func TestAClockThatJumpsBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := grouped("job", "", 0)
+		j.Overlap, j.Missed, j.MissedLimit = "wait-all", "all", 10
+		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		start := d.Clock.Now()
+		for _, minutes := range []time.Duration{0, 11, 2, 7, 12, 17} {
+			d.Clock.Set(start.Add(minutes * time.Minute))
+			decideOnly(t, d)
+		}
+		if got := strings.ReplaceAll(told(t, d, "job"), "01-05T", ""); got != "08:05 queued; 08:10 waiting predecessor; 08:15 waiting predecessor; next 08:20" {
+			t.Fatal(got)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package tick_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// policyTable is what every value of overlap and missed comes to for a job that is due every five minutes from 08:05 on.
+// The run of 08:05 goes on all the time; ticks come at 08:05, at 08:26 and at 08:33. missed_limit and max_running are 2,
+// and grace is two minutes.
+var policyTable = []struct{ overlap, missed, want string }{
+	{"wait", "latest", "08:05 running; 08:25 waiting predecessor; missed (08:05:00, 08:24:59.999999]; overlap (08:29:59.999999, 08:33:00]"},
+	{"wait", "all", "08:05 running; 08:20 waiting predecessor; 08:25 waiting predecessor; missed (08:05:00, 08:19:59.999999]; overlap (08:29:59.999999, 08:33:00]"},
+	{"wait", "skip", "08:05 running; 08:25 waiting predecessor; missed (08:05:00, 08:24:59.999999]; missed (08:26:00, 08:33:00]"},
+	{"wait-all", "latest", "08:05 running; 08:25 waiting predecessor; 08:30 waiting predecessor; missed (08:05:00, 08:24:59.999999]"},
+	{"wait-all", "all", "08:05 running; 08:20 waiting predecessor; 08:25 waiting predecessor; 08:30 waiting predecessor; missed (08:05:00, 08:19:59.999999]"},
+	{"wait-all", "skip", "08:05 running; 08:25 waiting predecessor; missed (08:05:00, 08:24:59.999999]; missed (08:26:00, 08:33:00]"},
+	{"skip", "latest", "08:05 running; missed (08:05:00, 08:24:59.999999]; overlap (08:24:59.999999, 08:26:00]; overlap (08:29:59.999999, 08:33:00]"},
+	{"skip", "all", "08:05 running; missed (08:05:00, 08:19:59.999999]; overlap (08:19:59.999999, 08:26:00]; overlap (08:29:59.999999, 08:33:00]"},
+	{"skip", "skip", "08:05 running; missed (08:05:00, 08:24:59.999999]; overlap (08:24:59.999999, 08:26:00]; missed (08:26:00, 08:33:00]"},
+	{"allow", "latest", "08:05 running; 08:25 queued; 08:30 waiting predecessor; missed (08:05:00, 08:24:59.999999]"},
+	{"allow", "all", "08:05 running; 08:20 queued; 08:25 waiting predecessor; 08:30 waiting predecessor; missed (08:05:00, 08:19:59.999999]"},
+	{"allow", "skip", "08:05 running; 08:25 queued; missed (08:05:00, 08:24:59.999999]; missed (08:26:00, 08:33:00]"},
+	{"replace", "latest", "08:05 running; 08:25 cancelled; 08:30 waiting predecessor; missed (08:05:00, 08:24:59.999999]"},
+	{"replace", "all", "08:05 running; 08:20 cancelled; 08:25 cancelled; 08:30 waiting predecessor; missed (08:05:00, 08:19:59.999999]"},
+	{"replace", "skip", "08:05 running; 08:25 waiting predecessor; missed (08:05:00, 08:24:59.999999]; missed (08:26:00, 08:33:00]"},
+}
+
+func TestEveryOverlapWithEveryMissed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		var defs store.Definitions
+		for _, row := range policyTable {
+			j := grouped(row.overlap+" "+row.missed, "", 0)
+			if j.Overlap, j.Missed, j.MissedLimit = row.overlap, row.missed, 2; row.overlap == "allow" {
+				j.MaxRunning = 2
+			}
+			defs.Jobs = append(defs.Jobs, j)
+		}
+		apply(t, d, defs)
+		decideOnly(t, d)
+		d.Clock.Add(5 * time.Minute)
+		decideOnly(t, d)
+		tasks, err := d.Take(t.Context(), "another", 100, store.Holder{Name: "h", Lease: time.Hour})
+		if err != nil || len(tasks) != len(policyTable) {
+			t.Fatalf("%v: %d taken", err, len(tasks))
+		}
+		for _, minutes := range []time.Duration{21, 7} {
+			d.Clock.Add(minutes * time.Minute)
+			decideOnly(t, d)
+		}
+		for _, row := range policyTable {
+			got := strings.ReplaceAll(told(t, d, row.overlap+" "+row.missed), "01-05T", "")
+			if want := row.want + "; next 08:35"; got != want {
+				t.Errorf("overlap %s, missed %s:\n got %s\nwant %s", row.overlap, row.missed, got, want)
+			}
+		}
+	})
+}
