@@ -95,8 +95,8 @@ func TestAClockThatJumpsBack(t *testing.T) {
 		j.Overlap, j.Missed, j.MissedLimit = "wait-all", "all", 10
 		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		start := d.Clock.Now()
-		for _, minutes := range []time.Duration{0, 11, 2, 7, 12, 17} {
-			d.Clock.Set(start.Add(minutes * time.Minute))
+		for _, minutes := range []int{0, 11, 2, 7, 12, 17} {
+			d.Clock.Set(start.Add(time.Duration(minutes) * time.Minute))
 			decideOnly(t, d)
 		}
 		if got := strings.ReplaceAll(told(t, d, "job"), "01-05T", ""); got != "08:05 queued; 08:10 waiting predecessor; 08:15 waiting predecessor; next 08:20" {

@@ -213,7 +213,7 @@ func TestStatementsThatLeaveATransactionOpenFailAndSaySo(t *testing.T) {
 
 // A server refuses a packet that is too long, and a long catch-up makes one: it is written in parts.
 func TestALongCatchUpGetsThrough(t *testing.T) {
-	const jobs, each, most = 9, 1000, 4 << 20
+	const jobs, each, most = 13, 1000, 4 << 20
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

@@ -48,8 +48,8 @@ func TestEveryOverlapWithEveryMissed(t *testing.T) {
 		if err != nil || len(tasks) != len(policyTable) {
 			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
-		for _, minutes := range []time.Duration{21, 7} {
-			d.Clock.Add(minutes * time.Minute)
+		for _, minutes := range []int{21, 7} {
+			d.Clock.Add(time.Duration(minutes) * time.Minute)
 			decideOnly(t, d)
 		}
 		for _, row := range policyTable {
