@@ -33,14 +33,17 @@ func (a acting) Execute(_ context.Context, r executor.Request) (executor.Result,
 	}
 	run := &r.Task.Run
 	name := r.Task.StepAt(run.Step).Name
-	err := a.calls.Act(r.Task.Job.Name+": "+name, func() error {
-		_, err := a.w.d.SQL.Exec(fmt.Sprintf("INSERT INTO effects VALUES ('%s', '%s', %d, %d)", run.ID, name, run.Fence, run.Attempt))
-		return err
-	})
+	err := a.calls.Act(r.Task.Job.Name+": "+name, func() error { return a.w.mark(r.Task) })
 	if err == nil && run.Attempt <= what.Fails {
 		err = errors.New("as the scenario wants it")
 	}
 	return executor.Result{}, err
+}
+
+// mark is the effect of an attempt.
+func (w *world) mark(t *store.Task) error {
+	_, err := w.d.SQL.Exec(fmt.Sprintf("INSERT INTO effects VALUES ('%s', '%s', %d, %d)", t.Run.ID, t.StepAt(t.Run.Step).Name, t.Run.Fence, t.Run.Attempt))
+	return err
 }
 
 func act(name string, fails int) store.Step {

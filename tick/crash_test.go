@@ -26,6 +26,7 @@ type world struct {
 	processes int
 	twin      *twin     // nil: with all guards
 	began     time.Time // the clock before the first stage
+	held      store.Task
 }
 
 func newWorld(t testing.TB, engine string, tw *twin) *world {
@@ -186,6 +187,10 @@ func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 	if f != nil {
 		f.attach(calls, holder)
 	}
+	return w.passWith(s, calls, holder)
+}
+
+func (w *world) passWith(s *stage, calls *storetest.Calls, holder string) (tick.Report, error) {
 	ctx := context.Background()
 	st, err := store.Open(ctx, w.d.URL, store.Options{Clock: w.now, Wrap: calls.Wrap})
 	if err != nil {

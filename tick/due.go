@@ -290,7 +290,8 @@ func (d *decision) newest(l *live, owed []window, most int) []time.Time {
 func (d *decision) overlaps() bool {
 	waits, active := false, false
 	for _, r := range d.active {
-		waits = waits || r.State == store.Waiting && !r.Begun() && !r.Requested()
+		// One that was handed out before waits for a back-off, or was opened again on request.
+		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
 		active = active || !final(r.State)
 	}
 	return d.job().Overlap == "wait" && waits || d.job().Overlap == "skip" && active

@@ -89,7 +89,7 @@ func TestAnEditBeforeTheFirstTick(t *testing.T) {
 	})
 }
 
-// An edit in a transaction that stays open blocks nothing: the old rule goes on until it is committed. (On SQLite every open
+// An edit in a transaction that stays open blocks nothing: what was committed before goes on until it is, too. (On SQLite every open
 // write blocks all others.)
 func TestAnEditThatStaysOpenBlocksNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -97,6 +97,9 @@ func TestAnEditThatStaysOpenBlocksNothing(t *testing.T) {
 			t.Skip("one writer at a time")
 		}
 		planned(t, d)
+		for _, st := range []string{"UPDATE %[2]s SET rule = 'every 15m' WHERE name = 'mine'", "UPDATE %[1]s SET priority = 2"} {
+			d.Exec(t, edit(d, st))
+		}
 		tx, err := d.SQL.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -108,11 +111,13 @@ func TestAnEditThatStaysOpenBlocksNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d.Clock.Set(morning(8, 40))
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if r, err := newTick(t, d.Store).Run(ctx); err != nil || r.Succeeded != 1 {
-			t.Fatalf("beside it: %v: %+v", err, r)
+		for _, c := range []struct{ minute, runs int }{{31, 0}, {45, 1}} { // the edit before is noticed, and cannot be marked
+			d.Clock.Set(morning(8, c.minute))
+			if r, err := newTick(t, d.Store).Run(ctx); err != nil || r.Decided == 0 || r.Succeeded != c.runs {
+				t.Fatalf("beside it: %v: %+v", err, r)
+			}
 		}
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)

@@ -87,3 +87,20 @@ func TestThreeWeeksDown(t *testing.T) {
 		})
 	}
 }
+
+// A database's clock that jumps back makes nothing run again, and what comes after the jump is decided once.
+func TestAClockThatJumpsBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := grouped("job", "", 0)
+		j.Overlap, j.Missed, j.MissedLimit = "wait-all", "all", 10
+		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		start := d.Clock.Now()
+		for _, minutes := range []time.Duration{0, 11, 2, 7, 12, 17} {
+			d.Clock.Set(start.Add(minutes * time.Minute))
+			decideOnly(t, d)
+		}
+		if got := strings.ReplaceAll(told(t, d, "job"), "01-05T", ""); got != "08:05 queued; 08:10 waiting predecessor; 08:15 waiting predecessor; next 08:20" {
+			t.Fatal(got)
+		}
+	})
+}

@@ -219,8 +219,19 @@ func TestWhatCannotBePaused(t *testing.T) {
 				t.Errorf("resume %s: %v", c.on, err)
 			}
 		}
+		for _, who := range []store.Author{{Reason: strings.Repeat("x", 1001)}, {Reason: "not utf-8 \xff"}, {By: strings.Repeat("x", 191)}} {
+			var field *store.FieldError
+			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, who); !errors.As(err, &field) {
+				t.Errorf("%.20q: %v", who, err)
+			}
+		}
 		if list, err := d.Pauses(t.Context(), true, 100); err != nil || len(list) != 1 {
 			t.Errorf("%v: %+v", err, list)
+		}
+		// The longest that is taken is kept by every engine.
+		who := store.Author{By: strings.Repeat("b", 190), Reason: strings.Repeat("r", 1000)}
+		if p, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, who); err != nil || p.By != who.By || p.Reason != who.Reason {
+			t.Errorf("%v: %+v", err, p)
 		}
 	})
 }

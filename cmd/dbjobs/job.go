@@ -170,7 +170,9 @@ func (c *cli) jobRunNow() *cobra.Command {
 	var pairs []string
 	cmd := &cobra.Command{
 		Use: "run-now NAME", Short: "Ask for a run outside the schedule; the next tick executes it", Args: positional("NAME"),
-		Long: `Asks for a run outside the schedule and prints its id. The next tick executes it, behind what the job has open.`,
+		Long: `Asks for a run outside the schedule and prints its id. The next tick executes it, behind what the job has open. What
+--arg NAME=VALUE gives stands in for ${args.NAME} in the arguments of its statements.`,
+		Example: `  dbjobs job run-now rollup --arg day=2026-11-20`,
 	}
 	cmd.Flags().StringArrayVar(&pairs, "arg", nil, "NAME=VALUE that the run is told; may be given several times")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {

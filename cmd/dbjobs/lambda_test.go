@@ -243,7 +243,7 @@ func TestLambdaBrokenDatabase(t *testing.T) {
 		p.refuse(false)
 		f.report(f.invoke("{}", ample))
 
-		for _, fault := range []func(){p.drop, p.silence} { // the kept connection dies, with and without a word
+		for _, fault := range []func(){func() { p.drop() }, p.silence} { // the kept connection dies, with and without a word
 			fault()
 			f.report(f.invoke("{}", ample))
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -78,9 +76,7 @@ func (c *pair) copy(to, from net.Conn, seen func([]byte)) {
 			seen(buffer[:n])
 		}
 		if _, broken := to.Write(buffer[:n]); broken != nil || err != nil {
-			if err == nil || errors.Is(err, io.EOF) {
-				to.Close()
-			}
+			to.Close() // also of one that was killed, whose end is a reset
 			return
 		}
 	}
@@ -92,12 +88,15 @@ func (p *proxy) refuse(refused bool) {
 	p.refused = refused
 }
 
-// drop closes what is connected.
-func (p *proxy) drop() {
+// drop closes what is connected, and counts it.
+func (p *proxy) drop() (n int) {
 	for _, c := range p.take() {
+		if c.server.Close() == nil { // the client had not gone by itself
+			n++
+		}
 		c.client.Close()
-		c.server.Close()
 	}
+	return n
 }
 
 // silence lets what is connected hang for ever.
