@@ -48,8 +48,8 @@ func TestEveryOverlapWithEveryMissed(t *testing.T) {
 		if err != nil || len(tasks) != len(policyTable) {
 			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
-		for _, minutes := range []int{21, 7} {
-			d.Clock.Add(time.Duration(minutes) * time.Minute)
+		for _, wait := range []time.Duration{21 * time.Minute, 7 * time.Minute} {
+			d.Clock.Add(wait)
 			decideOnly(t, d)
 		}
 		for _, row := range policyTable {

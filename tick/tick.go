@@ -44,6 +44,7 @@ type Tick struct {
 	Concurrency  int           // runs side by side; 0: 4
 	Batch        int           // jobs decided in one transaction; 0: 1,000
 	Budget       time.Duration // for the whole pass; 0: none
+	Grace        time.Duration // for what runs when the context is cancelled; within the budget
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	DryRun       bool          // only tell what is due
 	Gauges       bool          // report also what takes a statement more: the jobs that are paused

@@ -111,7 +111,7 @@ func (p *pass) start(ctx context.Context, tasks []store.Task) {
 	for _, t := range tasks {
 		p.taken++
 		p.report.Started++
-		run, cancel := context.WithCancelCause(ctx)
+		run, cancel := p.outlive(ctx)
 		p.mu.Lock()
 		for h, stop := range p.running {
 			if h.run == t.Run.ID {
@@ -125,6 +125,28 @@ func (p *pass) start(ctx context.Context, tasks []store.Task) {
 			err := p.run(run, &t)
 			p.ended <- result{as, t, err}
 		}()
+	}
+}
+
+// outlive is a context that ends at the deadline of ctx, but only a grace after ctx is cancelled: a pass that is told to
+// stop takes no more, and what runs may end.
+func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	if p.t.Grace <= 0 {
+		return context.WithCancelCause(ctx)
+	}
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	released := func() {}
+	if end, ok := ctx.Deadline(); ok {
+		out, released = context.WithDeadline(out, end)
+	}
+	unwatched := context.AfterFunc(ctx, func() {
+		over := time.AfterFunc(p.t.Grace, func() { cancel(nil) })
+		context.AfterFunc(out, func() { over.Stop() })
+	})
+	return out, func(cause error) {
+		unwatched()
+		cancel(cause)
+		released()
 	}
 }
 

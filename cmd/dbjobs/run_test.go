@@ -71,7 +71,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	never, w := io.Pipe()
 	defer w.Close()
-	for _, args := range [][]string{{"apply", "-f", "-"}, {"tick"}} {
+	for _, args := range [][]string{{"apply", "-f", "-"}, {"tick", "--grace", "0s"}} {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("as a signal does"))
 		began := time.Now()
 		code, stderr := invoke(ctx, t, home, never, io.Discard, args...)

@@ -34,6 +34,7 @@ type tickFlags struct {
 	budget         store.Duration
 	length         store.Duration
 	queues         []string // of work
+	grace          store.Duration
 	maxClockSkew   store.Duration
 	dryRun         bool
 	failOnJobError bool
@@ -121,18 +122,19 @@ func left(of store.Duration, spent time.Duration) time.Duration {
 
 // register adds the flags that a tick and a worker have in common.
 func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
-	f.maxClockSkew = store.Duration(10 * time.Minute)
+	f.maxClockSkew, f.grace = store.Duration(10*time.Minute), store.Duration(10*time.Second)
 	flags := cmd.Flags()
 	flags.IntVar(&f.limit, "limit", 0, "start at most so many runs; 0 is no limit")
 	flags.IntVar(&f.concurrency, "concurrency", 4, "runs side by side")
 	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit")
+	flags.Var(durationFlag{&f.grace}, "grace", "time for what runs when the process is told to stop; a second signal ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a job failed")
 	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only what went wrong: a trigger such as cron mails what is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
-		"limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET",
+		"limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
 		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
 	} {
 		variable(cmd, flag, name)
@@ -143,7 +145,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 func (f *tickFlags) unlessQuiet(print func(io.Writer, tick.Report) error) func(io.Writer, tick.Report) error {
 	return func(w io.Writer, r tick.Report) error {
 		if f.quiet {
-			if r = report.Wrong(r); r.Failed == 0 {
+			if r = report.Wrong(r); r.Failed+r.Lost == 0 {
 				return nil
 			}
 		}
@@ -207,7 +209,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 		Store:     s,
 		Executors: executor.Registry{"sql": x},
 		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
-		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
+		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), Grace: time.Duration(f.grace), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
 	})
 }
