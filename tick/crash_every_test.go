@@ -133,7 +133,7 @@ func unbrokenWorlds(t *testing.T, engine string, stages []stage, n int) ([]*worl
 }
 
 // bounded is how many crashes a run of the tests tries on each engine. The long form tries all.
-var bounded = map[string]int{"sqlite": 60, "postgres": 12, "mariadb": 12}
+var bounded = map[string]int{"sqlite": 18, "postgres": 8, "mariadb": 8}
 
 // sideBySide is how many courses are run at once: on a server, most of the time goes in waiting.
 func sideBySide(engine string) int {
