@@ -163,7 +163,6 @@ func (d *decision) changedPolicies() time.Time {
 
 // occurrences decides the nominal times up to now: each becomes a run, or lies in a gap.
 func (d *decision) occurrences() {
-	plan, active, gaps := d.plan, slices.Clone(d.active), slices.Clip(d.gaps)
 	switch was := &d.c.Was; {
 	case d.gone():
 		d.pass(store.Edited)
@@ -190,8 +189,7 @@ func (d *decision) occurrences() {
 			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})
 	}
 	if d.plan.Error != "" { // a rule gave up half-way: nothing of this is written, and all of it decided later
-		plan.Error = d.plan.Error
-		d.plan, d.active, d.gaps, d.made, d.cancel = plan, active, gaps, nil, nil
+		d.plan.DecidedThrough, d.gaps, d.made = d.c.Plan.DecidedThrough, nil, nil
 	}
 }
 

@@ -22,8 +22,8 @@ func onServers(t *testing.T, fn func(t *testing.T, d *storetest.DB)) {
 	})
 }
 
-// beside opens the test's database once more, with these calls and options of the URL.
-func beside(t *testing.T, d *storetest.DB, options string, o store.Options) *store.Store {
+// openBeside opens the test's database once more, with these calls and options of the URL.
+func openBeside(t *testing.T, d *storetest.DB, options string, o store.Options) *store.Store {
 	t.Helper()
 	if options != "" {
 		if strings.Contains(d.URL, "?") {
@@ -98,7 +98,7 @@ func TestABatchThatFailedIsNotReported(t *testing.T) {
 			}
 			return nil
 		}
-		r, err := newTick(t, beside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
+		r, err := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
 		if !errors.Is(err, broken) || r.Decided != 0 || r.Made != 0 {
 			t.Fatalf("%v: %+v", err, r)
 		}
@@ -130,7 +130,7 @@ func slowly(t *testing.T, d *storetest.DB, each time.Duration) *store.Store {
 	var calls storetest.Calls
 	calls.Before = func(storetest.Call) error { time.Sleep(each); return nil }
 	began, base := time.Now(), d.Clock.Now()
-	return beside(t, d, "", store.Options{Clock: func() time.Time { return base.Add(time.Since(began)) }, Wrap: calls.Wrap})
+	return openBeside(t, d, "", store.Options{Clock: func() time.Time { return base.Add(time.Since(began)) }, Wrap: calls.Wrap})
 }
 
 // However the passes fall on the end of a budget, that end is no error, and none begins without a budget.
@@ -178,7 +178,7 @@ func TestAHeartbeatHarmsNoAtomicStep(t *testing.T) {
 			}
 			beaten <- beats
 		}()
-		r, err := newTick(t, beside(t, d, options, store.Options{})).Run(t.Context())
+		r, err := newTick(t, openBeside(t, d, options, store.Options{})).Run(t.Context())
 		stop()
 		if n := <-beaten; err != nil || r.Succeeded != 1 || n < 2 {
 			t.Fatalf("%d beats; %v: %+v", n, err, r)
