@@ -282,7 +282,10 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 		b.Made = w.made
 		return w.write(ctx)
 	})
-	return b, err
+	if err != nil { // nothing of it is written, or nobody knows
+		return Batch{}, err
+	}
+	return b, nil
 }
 
 // add takes a decision in.

@@ -376,3 +376,6 @@ func (s *Store) Interrupt() (connection, stop string) { return s.d.connection, s
 
 // Instant is the form in which the engine's driver takes an instant as an argument.
 func (s *Store) Instant(t time.Time) any { return s.d.encode(t) }
+
+// Isolation is the level of the store's own transactions.
+func (s *Store) Isolation() sql.IsolationLevel { return s.d.isolation }

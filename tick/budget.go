@@ -11,15 +11,18 @@ import (
 // margin is what is kept of a budget for giving back what runs at its end.
 func margin(budget time.Duration) time.Duration { return min(budget/10, 2*time.Second) }
 
+// whole is the budget of all passes of the trigger, of which the pass may have only what earlier ones left.
+func (p *pass) whole() time.Duration { return max(p.t.whole, p.t.Budget) }
+
 // left is the time that is left to work.
 func (p *pass) left() time.Duration {
-	return p.t.Budget - margin(p.t.Budget) - p.t.Now().Sub(p.began)
+	return p.t.Budget - margin(p.whole()) - p.t.Now().Sub(p.began)
 }
 
 // last is the end of what may take time at all: behind it the budget has room for the record of the pass and the way
 // out. A server that does not answer any more must not keep a pass longer; what it held is recovered when its leases end.
 func (p *pass) last() (time.Time, bool) {
-	return p.ends.Add(-margin(p.t.Budget) / 4), p.t.Budget > 0
+	return p.ends.Add(-margin(p.whole()) / 4), p.t.Budget > 0
 }
 
 // grace is the time for the record of a pass that has ended otherwise.
@@ -28,7 +31,7 @@ func (p *pass) grace() time.Duration {
 	if p.t.Budget <= 0 {
 		return most
 	}
-	return min(most, max(p.ends.Sub(p.t.Now())-margin(p.t.Budget)/8, time.Millisecond))
+	return min(most, max(p.ends.Sub(p.t.Now())-margin(p.whole())/8, time.Millisecond))
 }
 
 // untilLast is a context that outlives the end of the work, and ends then.
@@ -79,7 +82,7 @@ func over(ctx context.Context) bool {
 // leftOver reports what the budget keeps from being taken: runs that wait for a pass with more time left, and the jobs
 // whose runs never fit. Those would wait for ever for a host with a longer budget, and nobody would know.
 func (p *pass) leftOver(ctx context.Context) error {
-	whole := max(p.t.whole, p.t.Budget)
+	whole := p.whole()
 	if whole <= 0 || over(ctx) {
 		return nil
 	}

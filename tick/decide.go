@@ -120,7 +120,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 	if keep == 0 { // the definition is gone
 		keep = 90 * 24 * time.Hour
 	}
-	d.moved = append(d.moved, store.Move{Run: r, Was: was, ExpiresAt: r.FinishedAt.Add(keep)})
+	d.moved = append(d.moved, store.Move{Run: r, Was: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
 // wake makes a run of each job that runs after this one. It is let go by that job's own decision.
@@ -169,13 +169,11 @@ func (d *decision) recover() {
 			d.active, d.was = append(d.active, r), append(d.was, was[i])
 			continue
 		}
-		lease := r.LeaseUntil
 		r.Losses++
-		r.Error = fmt.Sprintf("%s did not report after %s", r.Holder, lease.Format(time.RFC3339))
+		r.Error = fmt.Sprintf("%s did not report after %s", r.Holder, r.LeaseUntil.Format(time.RFC3339))
 		if r.Losses >= max(d.job().Handouts, 1) || d.gone() {
 			r.State, r.FinishedAt = store.Lost, d.now
 			d.settleRun(r, store.Running)
-			d.moved[len(d.moved)-1].LeaseRead = lease
 			continue
 		}
 		r.State, r.ReadyAt, r.HeldBy = store.Waiting, d.now, ""
@@ -267,11 +265,15 @@ func (d *decision) keep(r *store.Run, before store.Run, was string) {
 	if same && r.HeldBy != "group" {
 		return
 	}
-	m := store.Move{Run: *r, Was: was, Same: same}
+	d.moved = append(d.moved, store.Move{Run: *r, Was: was, Same: same, LeaseRead: leaseRead(r, was)})
+}
+
+// leaseRead guards a run that was taken from its holder: it stays there if the holder has reported meanwhile.
+func leaseRead(r *store.Run, was string) time.Time {
 	if was == store.Running {
-		m.LeaseRead = r.LeaseUntil
+		return r.LeaseUntil
 	}
-	d.moved = append(d.moved, m)
+	return time.Time{}
 }
 
 // capacity is how many runs of the job may be under way at once.

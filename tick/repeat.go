@@ -12,23 +12,26 @@ const (
 	staysDue = time.Second
 )
 
+// least is what must be left of a budget to work in, for another pass to begin.
+func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.Millisecond) }
+
 // RunFor runs a pass, and another whenever something is due next, for a length of time: one trigger a minute then
 // serves schedules finer than that. It returns before the length is over, at once where nothing more is due within it.
 // A pass that finds nothing to do is the probe and its record. The end of ctx ends a sleep without an error.
 //
 // No pass begins beyond the length, but what runs then goes on, as in a single pass: a job that takes longer than the
-// length would be cut each time, and be lost. A budget bounds both. The limit counts over all passes, and the report is
+// length would be cut each time, and be lost. A budget bounds both: no further pass begins where too little of it is left. The limit counts over all passes, and the report is
 // their sum.
 func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error) {
 	began := t.Now()
 	end := began.Add(length)
 	if t.Budget > 0 {
-		end = began.Add(min(length, t.Budget))
+		end = began.Add(min(length, t.Budget-margin(t.Budget)-least(t.Budget)))
 	}
 	var total Report
 	for {
 		pass := *t
-		if t.Budget > 0 {
+		if t.Budget > 0 && total.Passes > 0 {
 			pass.whole, pass.Budget = t.Budget, t.Budget-t.Now().Sub(began)
 		}
 		if t.Limit > 0 {

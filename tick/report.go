@@ -63,6 +63,10 @@ func (r *Report) join(next Report) {
 		r.Passes = 1
 		return
 	}
+	if next.StartedAt.IsZero() { // the budget ended before the database answered: what the passes before told stands
+		r.CutShort = next.CutShort
+		return
+	}
 	r.Decided, r.Made, r.Started = r.Decided+next.Decided, r.Made+next.Made, r.Started+next.Started
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
 	r.Lost, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Pruned+next.Pruned, r.Outdated+next.Outdated

@@ -51,7 +51,7 @@ type Tick struct {
 
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
-	whole time.Duration    // of which Budget is what is left; 0: Budget
+	whole time.Duration    // of a later pass of RunFor: of which Budget is what is left
 	// Sleep is how RunFor waits; nil: for real. It ends early where the context does.
 	Sleep func(context.Context, time.Duration)
 }
@@ -59,7 +59,7 @@ type Tick struct {
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe.Frozen || !p.probe.Anything() && t.StartupID == "" {
+	if err != nil || t.DryRun || p.probe == nil || p.probe.Frozen || !p.probe.Anything() && t.StartupID == "" {
 		return p.end(ctx, err)
 	}
 	p.queues = []string{ownQueue}
@@ -74,7 +74,8 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		err = p.await(work)
 	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.prune(work), p.leftOver(work)))
+	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx),
+		p.cutShort(ctx, work, p.prune(work)), p.cutShort(ctx, work, p.leftOver(work))))
 }
 
 // cutShort takes the end of the budget, which is that of work, for what it is: no error, the rest is for the next pass.
@@ -118,6 +119,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	defer cancel()
 	probe, err := t.Store.Probe(within, t.Name, ownQueue)
 	if err != nil {
+		if t.whole > 0 { // an earlier pass of this trigger has done its part
+			err = p.cutShort(ctx, within, err)
+		}
 		return p, err
 	}
 	p.holder.Login = probe.Login
@@ -293,7 +297,7 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	if recorded := p.t.Store.RecordTick(ctx, p.probe, facts); err == nil {
 		err = recorded
 	}
-	if err == nil && p.report.Decided > 0 {
+	if err == nil && p.report.Decided+p.report.Started > 0 { // a run that backs off wakes its job too
 		probe, again := p.t.Store.Probe(ctx, p.t.Name, ownQueue)
 		if again != nil {
 			return p.report, again

@@ -16,7 +16,7 @@ import (
 // Crash window: where the answer to COMMIT is lost, the caller tries to record a failure of this attempt. If the COMMIT
 // took place, the run has left the attempt and that is refused; if not, it is recorded and the step tried again.
 func (e *SQL) atomic(outer, ctx context.Context, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: e.isolation})
 	if err != nil {
 		return Result{}, describe(err, "")
 	}
@@ -27,7 +27,7 @@ func (e *SQL) atomic(outer, ctx context.Context, conn *sql.Conn, spec store.SQLS
 	}
 	rows, err := statements(outer, ctx, tx, spec.SQL, args)
 	if err != nil {
-		if !undone(err) {
+		if !undone(ctx, tx, err) {
 			if _, gone := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT "+mark); noSavepoint(gone) {
 				return Result{}, notAtomic(err)
 			}

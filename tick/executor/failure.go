@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -96,13 +98,19 @@ func noSavepoint(err error) bool {
 	return false
 }
 
-// undone: an error at which the engine itself has undone the whole transaction.
-func undone(err error) bool {
+// undone: an error at which the engine itself has undone the whole transaction. A lock that InnoDB waited for in vain
+// undoes the statement alone, unless the server is set otherwise: asked only then.
+func undone(ctx context.Context, tx *sql.Tx, err error) bool {
 	var me *mysql.MySQLError
 	var se *sqlite.Error
 	switch {
 	case errors.As(err, &me):
-		return me.Number == 1213 || me.Number == 1205 || me.Number == 1020
+		if me.Number == 1205 {
+			var whole bool
+			asked := tx.QueryRowContext(ctx, "SELECT @@innodb_rollback_on_timeout").Scan(&whole)
+			return asked == nil && whole
+		}
+		return me.Number == 1213 || me.Number == 1020
 	case errors.As(err, &se):
 		switch se.Code() & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:

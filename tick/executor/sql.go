@@ -24,6 +24,9 @@ type SQL struct {
 	dialect string
 	login   func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
 	instant func(time.Time) any
+	// isolation is the store's own: a step that commits with its end writes a row that heartbeats change meanwhile, which
+	// a snapshot for the whole transaction, as a session may have it by default, would refuse for ever.
+	isolation sql.IsolationLevel
 	// transient tells of an error that a transaction lost against another one.
 	transient func(error) bool
 	// How a statement is stopped on the server, where the driver does not: see store.Interrupt.
@@ -40,7 +43,7 @@ func NewSQL(s *store.Store) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant, transient: s.Transient}
+	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant, transient: s.Transient, isolation: s.Isolation()}
 	e.connection, e.stop = s.Interrupt()
 	return e, nil
 }
@@ -114,7 +117,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if spec.Atomic {
 		for try := 1; ; try++ {
 			res, err := e.atomic(outer, ctx, conn, spec, args, r)
-			if err == nil || try == atomicTries || ctx.Err() != nil || !e.transient(err) {
+			if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || !e.transient(err) {
 				return res, err
 			}
 			select {
