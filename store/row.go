@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
+	"strings"
 )
 
 // Columns that several statements read, in the order in which the functions below scan them. They stand for
@@ -105,8 +107,12 @@ func jobArgs(j *Job) args {
 	if tags == nil {
 		tags = []string{}
 	}
-	text, _ := json.Marshal(tags) // strings always encode
-	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(text), "queue": j.Queue,
+	// As they are, without the escapes that HTML wants: MariaDB compares the text of a tag, not its value.
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(tags) // strings always encode
+	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(strings.TrimSpace(text.String())), "queue": j.Queue,
 		"priority": j.Priority, "group_name": null(j.Group), "overlap": j.Overlap, "max_running": j.MaxRunning, "missed": j.Missed,
 		"missed_limit": j.MissedLimit, "missed_within_ms": positive(j.MissedWithin.ms()), "grace_ms": j.Grace.ms(),
 		"retry_attempts": int(*r.Attempts), "retry_backoff_ms": r.Backoff.ms(), "retry_max_backoff_ms": r.MaxBackoff.ms(), "retry_jitter": *r.Jitter,
