@@ -1,10 +1,8 @@
 package store
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
-	"strings"
 )
 
 // Columns that several statements read, in the order in which the functions below scan them. They stand for
@@ -100,19 +98,16 @@ func scanPointer[T any](p **T, src any, convert func(int64) T) error {
 	return nil
 }
 
-// jobArgs are the arguments of insert_job and update_job.
+// jobArgs are the arguments of insert_job and update_job. The tags go without the escapes that HTML wants: MariaDB compares
+// the text of a tag, not what it says.
 func jobArgs(j *Job) args {
 	r := j.Retry
 	tags := j.Tags
 	if tags == nil {
 		tags = []string{}
 	}
-	// As they are, without the escapes that HTML wants: MariaDB compares the text of a tag, not its value.
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(tags) // strings always encode
-	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(strings.TrimSpace(text.String())), "queue": j.Queue,
+	text, _ := json.Marshal(tags) // strings always encode
+	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(canonical(text)), "queue": j.Queue,
 		"priority": j.Priority, "group_name": null(j.Group), "overlap": j.Overlap, "max_running": j.MaxRunning, "missed": j.Missed,
 		"missed_limit": j.MissedLimit, "missed_within_ms": positive(j.MissedWithin.ms()), "grace_ms": j.Grace.ms(),
 		"retry_attempts": int(*r.Attempts), "retry_backoff_ms": r.Backoff.ms(), "retry_max_backoff_ms": r.MaxBackoff.ms(), "retry_jitter": *r.Jitter,
