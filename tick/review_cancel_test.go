@@ -189,24 +189,26 @@ func TestAJobRemovedBeforeItsFirstPassIsDoneWith(t *testing.T) {
 	})
 }
 
-// Somebody holds the plan of one job: the other's is decided all the same.
+// Somebody holds the plan and the run of one job: the other's is decided all the same.
 func TestALockedPlanIsPassedOver(t *testing.T) {
 	onServers(t, func(t *testing.T, d *storetest.DB) {
 		steps := []store.Step{step("", "SELECT 1")}
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Steps: steps}, {Name: "free", Steps: steps}}})
 		run(t, d)
+		for _, name := range []string{"locked", "free"} {
+			if _, err := d.RunNow(t.Context(), name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
 		tx, err := d.SQL.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback() }()
-		var id int64
-		if err := tx.QueryRowContext(t.Context(), "SELECT job_id FROM "+d.Table("plans")+
-			" WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = 'locked') FOR UPDATE").Scan(&id); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"locked", "free"} {
-			if _, err := d.RunNow(t.Context(), name, nil); err != nil {
+		locked := " WHERE job_id = (SELECT id FROM " + d.Table("jobs") + " WHERE name = 'locked') FOR UPDATE"
+		for _, table := range []string{"plans", "runs"} {
+			var id int64
+			if err := tx.QueryRowContext(t.Context(), "SELECT job_id FROM "+d.Table(table)+locked).Scan(&id); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -48,6 +48,7 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
+-- In this order and by the key, as in advance: a scan of a short table would wait for rows that are none of its own.
 
 -- name: update_runs
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
