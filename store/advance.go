@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -98,7 +99,7 @@ type (
 		Streak           int    `json:"streak"`
 		Cycles           int64  `json:"cycles"`
 		RunsMade         int64  `json:"runs_made"`
-		StartupID        string `json:"startup_id,omitempty"`
+		StartupIDs       string `json:"startup_ids,omitempty"`
 	}
 	ruleRow struct {
 		JobID      int64  `json:"job_id"`
@@ -153,7 +154,7 @@ func (w *writer) add(c *Case, d *Decision) {
 	}
 	p := d.Plan
 	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Error, at(p.LastScheduledFor), p.LastRunID, p.LastState,
-		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupID})
+		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs})
 	if d.Replan {
 		w.replan = append(w.replan, p.JobID)
 		w.planned[p.JobID] = c.input
@@ -316,20 +317,24 @@ func (w *writer) writeRules(ctx context.Context) error {
 	return nil
 }
 
-// links locks the jobs' links that nobody edits, and returns those jobs.
+// links locks the links of the jobs, and returns those jobs of which nobody edits any: to mark the others would be to wait.
 func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
+	free := map[int64]int{} // less than were read: somebody has one
+	for i := range w.rules {
+		free[w.rules[i].JobID]--
+	}
 	var jobs []int64
 	err := w.s.query(ctx, w.tx, "lock_stale_links", args{"ids": ids}, func(r *sql.Rows) error {
 		var id int64
 		if err := r.Scan(&id); err != nil {
 			return err
 		}
-		if len(jobs) == 0 || jobs[len(jobs)-1] != id {
+		if free[id]++; len(jobs) == 0 || jobs[len(jobs)-1] != id {
 			jobs = append(jobs, id)
 		}
 		return nil
 	})
-	return jobs, err
+	return slices.DeleteFunc(jobs, func(id int64) bool { return free[id] < 0 }), err
 }
 
 // Unmarked is a changed schedule or pause, as it was read before its jobs were decided for.

@@ -50,13 +50,16 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		return err
 	}
 	ended := false
+	var expired []string
 	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
 		var run Run
 		if err := r.Scan(scanRun(&run)...); err != nil {
 			return err
 		}
 		if run.State == Running && run.LeaseUntil.Before(p.now) {
-			run.HolderAlive = s.alive(run.Holder)
+			if run.HolderAlive = s.alive(run.Holder); !run.HolderAlive {
+				expired = append(expired, run.ID)
+			}
 		}
 		ended = ended || run.State == Succeeded
 		c := byJob[run.JobID]
@@ -64,6 +67,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.lockExpired(ctx, tx, expired, byJob); err != nil {
 		return err
 	}
 	if ended { // whatever the need is, an ended run is settled, and wakes its followers
@@ -83,6 +89,32 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		}
 		return nil
 	})
+}
+
+// lockExpired locks runs that are to be recovered. One that somebody else has locked is in the hands of a holder after
+// all, who is about to end it, or stands still in the midst of that: it is left to a later pass, which to wait for would
+// hold up all jobs of the batch.
+func (s *Store) lockExpired(ctx context.Context, tx *sql.Tx, ids []string, byJob map[int64]*Case) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	free := map[string]bool{}
+	if err := s.query(ctx, tx, "lock_runs", args{"ids": ids}, func(r *sql.Rows) error {
+		var id string
+		err := r.Scan(&id)
+		free[id] = true
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, c := range byJob {
+		for i := range c.Runs {
+			if r := &c.Runs[i]; !free[r.ID] && slices.Contains(ids, r.ID) {
+				r.HolderAlive = true
+			}
+		}
+	}
+	return nil
 }
 
 // since is the instant from which on the first of the jobs is to be decided.

@@ -79,7 +79,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	case 0:
 		return RunDetail{}, fmt.Errorf("run %s: %w; `dbjobs run list` shows them", id, ErrNotFound)
 	case 2:
-		return RunDetail{}, fmt.Errorf("run %s: more than one begins so (%s, %s): give more characters", id, found[0].ID, found[1].ID)
+		return RunDetail{}, &FieldError{"run " + id, "id", fmt.Sprintf("more than one begins so (%s, %s): give more characters", found[0].ID, found[1].ID)}
 	}
 	d := RunDetail{Run: found[0]}
 	err = s.query(ctx, s.db, "attempts", args{"id": runID(d.ID)}, func(r *sql.Rows) error {

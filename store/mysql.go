@@ -30,6 +30,7 @@ var mysqlDialect = &dialect{
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "CONCAT(planned, '.')",
 		"@has_tag":    "JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))",
+		"@knows":      "INSTR(p.startup_ids, CONCAT(CHAR(10), :startup, CHAR(10))) > 0",
 		"@stale_link": "stale = 1",
 		"@stale":      "stale = 1",
 		"@queued":     "queued_in",

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"time"
 )
 
@@ -22,7 +23,20 @@ type Plan struct {
 	Streak           int
 	Cycles           int64
 	RunsMade         int64
-	StartupID        string
+	StartupIDs       string // that it ran for, the newest first: KnowsStartup, AddStartup
+}
+
+// startups is how many start-up identities a plan remembers: of hosts that tick one database in turn.
+const startups = 32
+
+// KnowsStartup tells whether the job has had its run for the start-up.
+func (l *Plan) KnowsStartup(id string) bool { return strings.Contains(l.StartupIDs, "\n"+id+"\n") }
+
+// AddStartup remembers that it has, and forgets the oldest of too many.
+func (l *Plan) AddStartup(id string) {
+	known := strings.Split(strings.Trim(l.StartupIDs, "\n"), "\n")
+	known = append([]string{id}, known[:min(len(known), startups-1)]...)
+	l.StartupIDs = "\n" + strings.Trim(strings.Join(known, "\n"), "\n") + "\n"
 }
 
 // Rule is a schedule as a job's plan knows it and as its definition stands now.

@@ -34,6 +34,7 @@ var postgres = &dialect{
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "planned || '.'",
 		"@has_tag":    "j.tags @> jsonb_build_array(p.subject)",
+		"@knows":      "strpos(p.startup_ids, chr(10) || :startup::text || chr(10)) > 0",
 		"@stale_link": "planned IS DISTINCT FROM schedule_id",
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",

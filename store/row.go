@@ -32,7 +32,7 @@ func scanJob(j *Job) []any {
 // scanPlan gives the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
 	return []any{&l.JobID, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
-		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), &l.Streak, &l.Cycles, &l.RunsMade, nullable(&l.StartupID)}
+		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), &l.Streak, &l.Cycles, &l.RunsMade, nullable(&l.StartupIDs)}
 }
 
 // scanRun gives the destinations of @run_columns.

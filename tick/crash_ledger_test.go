@@ -293,7 +293,7 @@ var atomicSteps = map[string]bool{"two": true, "tell": true, "mark": true}
 
 // readPlans reads the plans, the pauses and the changes: the text of a plan names its last run by id.
 func (w *world) readPlans(out *record, keys map[string]string) error {
-	plan := []string{"'plan'", "j.name", "COALESCE(p.error, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_id, '-')",
+	plan := []string{"'plan'", "j.name", "COALESCE(p.error, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_ids, '-')",
 		"CASE WHEN p.next_run IS NULL THEN '-' ELSE CAST(p.next_run AS CHAR(26)) END", "COALESCE(CAST(p.last_run_id AS CHAR(36)), '-')"}
 	pause := []string{"'pause'", "j.name", "p.reason", "CASE WHEN p.resumed_at IS NULL THEN 'holds' ELSE 'resumed' END"}
 	change := []string{"'change'", "subject", "action", "reason"}

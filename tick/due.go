@@ -182,8 +182,8 @@ func (d *decision) occurrences() {
 		owed[i] = d.owed(&d.live[i])
 	}
 	d.judge(owed)
-	if id := d.startupID; id != "" && d.job().OnStartup && d.plan.StartupID != id {
-		d.plan.StartupID = id
+	if id := d.startupID; id != "" && d.job().OnStartup && !d.plan.KnowsStartup(id) {
+		d.plan.AddStartup(id)
 		d.plan.RunsMade++
 		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,
 			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})

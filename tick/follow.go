@@ -37,6 +37,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.State, end.Error = "cut", errCut.Error()
 		if end.GiveBack = t.Run.Losses+1 < max(t.Job.Handouts, 1); !end.GiveBack {
 			end.Final = store.Lost
+			end.Error += fmt.Sprintf(", as at each of %d hand-outs: it needs a pass with more time, or more handouts", t.Run.Losses+1)
 		}
 		return end
 	}

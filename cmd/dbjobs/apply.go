@@ -24,10 +24,10 @@ func (c *cli) apply() *cobra.Command {
 		Short: "Bring the database to what a manifest says",
 		Long: `Brings jobs and schedules to what the manifest says, all of them or none, and shows what changed.
 Applying the same file again changes nothing. What the file does not name stays, unless --prune says to remove what
-the same manifest brought in before.`,
+a manifest of the same name brought in before; for that the file says its name, as manifest: NAME.`,
 		Args: positional(),
 	}
-	cmd.Flags().StringVarP(&path, "file", "f", "", "manifest to read; - is standard input")
+	cmd.Flags().VarP(&onceFlag{&path}, "file", "f", "manifest to read; - is standard input")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show the changes")
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
@@ -35,8 +35,8 @@ the same manifest brought in before.`,
 		if err != nil {
 			return err
 		}
-		if o.Prune && m.Name == "" {
-			return badInput("--prune removes what the manifest owns, and this one has no name; write manifest: NAME into it")
+		if o.Prune && !m.Named { // another folder's jobs.yaml may have brought in what its name owns
+			return badInput("--prune removes what the manifest owns, and this one does not say its name; write manifest: NAME into it")
 		}
 		if err := c.resolve(cmd, m); err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -132,3 +133,23 @@ type durationFlag struct{ *store.Duration }
 
 func (d durationFlag) Set(s string) error { return d.UnmarshalText([]byte(s)) }
 func (d durationFlag) Type() string       { return "duration" }
+
+// onceFlag is a text on the command line of which a second one would silently stand in the place of the first.
+type onceFlag struct{ p *string }
+
+func (o *onceFlag) Set(s string) error {
+	if *o.p != "" {
+		return fmt.Errorf("given twice, as %s and %s; one at a time", *o.p, s)
+	}
+	*o.p = s
+	return nil
+}
+
+func (o *onceFlag) String() string {
+	if o.p == nil { // as the library makes one to compare with
+		return ""
+	}
+	return *o.p
+}
+
+func (o *onceFlag) Type() string { return "string" }

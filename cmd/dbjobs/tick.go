@@ -72,6 +72,8 @@ unless a --budget ends it.`,
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {
 		switch {
+		case f.startupID == "" && flags.Changed("startup-id"): // a shell's $(…) that found nothing
+			return tick.Report{}, badInput("--startup-id is empty; leave it out, or give the identity of this start")
 		case f.length > 0 && f.dryRun:
 			return tick.Report{}, badInput("--for and --dry-run exclude each other")
 		case f.length > 0:

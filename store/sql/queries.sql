@@ -68,7 +68,7 @@ WHERE COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_i
   AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
 
 -- name: need_startup
-SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND p.startup_id = :startup
+SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
 WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
 
 -- name: need_pause
@@ -85,7 +85,7 @@ WHERE j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
 
 -- name: batch_plans
 SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_id
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
 -- name: lock_plan
@@ -124,6 +124,9 @@ WHERE j.after_job_id @among AND j.removed_at IS NULL AND j.enabled = @true ORDER
 
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
+
+-- name: lock_runs
+SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
 
 -- name: batch_pauses
 SELECT @pause_columns FROM dbjobs.pauses p

@@ -24,7 +24,8 @@ const MaxBytes = 16 << 20
 
 // Manifest is a jobs.yaml, read and checked, with all defaults filled in.
 type Manifest struct {
-	Name string // owns what it defines: what apply --prune may remove
+	Name  string // owns what it defines: what apply --prune may remove
+	Named bool   // it says its name itself; many files are called jobs.yaml
 	store.Definitions
 
 	elsewhere []reference // schedules that jobs name and this file does not define
@@ -166,7 +167,11 @@ func (f *file) read(root *yaml.Node) {
 		return func(_ *decoder, n *yaml.Node, _ string) { *into = n }
 	}
 	fields := []field{
-		{"manifest", text(&f.m.Name)}, {"zone", hold(&zone)}, {"defaults", hold(&defaults)},
+		{"manifest", func(d *decoder, n *yaml.Node, path string) {
+			text(&f.m.Name)(d, n, path)
+			f.m.Named = f.m.Name != ""
+		}},
+		{"zone", hold(&zone)}, {"defaults", hold(&defaults)},
 		{"groups", hold(&groups)}, {"schedules", hold(&schedules)}, {"jobs", hold(&jobs)},
 	}
 	f.mapping(withoutExtensions(root), "", fields)

@@ -87,7 +87,7 @@ func checkRoundTrip(t *testing.T, m *Manifest) {
 	if err != nil {
 		t.Fatalf("what was written is refused: %v\n%s", err, out.String())
 	}
-	again.elsewhere, m.elsewhere = nil, nil
+	again.elsewhere, m.elsewhere, m.Named = nil, nil, again.Named
 	if !reflect.DeepEqual(m, again) {
 		t.Errorf("read\n%+v\nwrote\n%s\nread again\n%+v", m, out.String(), again)
 	}
@@ -118,7 +118,7 @@ func TestManifestName(t *testing.T) {
 	}
 	for text, want := range map[string]string{"jobs: {}": "jobs", "manifest: ''": "", "manifest: x": "x"} {
 		m, err := decode(t, text)
-		if err != nil || m.Name != want {
+		if err != nil || m.Name != want || m.Named != (want == "x") {
 			t.Errorf("%s: name %q, want %q (%v)", text, m.Name, want, err)
 		}
 	}

@@ -93,12 +93,12 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version 
   last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at',
   last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
   cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
-  startup_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_id')) AS d
+  startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids')) AS d
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.error,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
-  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_id = d.startup_id,
+  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids,
   p.version = p.version + 1;
 
 -- name: insert_plan_rules
@@ -119,7 +119,7 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLA
 
 -- name: surplus_runs
 SELECT r.id FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d
-JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
+STRAIGHT_JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps

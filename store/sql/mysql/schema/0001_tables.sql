@@ -165,7 +165,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   streak             int NOT NULL DEFAULT 0,               -- failed runs in a row
   cycles             bigint NOT NULL DEFAULT 0,                -- runs ended
   runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
-  startup_id         varchar(190),  -- the start-up identity that it ran for last
+  startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
   KEY plans_next_run (next_run, job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

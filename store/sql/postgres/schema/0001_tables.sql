@@ -169,7 +169,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   streak             integer NOT NULL DEFAULT 0,               -- failed runs in a row
   cycles             bigint NOT NULL DEFAULT 0,                -- runs ended
   runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
-  startup_id         text                                      -- the start-up identity that it ran for last
+  startup_ids        text  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
 ) WITH (fillfactor = 80);
 CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (next_run, job_id);
 

@@ -6,4 +6,4 @@ CREATE TABLE IF NOT EXISTS dbjobs_installation (
   oldest      integer NOT NULL,                                -- the oldest schema number that a program may have been built for
   instance    text,                                            -- which database this is; a tick told otherwise claims nothing
   migrated_at text NOT NULL
-);
+) STRICT;

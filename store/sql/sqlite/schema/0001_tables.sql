@@ -23,12 +23,12 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),  -- what rules counted "from creation" count from
-  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '????-??-??T??:??:??.??????Z'),  -- set by commands that change the rule: from when the new rule counts
+  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at)),  -- what rules counted "from creation" count from
+  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at)),  -- set by commands that change the rule: from when the new rule counts
   plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
-);
+) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_schedules_job ON dbjobs_schedules (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_schedules_stale ON dbjobs_schedules (id) WHERE planned IS NOT plan_input;
 
@@ -59,8 +59,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   timeout_ms       integer CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
   jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
   max_cycles       integer CHECK (max_cycles > 0),              -- finished after so many runs
-  not_before       text CHECK (not_before GLOB '????-??-??T??:??:??.??????Z'),  -- nominal times before this are not the job's
-  not_after        text CHECK (not_after GLOB '????-??-??T??:??:??.??????Z'),  -- nor those after this
+  not_before       text CHECK (not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before)),  -- nominal times before this are not the job's
+  not_after        text CHECK (not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after)),  -- nor those after this
   start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
   repeat_after_ms  integer CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
   on_startup       integer NOT NULL DEFAULT 0,             -- runs once for each start-up identity that a tick reports
@@ -69,9 +69,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
   remove_when_done integer NOT NULL DEFAULT 0,             -- removed when nothing is left to run
   manifest         text,                                       -- the manifest that owns the row, and may prune it
-  created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),  -- nominal times count from here
-  changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '????-??-??T??:??:??.??????Z'),
-  removed_at       text CHECK (removed_at GLOB '????-??-??T??:??:??.??????Z'),  -- removed: the name is free, the ledger stays until pruned
+  created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at)),  -- nominal times count from here
+  changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at)),
+  removed_at       text CHECK (removed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(removed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', removed_at)),  -- removed: the name is free, the ledger stays until pruned
   -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
@@ -84,7 +84,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
     || char(31) || coalesce(after_job_id, '') || char(31) || keep_runs || char(31) || keep_age_ms
     || char(31) || remove_when_done || char(31) || tags) STORED,
   planned          text                                        -- the plan_input that its plan was made from
-);
+) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (owner, name) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_after ON dbjobs_jobs (after_job_id) WHERE after_job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_group ON dbjobs_jobs (group_name) WHERE group_name IS NOT NULL;
@@ -106,16 +106,16 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
   on_failure           text NOT NULL DEFAULT 'fail',           -- the same
   PRIMARY KEY (job_id, position),
   UNIQUE (job_id, name)
-);
+) STRICT;
 
 -- Which jobs use which schedules.
 CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
   job_id      integer NOT NULL,
   schedule_id integer NOT NULL,
-  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),  -- the schedule's nominal times are the job's from here
+  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at)),  -- the schedule's nominal times are the job's from here
   planned     integer,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id)
-);
+) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_schedule ON dbjobs_job_schedules (schedule_id, job_id);
 CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_stale ON dbjobs_job_schedules (job_id) WHERE planned IS NOT schedule_id;
 
@@ -123,7 +123,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_stale ON dbjobs_job_schedules (j
 CREATE TABLE IF NOT EXISTS dbjobs_groups (
   name        text NOT NULL PRIMARY KEY,
   max_running integer NOT NULL CHECK (max_running > 0)
-);
+) STRICT;
 
 -- Pauses, as intervals that stay on record.
 CREATE TABLE IF NOT EXISTS dbjobs_pauses (
@@ -133,16 +133,16 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   subject    text,                                             -- the tag or owner
   reason     text NOT NULL DEFAULT '',
   paused_by  text NOT NULL DEFAULT '',
-  since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (since GLOB '????-??-??T??:??:??.??????Z'),
-  until_at   text CHECK (until_at GLOB '????-??-??T??:??:??.??????Z'),  -- ends by itself; NULL: until resumed
-  resumed_at text CHECK (resumed_at GLOB '????-??-??T??:??:??.??????Z'),
+  since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since)),
+  until_at   text CHECK (until_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(until_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', until_at)),  -- ends by itself; NULL: until resumed
+  resumed_at text CHECK (resumed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(resumed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', resumed_at)),
   resumed_by text,
   missed     integer NOT NULL DEFAULT 0,                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (
     coalesce(until_at, '') || char(31)
     || coalesce(resumed_at, '')) STORED,
   planned    text                                              -- the plan_input that its jobs have seen
-);
+) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_pauses_resumed ON dbjobs_pauses (resumed_at);
 CREATE INDEX IF NOT EXISTS dbjobs_pauses_stale ON dbjobs_pauses (id) WHERE planned IS NOT plan_input;
 
@@ -165,8 +165,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   streak             integer NOT NULL DEFAULT 0,               -- failed runs in a row
   cycles             integer NOT NULL DEFAULT 0,                -- runs ended
   runs_made          integer NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
-  startup_id         text                                      -- the start-up identity that it ran for last
-);
+  startup_ids        text  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (next_run, job_id);
 
 -- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
@@ -177,12 +177,12 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   rule        text NOT NULL,                                   -- RFC 5545 text
   ends        text NOT NULL DEFAULT '',                        -- where its COUNTs end, found once
   PRIMARY KEY (job_id, schedule_id)
-);
+) STRICT;
 
 -- The lock under which a group's cap is decided. Lock order: plans, groups, runs.
 CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
   name text NOT NULL PRIMARY KEY
-);
+) STRICT;
 
 -- ------------------------------------------------------------------------------------------------------ ledger
 
@@ -204,19 +204,19 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   interval_start text,                                  -- the data interval, from the last nominal time that became a run ...
   interval_end   text,                                  -- ... to this one
   args           text,                                        -- of a request: an object
-  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (ready_at GLOB '????-??-??T??:??:??.??????Z'),  -- not before: jitter, back-off
+  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (ready_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(ready_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', ready_at)),  -- not before: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        integer NOT NULL DEFAULT 0,                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          integer NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
-  lease_until    text CHECK (lease_until GLOB '????-??-??T??:??:??.??????Z'),  -- the holder has to report by then
+  lease_until    text CHECK (lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until)),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      text CHECK (cancel_at GLOB '????-??-??T??:??:??.??????Z'),  -- somebody wants it cancelled: the next decision does it, or the holder
+  cancel_at      text CHECK (cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at)),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
   created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   started_at     text,                                  -- first handed out
-  finished_at    text CHECK (finished_at GLOB '????-??-??T??:??:??.??????Z'),  -- reached its final state
+  finished_at    text CHECK (finished_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(finished_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', finished_at)),  -- reached its final state
   settled_at     text,                                  -- the job's facts include it
   expires_at     text,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
@@ -226,7 +226,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
          WHEN state = 'queued' THEN NULL
          WHEN settled_at IS NULL THEN created_at END) STORED,
   UNIQUE (job_id, occurrence)
-);
+) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_number ON dbjobs_runs (job_id, number);
 CREATE INDEX IF NOT EXISTS dbjobs_runs_open ON dbjobs_runs (job_id, id) WHERE settled_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_wake ON dbjobs_runs (wake_at, id) WHERE wake_at IS NOT NULL;
@@ -251,7 +251,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   error_line    integer,                                       -- where the engine gives it
   error_severity text,
   PRIMARY KEY (run_id, number)
-);
+) STRICT;
 
 -- A stretch decided not to run: those nominal times of its rule in (from_at, through_at] that have no run.
 CREATE TABLE IF NOT EXISTS dbjobs_gaps (
@@ -263,7 +263,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
   recorded_at text NOT NULL,                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)
-);
+) STRICT;
 
 -- Changes of definitions, with who, when and why.
 CREATE TABLE IF NOT EXISTS dbjobs_changes (
@@ -277,7 +277,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   reason     text NOT NULL DEFAULT '',
   was        text,
   became     text
-);
+) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_changes_subject ON dbjobs_changes (kind, subject_id, id);
 
 -- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
@@ -293,4 +293,4 @@ CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   failed      integer NOT NULL DEFAULT 0,                       -- runs that failed
   error       text,                                            -- of the newest pass that failed
   PRIMARY KEY (name, since)
-);
+) STRICT;
