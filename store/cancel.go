@@ -52,6 +52,9 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 		if err != nil {
 			return err
 		}
+		if err := s.lockPlan(ctx, a.tx, v.ID); err != nil {
+			return err
+		}
 		if err := s.query(ctx, a.tx, "cancellable", args{"job": v.ID}, func(r *sql.Rows) error {
 			var id string
 			err := r.Scan(&id)
@@ -72,6 +75,17 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 		return a.enable(ctx, j, false, "abort")
 	})
 	return asked, err
+}
+
+// lockPlan waits until nobody decides for the job, and keeps others from it until the transaction ends: what was decided
+// before is seen by the statements that follow, and what is decided after sees what they did. As in a decision, the lock
+// comes before those of the runs. A job that was never decided for gets its plan first, or the first decision, which
+// inserts it, would not be waited for.
+func (s *Store) lockPlan(ctx context.Context, tx *sql.Tx, job int64) error {
+	if _, err := s.exec(ctx, tx, "enlist", args{"ids": []int64{job}}); err != nil {
+		return err
+	}
+	return s.query(ctx, tx, "lock_plan", args{"id": job}, func(*sql.Rows) error { return nil })
 }
 
 // EnableJob makes a disabled job one that is decided for, or the other way round. What fell due while it was disabled is a

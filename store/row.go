@@ -98,7 +98,8 @@ func scanPointer[T any](p **T, src any, convert func(int64) T) error {
 	return nil
 }
 
-// jobArgs are the arguments of insert_job and update_job.
+// jobArgs are the arguments of insert_job and update_job. The tags go without the escapes that HTML wants: MariaDB compares
+// the text of a tag, not what it says.
 func jobArgs(j *Job) args {
 	r := j.Retry
 	tags := j.Tags
@@ -106,7 +107,7 @@ func jobArgs(j *Job) args {
 		tags = []string{}
 	}
 	text, _ := json.Marshal(tags) // strings always encode
-	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(text), "queue": j.Queue,
+	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(canonical(text)), "queue": j.Queue,
 		"priority": j.Priority, "group_name": null(j.Group), "overlap": j.Overlap, "max_running": j.MaxRunning, "missed": j.Missed,
 		"missed_limit": j.MissedLimit, "missed_within_ms": positive(j.MissedWithin.ms()), "grace_ms": j.Grace.ms(),
 		"retry_attempts": int(*r.Attempts), "retry_backoff_ms": r.Backoff.ms(), "retry_max_backoff_ms": r.MaxBackoff.ms(), "retry_jitter": *r.Jitter,

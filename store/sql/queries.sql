@@ -88,6 +88,9 @@ SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, la
   last_success_at, last_error, streak, cycles, runs_made, startup_ids
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
+-- name: lock_plan
+SELECT job_id FROM dbjobs.plans WHERE job_id = :id @lock;
+
 -- Who the jobs are, and what shows whether one is alike to another; what it was planned from only where that differs.
 
 -- name: batch_inputs
@@ -117,7 +120,7 @@ WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
 
 -- name: batch_followers
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
-WHERE j.after_job_id @among AND j.removed_at IS NULL ORDER BY j.after_job_id, j.id;
+WHERE j.after_job_id @among AND j.removed_at IS NULL AND j.enabled = @true ORDER BY j.after_job_id, j.id;
 
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;

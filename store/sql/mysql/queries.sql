@@ -13,9 +13,12 @@ SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at > :at OR (wake_at = :at AND id > :id))
 ORDER BY wake_at, id LIMIT :limit;
 
+-- Jobs that were removed, too: what is left of them is to be decided. Plans that are there are left out: an INSERT would wait for
+-- who holds them. The rest of it is for two that enlist a job at once.
+
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
+SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE j.id @among AND p.job_id IS NULL
 ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 
 -- Most rows are NULL in that index, so that the optimizer takes it for useless.
@@ -44,6 +47,8 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE a
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+-- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
+-- In this order and by the key, as in advance: a scan of a short table would wait for rows that are none of its own.
 
 -- name: update_runs
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
@@ -54,6 +59,7 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE
   settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at',
   error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
+  AND (d.state <> 'queued' OR r.cancel_at IS NULL)
 SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
   r.finished_at = d.finished_at, r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error,
   r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
@@ -88,7 +94,7 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version 
   last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
   cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
   startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids')) AS d
-STRAIGHT_JOIN dbjobs.plans p ON p.job_id = d.job_id AND p.version = d.version
+STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.error,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,

@@ -8,9 +8,11 @@ WHERE next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, 
 SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
 
+-- Jobs that were removed, too: what is left of them is to be decided.
+
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
+SELECT id FROM dbjobs.jobs WHERE id @among
 ON CONFLICT DO NOTHING;
 
 -- Job by job through the keys: of = ANY(…) with 1,000 values the planner makes a scan, which costs more the more jobs
@@ -52,6 +54,7 @@ FROM json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, 
 ON CONFLICT DO NOTHING;
 
 -- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+-- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 
 -- name: update_runs
 UPDATE dbjobs.runs AS r
@@ -62,7 +65,8 @@ SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.numb
 FROM json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
   ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
   expires_at timestamptz, error text)
-WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease);
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
+  AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 
 -- name: extend_gaps
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now

@@ -8,9 +8,11 @@ WHERE next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, 
 SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
 
+-- Jobs that were removed, too: what is left of them is to be decided.
+
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
+SELECT id FROM dbjobs.jobs WHERE id @among
 ON CONFLICT DO NOTHING;
 
 -- name: enlist_groups
@@ -31,6 +33,7 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'numb
 ON CONFLICT DO NOTHING;
 
 -- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+-- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 
 -- name: update_runs
 UPDATE dbjobs.runs AS r
@@ -43,7 +46,8 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' A
   value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at,
   value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at,
   value ->> 'error' AS error FROM json_each(:rows)) AS d
-WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease);
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
+  AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 
 -- name: extend_gaps
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now

@@ -1,0 +1,221 @@
+package tick_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// servers are the engines that let several writers in at once.
+var servers = []string{"postgres", "mariadb"}
+
+func onServers(t *testing.T, test func(t *testing.T, d *storetest.DB)) {
+	for _, engine := range servers {
+		t.Run(engine, func(t *testing.T) { test(t, storetest.Open(t, engine, store.Options{})) })
+	}
+}
+
+// decideBeside decides in a pass that takes nothing, and calls fn once, before its first statement with that part.
+func decideBeside(t *testing.T, d *storetest.DB, part string, fn func()) {
+	t.Helper()
+	var calls storetest.Calls
+	called := false
+	calls.Before = func(c storetest.Call) error {
+		if !called && c.Kind == storetest.Exec && strings.Contains(c.SQL, part) {
+			called = true
+			fn()
+		}
+		return nil
+	}
+	s, err := store.Open(t.Context(), d.URL, store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	tk := newTick(t, s)
+	tk.Limit, tk.StartupID = -1, "this"
+	if _, err := tk.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !called {
+		t.Fatalf("no statement with %q", part)
+	}
+}
+
+// The decision has read a waiting run, and is about to let it go.
+func TestACancelBesideADecisionIsSeen(t *testing.T) {
+	onServers(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{step("", "SELECT 1")}}}})
+		run(t, d)
+		asked, err := d.RunNow(t.Context(), "job", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decideBeside(t, d, "held_by = d.held_by", func() {
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			if r, err := d.CancelRun(ctx, asked.ID, store.Author{}); err != nil || r.CancelAt.IsZero() {
+				t.Errorf("cancel: %+v, %v", r, err)
+			}
+		})
+		tasks, err := d.Take(t.Context(), "others", 10, store.Holder{Name: "worker", Lease: time.Minute})
+		if err != nil || len(tasks) > 0 {
+			t.Errorf("a worker takes %d cancelled runs, %v", len(tasks), err)
+		}
+		run(t, d)
+		if r, err := d.Run(t.Context(), asked.ID); err != nil || r.State != store.Cancelled {
+			t.Errorf("%s, asked to cancel at %v, %v", r.State, r.CancelAt, err)
+		}
+	})
+}
+
+// The decision has not committed the run that it makes.
+func TestAnAbortBesideADecisionMissesNoRun(t *testing.T) {
+	for _, planned := range []bool{true, false} {
+		name := map[bool]string{true: "planned", false: "never planned"}[planned]
+		t.Run(name, func(t *testing.T) {
+			onServers(t, func(t *testing.T, d *storetest.DB) {
+				d.Exec(t, "CREATE TABLE effects (n int)")
+				job := store.Job{Name: "job", OnStartup: !planned, Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO effects VALUES (1)")}}
+				apply(t, d, store.Definitions{Jobs: []store.Job{job}})
+				if planned {
+					run(t, d)
+					d.Clock.Add(6 * time.Minute)
+				}
+				var ids []string
+				var err error
+				done := make(chan struct{})
+				decideBeside(t, d, "next_run = d.next_run", func() {
+					go func() {
+						defer close(done)
+						ids, err = d.AbortJob(t.Context(), "job", false, store.Author{})
+					}()
+					select { // an abort that does not wait for the decision has ended by then
+					case <-done:
+					case <-time.After(time.Second):
+					}
+				})
+				<-done
+				if err != nil || len(ids) != 1 {
+					t.Errorf("aborted %v, %v", ids, err)
+				}
+				run(t, d)
+				if n := d.Int(t, "SELECT COUNT(*) FROM effects"); n > 0 {
+					t.Errorf("the aborted job ran %d times", n)
+				}
+			})
+		})
+	}
+}
+
+func TestADisabledJobDoesNotFollow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Steps: []store.Step{step("", "SELECT 1")}},
+			{Name: "aborted", After: "first", Steps: []store.Step{step("", "INSERT INTO effects VALUES (1)")}},
+			{Name: "disabled", After: "first", Disabled: true, Steps: []store.Step{step("", "INSERT INTO effects VALUES (2)")}},
+			{Name: "follower", After: "first", Steps: []store.Step{step("", "INSERT INTO effects VALUES (3)")}},
+		}})
+		run(t, d)
+		if _, err := d.AbortJob(t.Context(), "aborted", false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RunNow(t.Context(), "first", nil); err != nil {
+			t.Fatal(err)
+		}
+		run(t, d)
+		run(t, d)
+		if n, sum := d.Int(t, "SELECT COUNT(*) FROM effects"), d.Int(t, "SELECT SUM(n) FROM effects"); n != 1 || sum != 3 {
+			t.Errorf("%d followers ran, with the sum %d", n, sum)
+		}
+	})
+}
+
+func TestAPauseHoldsWhateverATagIsMadeOf(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		list := []string{"R&D", "a<b>c", `ü"x\`}
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Tags: list, Steps: []store.Step{step("", "SELECT 1")}}}})
+		run(t, d)
+		if j, err := d.Job(t.Context(), "job"); err != nil || !slices.Equal(j.Tags, list) {
+			t.Errorf("tags %q, %v", j.Tags, err)
+		}
+		for _, tag := range list {
+			on := store.Subject{Scope: store.ScopeTag, Name: tag}
+			if _, err := d.Pause(t.Context(), on, time.Time{}, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := d.CountPaused(t.Context()); err != nil || n != 1 {
+				t.Errorf("%s: %d jobs paused, %v", tag, n, err)
+			}
+			if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+				t.Fatal(err)
+			}
+			if r := run(t, d); r.Started != 0 {
+				t.Errorf("%s: not paused", tag)
+			}
+			if _, err := d.Resume(t.Context(), on, false, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			if r := run(t, d); r.Succeeded != 1 {
+				t.Errorf("%s: not let go: %+v", tag, r)
+			}
+		}
+	})
+}
+
+func TestAJobRemovedBeforeItsFirstPassIsDoneWith(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
+		asked, err := d.RunNow(t.Context(), "job", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, d)
+		if p, err := d.Probe(t.Context(), "test", "tick"); err != nil || p.Anything() || !p.NextWake.IsZero() {
+			t.Errorf("still needed: %+v, %v", p, err)
+		}
+		if r, err := d.Run(t.Context(), asked.ID); err != nil || !r.Ended() {
+			t.Errorf("the run is %s, %v", r.State, err)
+		}
+	})
+}
+
+// Somebody holds the plan and the run of one job: the other's is decided all the same.
+func TestALockedPlanIsPassedOver(t *testing.T) {
+	onServers(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{step("", "SELECT 1")}
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Steps: steps}, {Name: "free", Steps: steps}}})
+		run(t, d)
+		for _, name := range []string{"locked", "free"} {
+			if _, err := d.RunNow(t.Context(), name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx, err := d.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		locked := " WHERE job_id = (SELECT id FROM " + d.Table("jobs") + " WHERE name = 'locked') FOR UPDATE"
+		for _, table := range []string{"plans", "runs"} {
+			var id int64
+			if err := tx.QueryRowContext(t.Context(), "SELECT job_id FROM "+d.Table(table)+locked).Scan(&id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		if r, err := newTick(t, d.Store).Run(ctx); err != nil || r.Succeeded != 1 {
+			t.Errorf("%d runs succeeded beside a locked plan, %v", r.Succeeded, err)
+		}
+	})
+}
