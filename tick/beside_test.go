@@ -11,15 +11,6 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// servers are the engines that let several writers in at once.
-var servers = []string{"postgres", "mariadb"}
-
-func onServers(t *testing.T, test func(t *testing.T, d *storetest.DB)) {
-	for _, engine := range servers {
-		t.Run(engine, func(t *testing.T) { test(t, storetest.Open(t, engine, store.Options{})) })
-	}
-}
-
 // decideBeside decides in a pass that takes nothing, and calls fn once, before its first statement with that part.
 func decideBeside(t *testing.T, d *storetest.DB, part string, fn func()) {
 	t.Helper()
