@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -33,13 +32,6 @@ type ApplyOptions struct {
 	DryRun     bool   // only tell the changes
 	CreateOnly bool   // ErrExists where something of that name is there
 	Author            // for the change log
-}
-
-// FieldChange is one field of a change, as text.
-type FieldChange struct {
-	Field  string `json:"field"`
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
 }
 
 // Change is one change of a definition: a line of apply, and of the change log.
@@ -172,60 +164,6 @@ func (a *applier) record(ctx context.Context, kind, subject, action string, id i
 	_, err = a.s.exec(ctx, a.tx, "insert_change", args{"now": a.now, "by": a.o.By, "kind": kind, "subject_id": positive(id), "subject": subject,
 		"action": action, "reason": a.o.Reason, "was": wasText, "became": becameText})
 	return err
-}
-
-// fields is the JSON of a definition by field, without what is no part of it.
-func fields(v any) (map[string]json.RawMessage, error) {
-	if v == nil {
-		return nil, nil
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode a definition: %w", err)
-	}
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, err
-	}
-	for _, k := range []string{"id", "created_at", "jobs"} {
-		delete(m, k)
-	}
-	return m, nil
-}
-
-func differences(was, became map[string]json.RawMessage) []FieldChange {
-	names := map[string]bool{}
-	for k := range was {
-		names[k] = true
-	}
-	for k := range became {
-		names[k] = true
-	}
-	var out []FieldChange
-	for _, k := range slices.Sorted(maps.Keys(names)) {
-		if !bytes.Equal(canonical(was[k]), canonical(became[k])) {
-			out = append(out, FieldChange{Field: k, Before: plain(was[k]), After: plain(became[k])})
-		}
-	}
-	return out
-}
-
-// plain is a JSON value without the quotes of a string.
-func plain(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
-}
-
-func same(x, y any) bool {
-	was, err := fields(x)
-	if err != nil {
-		return false
-	}
-	became, err := fields(y)
-	return err == nil && len(differences(was, became)) == 0
 }
 
 func (a *applier) group(ctx context.Context, g Group, known map[string]Group) error {

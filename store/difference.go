@@ -1,0 +1,129 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// FieldChange is one field of a change, as text. Field is where it is in the JSON of the definition: steps.load.timeout
+// is that of the step load.
+type FieldChange struct {
+	Field  string `json:"field"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// fields is the JSON of a definition by field, without what is no part of it.
+func fields(v any) (map[string]json.RawMessage, error) {
+	if v == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode a definition: %w", err)
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, err
+	}
+	for _, k := range []string{"id", "created_at", "jobs"} {
+		delete(m, k)
+	}
+	return m, nil
+}
+
+// differences are the fields in which two definitions differ.
+func differences(was, became map[string]json.RawMessage) []FieldChange {
+	var out []FieldChange
+	for _, k := range slices.Sorted(maps.Keys(union(was, became))) {
+		differ(&out, k, decoded(was[k]), decoded(became[k]))
+	}
+	return out
+}
+
+func union[V any](x, y map[string]V) map[string]V {
+	all := maps.Clone(x)
+	if all == nil {
+		all = map[string]V{}
+	}
+	maps.Copy(all, y)
+	return all
+}
+
+// decoded is a JSON value, whose numbers keep all of their digits.
+func decoded(raw json.RawMessage) (v any) {
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return nil // there is none
+	}
+	return v
+}
+
+// differ goes down to the fields that differ.
+func differ(out *[]FieldChange, path string, was, became any) {
+	before, wasNamed := members(was)
+	after, isNamed := members(became)
+	switch {
+	case reflect.DeepEqual(was, became), empty(was) && empty(became):
+		return
+	case before == nil && was != nil, after == nil && became != nil, before == nil && after == nil:
+		*out = append(*out, FieldChange{Field: path, Before: plain(was), After: plain(became)})
+		return
+	case !slices.Equal(wasNamed, isNamed):
+		*out = append(*out, FieldChange{Field: path, Before: strings.Join(wasNamed, ", "), After: strings.Join(isNamed, ", ")})
+	}
+	for _, k := range slices.Sorted(maps.Keys(union(before, after))) {
+		differ(out, path+"."+k, before[k], after[k])
+	}
+}
+
+// empty: a field that is left out says the same.
+func empty(v any) bool { return v == nil || v == "" || v == false || v == json.Number("0") }
+
+// members are the values of an object, or those of a list of objects by their names, or numbers from 1 where they have
+// none; the order of a list comes with it.
+func members(v any) (values map[string]any, order []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		return v, nil
+	case []any:
+		values = map[string]any{}
+		for i, e := range v {
+			m, ok := e.(map[string]any)
+			if !ok {
+				return nil, nil
+			}
+			name, _ := m["name"].(string)
+			if _, twice := values[name]; name == "" || twice {
+				name = fmt.Sprint(i + 1)
+			}
+			rest := maps.Clone(m)
+			delete(rest, "name")
+			values[name], order = rest, append(order, name)
+		}
+	}
+	return values, order
+}
+
+// plain is a JSON value without the quotes of a string.
+func plain(v any) string {
+	if s, ok := v.(string); ok || v == nil {
+		return s
+	}
+	b, _ := json.Marshal(v) // it was JSON
+	return string(canonical(b))
+}
+
+func same(x, y any) bool {
+	was, err := fields(x)
+	if err != nil {
+		return false
+	}
+	became, err := fields(y)
+	return err == nil && len(differences(was, became)) == 0
+}

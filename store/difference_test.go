@@ -1,0 +1,52 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+)
+
+// A change is told by the fields that differ, down to those of a step.
+func TestDifferences(t *testing.T) {
+	job := func(own *Schedule, tags []string, steps ...Step) *Job {
+		return &Job{Name: "a", Own: own, Tags: tags, Steps: steps}
+	}
+	step := func(name, sql string, timeout Duration) Step {
+		spec, err := json.Marshal(SQLSpec{SQL: []string{sql}, Args: []any{json.Number("9007199254740993")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Step{Name: name, Executor: "sql", Spec: spec, Timeout: timeout}
+	}
+	every := func(rule string) *Schedule { return &Schedule{Rule: rule, Zone: "UTC"} }
+	load, tell := step("load", "SELECT 1", 0), step("tell", "SELECT '<2>'", 5e9)
+	for name, c := range map[string]struct {
+		was, became *Job
+		want        []FieldChange
+	}{
+		"nothing":         {job(every("every 5m"), nil, load), job(every("every 5m"), nil, load), nil},
+		"a rule":          {job(every("every 5m"), nil, load), job(every("every 6m"), nil, load), []FieldChange{{"own.rule", "every 5m", "every 6m"}}},
+		"no rule":         {job(every("every 5m"), nil, load), job(nil, nil, load), []FieldChange{{"own.rule", "every 5m", ""}, {"own.zone", "UTC", ""}}},
+		"a list of texts": {job(nil, []string{"x"}, load), job(nil, []string{"x", "<y>"}, load), []FieldChange{{"tags", `["x"]`, `["x","<y>"]`}}},
+		"a step":          {job(nil, nil, load, tell), job(nil, nil, load, step("tell", "SELECT 3", 0)), []FieldChange{{"steps.tell.spec.sql", `["SELECT '<2>'"]`, `["SELECT 3"]`}, {"steps.tell.timeout", "5s", ""}}},
+		"their order":     {job(nil, nil, load, tell), job(nil, nil, tell, load), []FieldChange{{"steps", "load, tell", "tell, load"}}},
+		"a new step": {job(nil, nil, load), job(nil, nil, load, tell), []FieldChange{{"steps", "load", "load, tell"}, {"steps.tell.executor", "", "sql"},
+			{"steps.tell.spec.args", "", "[9007199254740993]"}, {"steps.tell.spec.sql", "", `["SELECT '<2>'"]`}, {"steps.tell.timeout", "", "5s"}}},
+		"a step without a name": {job(nil, nil, step("", "SELECT 1", 0)), job(nil, nil, step("", "SELECT 2", 0)), []FieldChange{{"steps.1.spec.sql", `["SELECT 1"]`, `["SELECT 2"]`}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was, err := fields(c.was)
+			if err != nil {
+				t.Fatal(err)
+			}
+			became, err := fields(c.became)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := differences(was, became); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got  %s\nwant %s", fmt.Sprint(got), fmt.Sprint(c.want))
+			}
+		})
+	}
+}
