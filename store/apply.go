@@ -31,6 +31,9 @@ type ApplyOptions struct {
 	Prune      bool   // remove what the manifest owns and does not name
 	DryRun     bool   // only tell the changes
 	CreateOnly bool   // ErrExists where something of that name is there
+	// TakeOwnership takes over what another manifest owns; without it that is an error, since two files that both define
+	// something would undo each other's changes for ever.
+	TakeOwnership bool
 	Author            // for the change log
 }
 
@@ -203,6 +206,9 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	}
 	c.Manifest = a.o.Manifest
 	old, ok := known[c.Name]
+	if err := a.mayTake("schedule "+c.Name, old.Manifest); err != nil && !a.o.CreateOnly {
+		return err
+	}
 	switch {
 	case ok && a.o.CreateOnly:
 		return fmt.Errorf("schedule %s: %w", c.Name, ErrExists)
@@ -224,6 +230,18 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	}
 	known[c.Name] = c
 	return a.record(ctx, "schedule", c.Name, "create", c.ID, nil, c)
+}
+
+// mayTake refuses to change what another manifest owns.
+func (a *applier) mayTake(subject, owner string) error {
+	if owner == "" || owner == a.o.Manifest || a.o.TakeOwnership {
+		return nil
+	}
+	this := "this one has no name"
+	if a.o.Manifest != "" {
+		this = fmt.Sprintf("this one is %q", a.o.Manifest)
+	}
+	return &FieldError{subject, "manifest", fmt.Sprintf("belongs to the manifest %q, and %s; --take-ownership takes it over", owner, this)}
 }
 
 // prune removes what the manifest owns and does not name: jobs first, then schedules that nobody uses any more.

@@ -31,6 +31,9 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 		if ok && a.o.CreateOnly {
 			return fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
 		}
+		if err := a.mayTake("job "+j.FullName(), old.Manifest); err != nil {
+			return err
+		}
 		j.ID, j.afterID, j.NotBefore = old.ID, old.afterID, firstSet(j, old)
 		if !ok {
 			if _, err := a.s.exec(ctx, a.tx, "insert_job", with(jobArgs(&j), "now", a.now)); err != nil {

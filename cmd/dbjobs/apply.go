@@ -24,12 +24,16 @@ func (c *cli) apply() *cobra.Command {
 		Short: "Bring the database to what a manifest says",
 		Long: `Brings jobs and schedules to what the manifest says, all of them or none, and shows what changed.
 Applying the same file again changes nothing. What the file does not name stays, unless --prune says to remove what
-a manifest of the same name brought in before; for that the file says its name, as manifest: NAME.`,
+a manifest of the same name brought in before; for that the file says its name, as manifest: NAME. Else it is that of
+the file without its ending. What another manifest brought in is not changed, unless --take-ownership says so.`,
+		Example: `  dbjobs apply -f jobs.yaml --dry-run
+  dbjobs apply -f jobs.yaml --prune --reason "release 4.2"`,
 		Args: positional(),
 	}
 	cmd.Flags().VarP(&onceFlag{&path}, "file", "f", "manifest to read; - is standard input")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show the changes")
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
+	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "take over what another manifest owns")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		m, err := c.readManifest(cmd.Context(), path)
 		if err != nil {

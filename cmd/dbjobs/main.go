@@ -59,7 +59,16 @@ func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli
 func (c *cli) execute(ctx context.Context, args []string) error {
 	root := c.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	var lost error // help was asked for of a command that does not exist
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if rest := cmd.Flags().Args(); cmd.HasSubCommands() && len(rest) > 0 {
+			lost = unknownCommand(cmd, rest)
+			return
+		}
+		help(cmd, args)
+	})
+	err := errors.Join(root.ExecuteContext(ctx), lost)
 	flushed := c.stdout.Flush()
 	switch {
 	case flushed != nil && (err == nil || !c.found):

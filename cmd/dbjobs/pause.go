@@ -165,6 +165,15 @@ func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 			return err
 		}
 		c.say("resumed %s", on)
+		if on.Scope == store.ScopeJob {
+			j, err := s.Job(ctx, on.Name)
+			if err != nil {
+				return err
+			}
+			if j.Paused != nil {
+				c.say("it is still paused: %s", report.Paused(*j.Paused))
+			}
+		}
 		if !c.asJSON {
 			return nil
 		}

@@ -62,7 +62,7 @@ func Job(w io.Writer, j JobDetail) error {
 	f.add("state", j.State)
 	f.add("parked because", j.PlanError)
 	if j.Paused != nil {
-		f.add("paused", pause(*j.Paused))
+		f.add("paused", Paused(*j.Paused))
 	}
 	f.add("schedule", when(j.Job))
 	f.add("next run", Instant(j.NextRun))
@@ -118,8 +118,12 @@ func instants(list []time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-func pause(p store.Pause) string {
+// Paused says since when a pause holds, and what was paused where that is not the job itself.
+func Paused(p store.Pause) string {
 	text := "since " + Instant(p.Since)
+	if p.Scope != store.ScopeJob {
+		text = store.Subject{Scope: p.Scope, Name: p.Subject}.String() + " " + text
+	}
 	if !p.Until.IsZero() {
 		text += ", until " + Instant(p.Until)
 	}
