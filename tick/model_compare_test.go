@@ -128,7 +128,7 @@ func TestPassesKeepTheLedgerOfTheNaiveWalk(t *testing.T) {
 }
 
 func TestDecideKeepsTheLedgerOfTheNaiveWalk(t *testing.T) {
-	compareWith(t, crowd, 100_032, func(t testing.TB) narrator { return &decisions{t: t} })
+	compareWith(t, 2*crowd, 100_032, func(t testing.TB) narrator { return &decisions{t: t} })
 }
 
 func TestEqualSeedsGiveEqualTraces(t *testing.T) {

@@ -355,5 +355,20 @@ func (t *tale) sleep(now time.Time) {
 	}
 }
 
-// planInput is what of a job's policies makes the plan anew.
-func planInput(j *store.Job) string { return policyText(j) + j.Retry.Backoff.String() }
+// policies is what of a job's definition makes the plan anew, as it can be compared.
+type policies struct {
+	overlap, missed, onError            string
+	maxRunning, limit, attempts, streak int
+	within, grace, jitter, backoff      store.Duration
+	cycles, notBefore, notAfter         int64
+	disabled                            bool
+}
+
+func planInput(j *store.Job) (p policies) {
+	p = policies{j.Overlap, j.Missed, j.OnError, j.MaxRunning, j.MissedLimit, 0, j.PauseAfter, j.MissedWithin, j.Grace, j.Jitter, 0,
+		j.MaxCycles, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled}
+	if j.Retry.Attempts != nil { // else no decision has been made yet
+		p.attempts, p.backoff = int(*j.Retry.Attempts), *j.Retry.Backoff
+	}
+	return p
+}

@@ -155,8 +155,8 @@ func newScenario(first uint64, jobs int) *scenario {
 	for range 3 {
 		s.shared = append(s.shared, randomRule(rng, s.span))
 	}
-	now := s.start
-	for end := s.span.to.AddDate(0, 0, -2); len(s.steps) < 90; {
+	now, most := s.start, 30+20*int(first/crowd%4) // the first are short: they are tried with every change of the program
+	for end := s.span.to.AddDate(0, 0, -2); len(s.steps) < most; {
 		switch x := rng.IntN(20); { // the trigger, and when it was down
 		case x < 11:
 			now = now.Add(time.Duration(1+rng.IntN(90*60)) * time.Second)
