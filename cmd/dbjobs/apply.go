@@ -151,6 +151,8 @@ func (c *cli) export() *cobra.Command {
 		Short: "Write what the database defines as a manifest",
 		Long: `Writes jobs and schedules as a manifest that apply reads back without a change. Definitions that
 different manifests own cannot stand in one file: --manifest chooses, and --manifest= is what none of them owns.`,
+		Example: `  dbjobs export > jobs.yaml
+  dbjobs export --manifest jobs`,
 		Args: positional(),
 	}
 	cmd.Flags().StringVar(&name, "manifest", "", "only what this manifest owns")

@@ -116,7 +116,9 @@ func (c *cli) showJob(ctx context.Context, s *store.Store, name string) error {
 
 func (c *cli) jobList() *cobra.Command {
 	var f store.JobFilter
-	cmd := &cobra.Command{Use: "list", Short: "List the jobs", Args: positional()}
+	cmd := &cobra.Command{Use: "list", Short: "List the jobs", Args: positional(),
+		Example: `  dbjobs job list
+  dbjobs job list --manifest jobs --json`}
 	cmd.Flags().StringVar(&f.Owner, "owner", "", "only jobs of this owner")
 	cmd.Flags().StringVar(&f.Manifest, "manifest", "", "only jobs that this manifest owns")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
@@ -132,6 +134,7 @@ func (c *cli) jobList() *cobra.Command {
 func (c *cli) jobShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show NAME", Short: "Show a job with its policies and its state", Args: positional("NAME"),
+		Example: `  dbjobs job show rollup`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			status, err := s.Job(ctx, args[0])
 			if err != nil {
@@ -155,7 +158,8 @@ func (c *cli) jobShow() *cobra.Command {
 }
 
 func (c *cli) jobRemove() *cobra.Command {
-	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a job; its history stays until it is pruned", Args: positional("NAME")}
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a job; its history stays until it is pruned", Args: positional("NAME"),
+		Example: `  dbjobs job remove rollup --reason "replaced by sums"`}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if err := s.RemoveJob(ctx, args[0], c.author(s)); err != nil {
 			return err

@@ -18,6 +18,9 @@ func (c *cli) migrate() *cobra.Command {
 		Short: "Bring the tables up to date (makes them, and an SQLite file, where they are missing)",
 		Long: `Brings the tables of dbjobs up to date, and makes them where they are missing. It can be run any number of
 times, also by two at once. Where only others may create tables, --print gives them the statements.`,
+		Example: `  dbjobs migrate
+  dbjobs migrate --database postgres://owner@db.example.org/app --print
+  dbjobs migrate --instance production`,
 		Args: positional(),
 	}
 	cmd.Flags().BoolVar(&status, "status", false, "only tell the schema's version")

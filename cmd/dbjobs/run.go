@@ -20,7 +20,9 @@ func (c *cli) runs() *cobra.Command {
 func (c *cli) runList() *cobra.Command {
 	var f store.RunFilter
 	states := []string{store.Waiting, store.Queued, store.Running, store.Succeeded, store.Failed, store.Cancelled, store.Lost}
-	cmd := &cobra.Command{Use: "list", Short: "List runs, the newest first", Args: positional()}
+	cmd := &cobra.Command{Use: "list", Short: "List runs, the newest first", Args: positional(),
+		Example: `  dbjobs run list --state failed
+  dbjobs run list --job rollup --limit 5 --json`}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job")
 	cmd.Flags().StringVar(&f.State, "state", "", "only runs in this state: "+strings.Join(states, ", "))
 	cmd.Flags().IntVar(&f.Limit, "limit", 20, "at most so many")
@@ -43,7 +45,8 @@ func (c *cli) runList() *cobra.Command {
 func (c *cli) runShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show ID", Short: "Show a run and each try of its steps", Args: positional("ID"),
-		Long: `Shows a run. ID is its id, or the beginning of it as far as no other run begins so.`,
+		Long:    `Shows a run. ID is its id, or the beginning of it as far as no other run begins so.`,
+		Example: `  dbjobs run show 019ffa5c`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			r, err := s.Run(ctx, args[0])
 			if err != nil {

@@ -55,6 +55,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 func (c *cli) scheduleList() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "list", Short: "List the schedules that jobs share", Args: positional(),
+		Example: `  dbjobs schedule list`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 			list, err := s.Schedules(ctx)
 			if err != nil {
@@ -68,6 +69,7 @@ func (c *cli) scheduleList() *cobra.Command {
 func (c *cli) scheduleShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show NAME", Short: "Show a schedule", Args: positional("NAME"),
+		Example: `  dbjobs schedule show nightly`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			v, err := s.Schedule(ctx, args[0])
 			if err != nil {
@@ -79,7 +81,8 @@ func (c *cli) scheduleShow() *cobra.Command {
 }
 
 func (c *cli) scheduleRemove() *cobra.Command {
-	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME")}
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME"),
+		Example: `  dbjobs schedule remove nightly --reason "no job uses it any more"`}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if err := unused(ctx, s, args[0]); err != nil {
 			return err

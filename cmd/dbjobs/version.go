@@ -12,9 +12,10 @@ import (
 
 func (c *cli) version() *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this program",
-		Args:  positional(),
+		Use:     "version",
+		Short:   "Print the version of this program",
+		Example: `  dbjobs version --json`,
+		Args:    positional(),
 		RunE: c.do(func(*cobra.Command, []string) error {
 			v := build()
 			return c.print(v, func() error { return v.Print(c.stdout) })
