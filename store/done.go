@@ -88,7 +88,7 @@ func (w *writer) writeDone(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	for _, statement := range []string{"finish_jobs", "finish_links", "finish_schedules"} {
+	for _, statement := range []string{"finish_jobs", "finish_links", "finish_schedules", "forget_plan_rules"} {
 		if _, err := w.s.exec(ctx, w.tx, statement, args{"ids": ids, "now": w.s.d.encode(w.now)}); err != nil {
 			return err
 		}

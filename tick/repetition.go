@@ -36,10 +36,6 @@ func (d *decision) repeat() {
 	}
 	t := d.repeatAt()
 	through := d.c.Plan.DecidedThrough
-	if !t.IsZero() && !t.After(through) { // an edit brought it back, or its run was deleted
-		d.plan.RepeatFrom = through
-		t = d.repeatAt()
-	}
 	if !t.IsZero() {
 		d.repeatOnce(t, through)
 	}
