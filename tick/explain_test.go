@@ -29,7 +29,7 @@ var hot = []struct {
 	{"advance", `(?s)^UPDATE .*dbjobs.plans.*version = p.version \+ 1`, "PRIMARY"},
 	{"update_runs", `(?s)^UPDATE .*dbjobs.runs.*settled_at = d.settled_at`, "PRIMARY"},
 	{"queued_ids", `^SELECT id FROM dbjobs.runs WHERE (state = 'queued' AND queue|queued_in)`, "runs_queued"},
-	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' ORDER`, "PRIMARY"},
+	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
 }
 

@@ -2,14 +2,15 @@ package tick_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime/debug"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,12 +41,14 @@ type child struct {
 	Holder string
 	Batch  int
 	Guards guards
+	Waits  bool // a statement that would wait for a lock fails instead, and is counted: the URL says how long it may
 }
 
 // childReport is what it tells at its end.
 type childReport struct {
 	tick.Report
 	Removed map[string]int // parts of statements that the test took out, with how often
+	Waited  []string       // statements that would have waited for a lock
 	Peak    int64          // memory, in bytes
 }
 
@@ -66,7 +69,8 @@ func childTick(spec string) error {
 		}
 		return c.Now
 	}}
-	if c.Guards != allGuards { // a measured process is as it is; the wrapper keeps all calls
+	waited := c.waits(&calls)
+	if c.Guards != allGuards || c.Waits { // a measured process is as it is; the wrapper keeps all calls
 		o.Wrap = calls.Wrap
 	}
 	s, err := store.Open(ctx, c.URL, o)
@@ -85,10 +89,24 @@ func childTick(spec string) error {
 	}
 	t := &tick.Tick{Store: s, Name: "child", Holder: c.Holder, Version: "test", Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x, "nothing": nothing{}}}
 	r, err := t.Run(ctx)
-	if encoded := json.NewEncoder(os.Stdout).Encode(childReport{Report: r, Removed: removed()}); err == nil {
-		err = encoded
+	peak, unread := peakMemory()
+	encoded := json.NewEncoder(os.Stdout).Encode(childReport{Report: r, Removed: removed(), Waited: waited(), Peak: peak})
+	return errors.Join(err, unread, encoded)
+}
+
+// peakMemory is the most that this process had resident, in bytes. The kernel's usage of a child (ru_maxrss) is not that:
+// it counts from what the parent had when it started the child.
+func peakMemory() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
 	}
-	return err
+	var kB int64
+	_, after, found := bytes.Cut(status, []byte("VmHWM:"))
+	if _, err := fmt.Sscan(string(after), &kB); !found || err != nil {
+		return 0, fmt.Errorf("read VmHWM of /proc/self/status: %w", err)
+	}
+	return kB << 10, nil
 }
 
 // process is a child that has connected and waits for its barrier.
@@ -136,9 +154,6 @@ func (p process) report() (r childReport, err error) {
 	_, _ = io.Copy(io.Discard, p.out)
 	if ended := p.Wait(); ended != nil {
 		err = ended
-	}
-	if u, ok := p.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		r.Peak = u.Maxrss * 1024
 	}
 	return r, err
 }
