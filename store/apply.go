@@ -34,7 +34,9 @@ type ApplyOptions struct {
 	// TakeOwnership takes over what another manifest owns; without it that is an error, since two files that both define
 	// something would undo each other's changes for ever.
 	TakeOwnership bool
-	Author            // for the change log
+	// Start resolves a start schedule: its first time after an instant. Nil leaves that to the first decision.
+	Start  func(rule, zone string, after time.Time) (time.Time, error)
+	Author // for the change log
 }
 
 // Change is one change of a definition: a line of apply, and of the change log.
@@ -43,7 +45,7 @@ type Change struct {
 	By      string        `json:"by,omitempty"`
 	Kind    string        `json:"kind"` // job, schedule, group
 	Subject string        `json:"subject"`
-	Action  string        `json:"action"` // create, change, remove, pause, resume, enable, disable, abort, cancel, retry, backfill
+	Action  string        `json:"action"` // create, change, remove, done, pause, resume, enable, disable, abort, cancel, retry, backfill
 	Reason  string        `json:"reason,omitempty"`
 	Fields  []FieldChange `json:"fields,omitempty"` // what differs, where there was something before and after
 	// The whole of it, as read from the change log.
@@ -87,6 +89,7 @@ type applier struct {
 	login   string
 	now     time.Time
 	groups  map[string]Group
+	done    doneJobs
 	changes []Change
 }
 
@@ -123,6 +126,9 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	a.groups = groups
 	jobs, err := a.s.jobs(ctx, a.tx)
 	if err != nil {
+		return err
+	}
+	if a.done, err = a.s.doneJobs(ctx, a.tx, d.Jobs); err != nil {
 		return err
 	}
 	if err := a.jobs(ctx, d.Jobs, jobs); err != nil {
