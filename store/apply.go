@@ -169,7 +169,7 @@ func (a *applier) record(ctx context.Context, kind, subject, action string, id i
 	if err != nil {
 		return err
 	}
-	_, err = a.s.exec(ctx, a.tx, "insert_change", args{"now": a.s.now(), "by": a.o.By, "kind": kind, "subject_id": positive(id), "subject": subject,
+	_, err = a.s.exec(ctx, a.tx, "insert_change", args{"now": a.now, "by": a.o.By, "kind": kind, "subject_id": positive(id), "subject": subject,
 		"action": action, "reason": a.o.Reason, "was": wasText, "became": becameText})
 	return err
 }
@@ -254,7 +254,7 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 }
 
 func scheduleArgs(c Schedule, job any, a *applier) args {
-	return args{"now": a.s.now(), "id": c.ID, "name": null(c.Name), "job": job, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
+	return args{"now": a.now, "id": c.ID, "name": null(c.Name), "job": job, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
 		"ambiguous": c.Ambiguous, "description": c.Description, "manifest": null(c.Manifest)}
 }
 
@@ -334,7 +334,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 // removeJob keeps the row as history and frees its name. Its links go; its plan notices by the changed row.
 func (a *applier) removeJob(ctx context.Context, j Job) error {
 	for _, st := range []string{"remove_job", "delete_links", "delete_own_schedule"} {
-		if _, err := a.s.exec(ctx, a.tx, st, args{"now": a.s.now(), "id": j.ID, "job": j.ID}); err != nil {
+		if _, err := a.s.exec(ctx, a.tx, st, args{"now": a.now, "id": j.ID, "job": j.ID}); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 		}
 		j.ID, j.afterID, j.NotBefore = old.ID, old.afterID, firstSet(j, old)
 		if !ok {
-			if _, err := a.s.exec(ctx, a.tx, "insert_job", with(jobArgs(&j), "now", a.s.now())); err != nil {
+			if _, err := a.s.exec(ctx, a.tx, "insert_job", with(jobArgs(&j), "now", a.now)); err != nil {
 				return err
 			}
 			if err := a.s.row(ctx, a.tx, "job_id", args{"owner": j.Owner, "name": j.Name}, &j.ID); err != nil {
@@ -81,7 +81,7 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 		return nil
 	}
 	if !isNew || j.afterID != 0 {
-		if _, err := a.s.exec(ctx, a.tx, "update_job", with(jobArgs(&j), "now", a.s.now())); err != nil {
+		if _, err := a.s.exec(ctx, a.tx, "update_job", with(jobArgs(&j), "now", a.now)); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func (a *applier) links(ctx context.Context, j, old Job) error {
 		if err := a.s.row(ctx, a.tx, "schedule_id", args{"name": name}, &id); err != nil {
 			return &FieldError{"job " + j.FullName(), "schedule", fmt.Sprintf("there is no schedule %q; `dbjobs schedule list` shows them", name)}
 		}
-		if _, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.s.now(), "job": j.ID, "schedule": id}); err != nil {
+		if _, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.now, "job": j.ID, "schedule": id}); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func (a *applier) own(ctx context.Context, j, old Job) error {
 	if err := a.s.row(ctx, a.tx, "own_schedule_id", args{"job": j.ID}, &c.ID); err != nil {
 		return err
 	}
-	_, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.s.now(), "job": j.ID, "schedule": c.ID})
+	_, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.now, "job": j.ID, "schedule": c.ID})
 	return err
 }
 

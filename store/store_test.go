@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -55,6 +56,32 @@ func TestApplyIsIdempotent(t *testing.T) {
 		changes, err = d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: "jobs", Prune: true})
 		if err != nil || len(changes) != 2 {
 			t.Fatalf("prune: %v, %+v", err, changes)
+		}
+	})
+}
+
+// A job, its schedule and the link between them come at one instant, by the database's own clock: a nominal time between
+// two of them would belong to nobody.
+func TestAJobBeginsAtOneInstant(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		s, err := store.Open(t.Context(), d.URL, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		defs := store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 1s"}}}
+		for i := range 50 { // SQLite's clock has milliseconds
+			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: &store.Schedule{Rule: "every 1s"}, Schedules: []string{"shared"},
+				Steps: []store.Step{sqlStep("", "SELECT 1")}})
+		}
+		if _, err := s.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		instants := d.Int(t, "SELECT count(*) FROM (SELECT created_at FROM "+d.Table("jobs")+" UNION SELECT changed_at FROM "+d.Table("jobs")+
+			" UNION SELECT created_at FROM "+d.Table("schedules")+" UNION SELECT changed_at FROM "+d.Table("schedules")+
+			" UNION SELECT created_at FROM "+d.Table("job_schedules")+" UNION SELECT changed_at FROM "+d.Table("changes")+") AS instants")
+		if instants != 1 {
+			t.Errorf("%d instants", instants)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func options(pairs ...string) func(u *url.URL) {
 func TestCertificates(t *testing.T) {
 	authority := os.Getenv("DBJOBS_TEST_CA")
 	if authority == "" {
-		t.Skip("DBJOBS_TEST_CA is not set: `make test` starts servers with certificates, and sets it")
+		storetest.Skip(t, "DBJOBS_TEST_CA is not set: `make test` starts servers with certificates, and sets it")
 	}
 	other := filepath.Join(t.TempDir(), "empty.pem")
 	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
@@ -105,7 +105,7 @@ func socketOf(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
-		t.Skip("the kernel does not tell which sockets there are")
+		storetest.Skip(t, "the kernel does not tell which sockets there are")
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -115,7 +115,7 @@ func socketOf(t *testing.T, name string) string {
 			}
 		}
 	}
-	t.Skip("the server has no socket on this machine")
+	storetest.Skip(t, "the server has no socket on this machine")
 	return ""
 }
 

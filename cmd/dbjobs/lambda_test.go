@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
 // ample is a timeout that no pass here comes near.
@@ -86,7 +87,7 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 		dir := filepath.Join("/proc", strconv.Itoa(f.cmd.Process.Pid))
 		files, err := os.ReadDir(filepath.Join(dir, "fd"))
 		if err != nil {
-			t.Skipf("no /proc to look into: %v", err)
+			storetest.Skip(t, "no /proc to look into: %v", err)
 		}
 		status, err := os.ReadFile(filepath.Join(dir, "status"))
 		if err != nil {

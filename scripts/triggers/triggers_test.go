@@ -90,6 +90,9 @@ func TestGitHubActions(t *testing.T) {
 func TestSystemd(t *testing.T) {
 	root := os.Getenv("DBJOBS_TEST_SYSTEMD")
 	if root == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("CI is set, and DBJOBS_TEST_SYSTEMD is not")
+		}
 		t.Skip("no DBJOBS_TEST_SYSTEMD names the root folder of a systemd-analyze; make test comes by one")
 	}
 	// The units in a folder of their own, with a program that is there.

@@ -64,6 +64,15 @@ func URL(t testing.TB, engine string) string {
 	return ""
 }
 
+// Skip leaves a test out for something that a developer's machine may lack. Where CI is set, the lack is a failure.
+func Skip(t testing.TB, format string, a ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf(format, a...)
+	}
+	t.Skipf(format, a...)
+}
+
 // DB is a database for one test.
 type DB struct {
 	*store.Store
