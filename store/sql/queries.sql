@@ -503,3 +503,32 @@ DELETE FROM dbjobs.attempts WHERE run_id @these_runs;
 
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
+
+-- ----------------------------------------------------------------------------------- a clock that was ahead
+
+-- name: count_ahead
+SELECT COUNT(*), MAX(decided_through) FROM dbjobs.plans WHERE decided_through > @later;
+
+-- name: lock_ahead
+SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
+FROM dbjobs.plans p WHERE p.decided_through > @later AND (:job = 0 OR p.job_id = :job) ORDER BY p.job_id LIMIT :limit @lock;
+
+-- name: rewind_plans
+UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = version + 1,
+  last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END
+WHERE job_id @these;
+
+-- name: drop_gaps_ahead
+DELETE FROM dbjobs.gaps WHERE job_id @these AND from_at >= @now;
+
+-- name: end_gaps_now
+UPDATE dbjobs.gaps SET through_at = @now WHERE job_id @these AND through_at > @now;
+
+-- name: rewind_waits
+UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later;
+
+-- name: rewind_leases
+UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'running' AND lease_until > @later;
+
+-- name: drop_ticks_ahead
+DELETE FROM dbjobs.ticks WHERE since > @later;
