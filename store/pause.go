@@ -179,7 +179,7 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 }
 
 // pauseFailing pauses a job for what its runs do, until somebody resumes it.
-func (s *Store) pauseFailing(ctx context.Context, tx *sql.Tx, now any, p pauseOf) error {
+func (s *Store) pauseFailing(ctx context.Context, tx querier, now any, p pauseOf) error {
 	if r := []rune(p.reason); len(r) > 190 { // what MySQL's column holds
 		p.reason = string(r[:189]) + "…"
 	}

@@ -85,8 +85,9 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// idle is how many connections wait for the next statement.
-const idle = 4
+// idle is how many connections wait for the next statement: those of many runs side by side, each of which would else
+// connect anew for its end.
+const idle = 32
 
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
@@ -224,8 +225,13 @@ func Rest(tries int) time.Duration {
 // that fn did counts before tx has returned nil. A COMMIT whose answer is lost is an error here: what it did is
 // found out by the keys and the fence when the work is tried again, and never assumed.
 func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
+	return s.persist(ctx, func() error { return s.once(ctx, fn) })
+}
+
+// persist tries again what lost against another transaction.
+func (s *Store) persist(ctx context.Context, fn func() error) error {
 	for try := 1; ; try++ {
-		err := s.once(ctx, fn)
+		err := fn()
 		if err == nil || ctx.Err() != nil || try == txAttempts {
 			return err
 		}

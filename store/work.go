@@ -52,23 +52,33 @@ type attemptRow struct {
 // Crash window: after COMMIT, and before the answer is here, the runs are handed out to nobody. Their leases end, and
 // the next pass hands them out again; nothing has been executed. Nothing executes before COMMIT has succeeded.
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
-	var candidates []string
-	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over.
-	err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": limit*4 + 16, "login": h.Login,
-		"within_ms": h.Within.Milliseconds(), "timed": h.Timed}, func(r *sql.Rows) error {
-		var id string
-		candidates = append(candidates, "")
-		err := r.Scan(&id)
-		candidates[len(candidates)-1] = id
-		return err
-	})
-	if err != nil || len(candidates) == 0 {
-		return nil, err
+	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over. Where others
+	// have all of them, there may be more behind.
+	for window := limit*4 + 16; ; window *= 4 {
+		var candidates []string
+		err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login,
+			"within_ms": h.Within.Milliseconds(), "timed": h.Timed}, ids(&candidates))
+		if err != nil || len(candidates) == 0 {
+			return nil, err
+		}
+		tasks, err := s.takeAmong(ctx, candidates, limit, h)
+		if err != nil || len(tasks) > 0 || len(candidates) < window {
+			return tasks, err
+		}
 	}
-	var tasks []Task
+}
+
+func (s *Store) takeAmong(ctx context.Context, candidates []string, limit int, h Holder) (tasks []Task, err error) {
 	err = s.tx(ctx, func(tx *sql.Tx) error {
 		tasks = tasks[:0]
-		err := s.query(ctx, tx, "lock_queued", args{"now": s.now(), "ids": candidates, "limit": limit}, func(r *sql.Rows) error {
+		free := candidates
+		if _, apart := s.q["reserve_queued"]; apart {
+			free = nil
+			if err := s.query(ctx, tx, "reserve_queued", args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
+				return err
+			}
+		}
+		err := s.query(ctx, tx, "lock_queued", args{"now": s.now(), "ids": free, "limit": limit}, func(r *sql.Rows) error {
 			var t Task
 			err := r.Scan(append(scanRun(&t.Run), at{&t.Now})...)
 			tasks = append(tasks, t)
@@ -80,6 +90,16 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 		return s.handOut(ctx, tx, tasks, h)
 	})
 	return tasks, err
+}
+
+// ids scans rows of one id each.
+func ids(list *[]string) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
+		var id string
+		err := r.Scan(&id)
+		*list = append(*list, id)
+		return err
+	}
 }
 
 // Queues are those from which something may be taken now, in order of their names.
@@ -232,14 +252,29 @@ type StepEnd struct {
 // hand-out, with the same run id. After COMMIT it never runs again.
 func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error {
 	run := t.Run
-	err := s.tx(ctx, func(tx *sql.Tx) error {
-		run = t.Run
-		return s.endStep(ctx, tx, &run, t, e, h)
-	})
+	var err error
+	if s.finishes(e) && e.Pause == "" {
+		err = s.persist(ctx, func() error {
+			run = t.Run
+			return s.endStep(ctx, s.db, &run, t, e, h)
+		})
+	} else {
+		err = s.tx(ctx, func(tx *sql.Tx) error {
+			run = t.Run
+			return s.endStep(ctx, tx, &run, t, e, h)
+		})
+	}
 	if err == nil {
 		t.Run = run
 	}
 	return err
+}
+
+// finishes tells that the end is that of the run, and that there is a statement that writes both: on a server, the three
+// trips of a transaction would be most of its cost.
+func (s *Store) finishes(e StepEnd) bool {
+	_, whole := s.q["finish_attempt"]
+	return whole && e.NextStep <= 0 && !e.Retry && !e.GiveBack
 }
 
 // EndStepIn is EndStep within the transaction of an atomic step: its effects and its end commit together.
@@ -251,9 +286,10 @@ func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h
 	return func() { t.Run = run }, nil
 }
 
-func (s *Store) endStep(ctx context.Context, tx *sql.Tx, run *Run, t *Task, e StepEnd, h Holder) error {
+func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e StepEnd, h Holder) error {
 	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "code": null(clip(e.Code)),
-		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "state": e.State}
+		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
+		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows
 	}
@@ -268,15 +304,13 @@ func (s *Store) endStep(ctx context.Context, tx *sql.Tx, run *Run, t *Task, e St
 		a["later_ms"] = e.Backoff.Milliseconds()
 	case e.GiveBack:
 		move, run.State = "give_back", Waiting
+	case s.finishes(e):
+		move, run.State = "finish_attempt", e.Final
 	default:
 		run.State = e.Final
 	}
 	// The run first: its row is the lock, and its fence decides.
-	moved := a
-	if move == "finish" {
-		moved = with(a, "state", e.Final)
-	}
-	n, err := s.exec(ctx, tx, move, moved)
+	n, err := s.exec(ctx, q, move, a)
 	if err != nil {
 		return err
 	}
@@ -285,18 +319,21 @@ func (s *Store) endStep(ctx context.Context, tx *sql.Tx, run *Run, t *Task, e St
 	}
 	run.Error = e.Error
 	if e.Pause != "" {
-		if err := s.pauseFailing(ctx, tx, a["now"], pauseOf{run.JobID, t.Job.FullName(), e.Pause}); err != nil {
+		if err := s.pauseFailing(ctx, q, a["now"], pauseOf{run.JobID, t.Job.FullName(), e.Pause}); err != nil {
 			return err
 		}
 	}
-	if _, err := s.exec(ctx, tx, "end_attempt", a); err != nil || move != "next_step" {
+	if move == "finish_attempt" {
+		return nil
+	}
+	if _, err := s.exec(ctx, q, "end_attempt", a); err != nil || move != "next_step" {
 		return err
 	}
 	name := ""
 	if st := t.StepAt(e.NextStep); st != nil {
 		name = st.Name
 	}
-	_, err = s.exec(ctx, tx, "begin_attempt", args{"now": s.now(), "id": runID(run.ID), "number": run.Attempts, "step": run.Step,
+	_, err = s.exec(ctx, q, "begin_attempt", args{"now": s.now(), "id": runID(run.ID), "number": run.Attempts, "step": run.Step,
 		"step_name": name, "attempt": run.Attempt, "fence": run.Fence, "holder": h.Name})
 	return err
 }

@@ -48,7 +48,7 @@ func twins() []*twin {
 	// Where a decision has read all that it is made from, and begins to write.
 	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|UPDATE \S*runs AS r|UPDATE JSON_TABLE.* JOIN \S*runs r)`)
 	taking := regexp.MustCompile(`^begin|^query .*runs r WHERE`)
-	ending := regexp.MustCompile(`^begin|^act`)
+	ending := regexp.MustCompile(`^begin|^act|^exec (WITH moved|UPDATE \S*runs r LEFT)`)
 	ledger := regexp.MustCompile(`plan |twice: |too many: |again`)
 	again := regexp.MustCompile(`again|running still|took effect|attempts`)
 	moves := []guard{without(` AND r\.state = d\.was`), without(` AND r\.fence = d\.fence`)}
@@ -64,9 +64,9 @@ func twins() []*twin {
 			shows: regexp.MustCompile(`twice: `)},
 		{name: "take", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", gone: []guard{without(` AND state( \|\| '')? = 'queued'`)}, kind: frozen, at: taking, shows: again},
 		{name: "finish", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", kind: frozen, at: ending, shows: again, gone: []guard{
-			{regexp.MustCompile(` AND fence = (\$\d+|\?\d*)`), " AND (fence = $1 OR 1 = 1)"},
-			{regexp.MustCompile(` AND attempts = (\$\d+|\?\d*)`), " AND (attempts = $1 OR 1 = 1)"},
-			without(` AND state = 'running'`)}},
+			{regexp.MustCompile(` AND (r\.)?fence = (\$\d+|\?\d*)`), " AND (${1}fence = $2 OR 1 = 1)"},
+			{regexp.MustCompile(` AND (r\.)?attempts = (\$\d+|\?\d*)`), " AND (${1}attempts = $2 OR 1 = 1)"},
+			without(` AND (r\.)?state = 'running'`)}},
 		{name: "settle", engines: "postgres,mariadb", gone: moves, kind: frozen, at: decided, shows: again},
 		{name: "settle", engines: "sqlite", gone: moves, bare: true, kind: frozen, at: decided, shows: again},
 	}

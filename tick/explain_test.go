@@ -53,7 +53,7 @@ var hot = []struct {
 	{"advance", `(?s)^UPDATE .*dbjobs.plans.*version = p.version \+ 1`, "PRIMARY"},
 	{"queued_ids", `^SELECT id FROM dbjobs.runs WHERE (state = 'queued' AND queue|queued_in)`, "runs_queued"},
 	{"queues", `^WITH RECURSIVE q`, "runs_queued"},
-	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' ORDER`, "PRIMARY"},
+	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
 	{"finish", `^UPDATE dbjobs.runs SET state = \S+ finished_at`, "PRIMARY"},
 	{"end_attempt", `^UPDATE dbjobs.attempts SET state = \S+ finished_at`, "PRIMARY"},

@@ -41,12 +41,14 @@ type child struct {
 	Holder string
 	Batch  int
 	Guards guards
+	Waits  bool // a statement that would wait for a lock fails instead, and is counted: the URL says how long it may
 }
 
 // childReport is what it tells at its end.
 type childReport struct {
 	tick.Report
 	Removed map[string]int // parts of statements that the test took out, with how often
+	Waited  []string       // statements that would have waited for a lock
 	Peak    int64          // memory, in bytes
 }
 
@@ -67,7 +69,8 @@ func childTick(spec string) error {
 		}
 		return c.Now
 	}}
-	if c.Guards != allGuards { // a measured process is as it is; the wrapper keeps all calls
+	waited := c.waits(&calls)
+	if c.Guards != allGuards || c.Waits { // a measured process is as it is; the wrapper keeps all calls
 		o.Wrap = calls.Wrap
 	}
 	s, err := store.Open(ctx, c.URL, o)
@@ -87,7 +90,7 @@ func childTick(spec string) error {
 	t := &tick.Tick{Store: s, Name: "child", Holder: c.Holder, Version: "test", Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x, "nothing": nothing{}}}
 	r, err := t.Run(ctx)
 	peak, unread := peakMemory()
-	encoded := json.NewEncoder(os.Stdout).Encode(childReport{Report: r, Removed: removed(), Peak: peak})
+	encoded := json.NewEncoder(os.Stdout).Encode(childReport{Report: r, Removed: removed(), Waited: waited(), Peak: peak})
 	return errors.Join(err, unread, encoded)
 }
 

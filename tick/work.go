@@ -21,8 +21,9 @@ type workers struct {
 	running map[handout]context.CancelCauseFunc
 	mu      sync.Mutex
 	errs    []error
-	taken   int  // by the last take
-	full    bool // it took as many as there was room for
+	taken   int           // by the last take
+	full    bool          // it took as many as there was room for
+	took    time.Duration // how long that was
 	stop    context.CancelFunc
 	beating sync.WaitGroup
 	release func() // the sign of life
@@ -98,8 +99,9 @@ func (p *pass) take(ctx context.Context) error {
 			return err
 		}
 	}
+	began := p.t.Now()
 	err := p.takeInTurn(ctx, free)
-	p.full = p.taken == free
+	p.full, p.took = p.taken == free, p.t.Now().Sub(began)
 	return err
 }
 
@@ -153,7 +155,8 @@ func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCaus
 // quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be.
 func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 && p.moved == 0 }
 
-// await waits for one run to end, and takes in what else has ended; no longer than the time to work.
+// await waits for one run to end, and takes in what else ends about then; no longer than the time to work. As long as
+// taking took, it waits for others: several are taken for the price of one.
 func (p *pass) await(ctx context.Context) error {
 	if len(p.running) == 0 {
 		return nil
@@ -164,15 +167,20 @@ func (p *pass) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for {
+	const most = 5 * time.Millisecond
+	enough := time.NewTimer(min(p.took, most))
+	defer enough.Stop()
+	for len(p.running) > 0 {
 		select {
 		case r := <-p.ended:
 			p.settle(r)
 			continue
-		default:
+		case <-enough.C:
+		case <-ctx.Done():
 		}
-		return nil
+		break
 	}
+	return nil
 }
 
 // finishAll waits for what still runs.

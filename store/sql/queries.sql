@@ -288,7 +288,7 @@ INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, ho
 VALUES (:id, :number, :step, :step_name, :attempt, :fence, :holder, @now);
 
 -- name: finish
-UPDATE dbjobs.runs SET state = :state, finished_at = @now, lease_until = NULL, error = :error
+UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :error
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: back_off

@@ -37,6 +37,8 @@ type Call struct {
 type Calls struct {
 	Before func(Call) error
 	After  func(Call) error
+	// Failed is told of each error that the database answers with.
+	Failed func(Call, error)
 	// Rewrite changes the text of a statement on its way, so that a test sees what becomes of a statement without its guards.
 	Rewrite func(sql string) string
 	// Options changes those of a transaction.
@@ -127,6 +129,9 @@ func (c *Calls) made(kind, sql string, args []driver.NamedValue, broken *bool, d
 		}
 	}
 	err := do()
+	if err != nil && c.Failed != nil {
+		c.Failed(call, err)
+	}
 	if c.After != nil {
 		if lost := c.After(call); lost != nil {
 			*broken = true

@@ -42,6 +42,14 @@ SELECT name, run, job_id, priority, ready_at FROM (
   WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
 WHERE place <= :limit ORDER BY name, place;
 
+-- One by one through the key, in the order of the list: to sort what it finds it would lock the whole list first, and those
+-- who take beside it would find nothing.
+
+-- name: lock_queued
+SELECT @run_columns, @now
+FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS d
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued LIMIT :limit @skip;
+
 -- name: enlist_groups
 INSERT INTO dbjobs.group_plans (name)
 SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
@@ -132,6 +140,12 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLA
   number INT PATH '$.number', step INT PATH '$.step',
   step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt',
   fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
+
+-- name: finish_attempt
+UPDATE dbjobs.runs r LEFT JOIN dbjobs.attempts a ON a.run_id = r.id AND a.number = :number AND a.fence = :fence AND a.state = 'running'
+SET r.state = :final, r.finished_at = @now, r.lease_until = NULL, r.error = :error,
+  a.state = :state, a.finished_at = @now, a.rows_affected = :rows, a.error = :error, a.error_code = :code, a.error_line = :line, a.error_severity = :severity
+WHERE r.id = :id AND r.fence = :fence AND r.state = 'running' AND r.attempts = :number;
 
 -- name: surplus_runs
 SELECT r.id FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d

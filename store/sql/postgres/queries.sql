@@ -8,11 +8,12 @@ WHERE next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, 
 SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
 
--- Jobs that were removed, too: what is left of them is to be decided.
+-- Jobs that were removed, too: what is left of them is to be decided. Plans that are there are left out: the key's conflict
+-- would wait for who advances them. The rest of it is for two that enlist a job at once.
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT id FROM dbjobs.jobs WHERE id @among
+SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE j.id @among AND p.job_id IS NULL
 ON CONFLICT DO NOTHING;
 
 -- Job by job through the keys: of = ANY(…) with 1,000 values the planner makes a scan, which costs more the more jobs
@@ -37,6 +38,17 @@ SELECT i.id, l.* FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
 SELECT @run_columns
 FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
+
+-- A run that another session has taken since the statement's snapshot is locked by FOR UPDATE all the same, as it is now,
+-- before its state is looked at again, and its holder would wait to finish it. Who has this lock, of as many runs as are
+-- wanted, in the order of the list, finds them in the next statement, and so by a newer snapshot, as the last to have it
+-- left them.
+
+-- name: reserve_queued
+SELECT c.id FROM unnest(:ids::uuid[]) AS c(id)
+WHERE CASE WHEN EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = c.id AND @is_queued)
+  THEN pg_try_advisory_xact_lock(('x' || right(c.id::text, 12))::bit(48)::bigint) END
+LIMIT :limit;
 
 -- name: enlist_groups
 INSERT INTO dbjobs.group_plans (name)
@@ -103,6 +115,17 @@ FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, inpu
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
 FROM json_to_recordset(:rows::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
+
+-- name: finish_attempt
+WITH moved AS (
+  UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :error
+  WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number RETURNING id
+), ended AS (
+  UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,
+    error_line = :line, error_severity = :severity
+  WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running' AND EXISTS (SELECT 1 FROM moved)
+)
+SELECT id FROM moved;
 
 -- name: surplus_runs
 SELECT r.id FROM json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)
