@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -297,18 +296,7 @@ func (w *writer) writeRules(ctx context.Context) error {
 	if err := bulk(ctx, w, "insert_plan_rules", w.rules, nil); err != nil {
 		return err
 	}
-	var same []int64
-	err := w.s.query(ctx, w.tx, "lock_stale_jobs", args{"ids": ids}, func(r *sql.Rows) error {
-		var id int64
-		var input string
-		if err := r.Scan(&id, &input); err != nil {
-			return err
-		}
-		if w.planned[id] == input { // else an edit was committed since the read, and is still to be planned
-			same = append(same, id)
-		}
-		return nil
-	})
+	same, err := w.s.unedited(ctx, w.tx, "lock_stale_jobs", ids, w.planned)
 	if err != nil {
 		return err
 	}
@@ -327,7 +315,7 @@ func (w *writer) writeRules(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.markOwn(ctx, ids)
 }
 
 // links locks the links of the jobs, and returns those jobs of which nobody edits any: to mark the others would be to wait.
@@ -348,49 +336,6 @@ func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 		return nil
 	})
 	return slices.DeleteFunc(jobs, func(id int64) bool { return free[id] < 0 }), err
-}
-
-// Unmarked is a changed schedule or pause, as it was read before its jobs were decided for.
-type Unmarked struct {
-	kind  string
-	id    int64
-	input string
-}
-
-// Unmarked reads what is to be marked when all pages of the need were decided; nothing for needs without such rows.
-// Call it before the first page: what changes after that is still to be seen.
-func (s *Store) Unmarked(ctx context.Context, n Need) ([]Unmarked, error) {
-	kind, ok := map[Need]string{ScheduleChanged: "schedule", PauseChanged: "pause"}[n]
-	if !ok {
-		return nil, nil
-	}
-	var list []Unmarked
-	err := s.query(ctx, s.db, "stale_"+kind+"s", args{}, func(r *sql.Rows) error {
-		u := Unmarked{kind: kind}
-		err := r.Scan(&u.id, &u.input)
-		list = append(list, u)
-		return err
-	})
-	return list, err
-}
-
-// Mark marks changed schedules or pauses as seen by all of their jobs. Call it when all of the need's pages were decided
-// and none passed over; a schedule that a job still waits for stays unmarked all the same.
-func (s *Store) Mark(ctx context.Context, list []Unmarked) error {
-	for _, u := range list {
-		err := s.tx(ctx, func(tx *sql.Tx) error {
-			var id int64
-			if err := s.row(ctx, tx, "lock_"+u.kind, args{"id": u.id}, &id); err != nil {
-				return err
-			}
-			_, err := s.exec(ctx, tx, "mark_"+u.kind, args{"id": u.id, "input": u.input})
-			return err
-		})
-		if err != nil && !errors.Is(err, ErrNotFound) { // not found: somebody edits it, or it is gone
-			return err
-		}
-	}
-	return nil
 }
 
 // NewRunID is a UUIDv7 (RFC 9562 section 5.7) of the database's instant, so that ids sort by the time of their

@@ -77,7 +77,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 			return err
 		}
 	}
-	return s.query(ctx, tx, "batch_pauses", args{"since": since(byJob).Add(time.Microsecond)}, func(r *sql.Rows) error {
+	return s.query(ctx, tx, "batch_pauses", args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, func(r *sql.Rows) error {
 		var pause Pause
 		if err := r.Scan(scanPause(&pause)...); err != nil {
 			return err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"math"
 	"strings"
 	"time"
 )
@@ -164,6 +165,7 @@ type Page struct {
 	last  bool
 	upTo  time.Time
 	kinds *kinds
+	wide  bool
 
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
 	StartupID string
@@ -181,8 +183,10 @@ func (p *Page) Each(fn func(job int64, due time.Time)) {
 
 // NewPage is the beginning of a need, with due times no later than upTo: what becomes due while a pass is under way is
 // for the next one, or a pass over schedules finer than its own length would never end.
-func NewPage(n Need, upTo time.Time) *Page {
-	p := &Page{need: n, upTo: upTo, kinds: &kinds{jobs: map[string]*Job{}}, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
+//
+// What changed is looked for as far as it was read before.
+func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
+	p := &Page{need: n, upTo: upTo, wide: u.wide, kinds: &kinds{jobs: map[string]*Job{}}, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
 	if n == RunWakes {
 		p.id = runID("00000000-0000-0000-0000-000000000000")
 	}
@@ -196,7 +200,10 @@ func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 		return false, nil
 	}
 	seen, rows := make(map[int64]bool, limit), 0
-	a := args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "id": p.id, "limit": limit}
+	a := args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
+	if p.wide {
+		a["wide"] = p.id
+	}
 	err := s.query(ctx, s.db, p.need.statement(), a, func(r *sql.Rows) error {
 		var job, id int64
 		var run string

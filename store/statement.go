@@ -30,7 +30,7 @@ var (
 	macro     = regexp.MustCompile(`@[a-z_]+`)
 	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns, "@pause_columns": pauseColumns,
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
-		"@holds":    "p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now)"}
+		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now"}
 )
 
 // loadStatements reads sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql, whose

@@ -16,7 +16,11 @@ func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := store.NewPage(n, d.Clock.Now())
+	seen, err := d.Unmarked(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := store.NewPage(n, d.Clock.Now(), seen)
 	if more, err := d.Next(t.Context(), page, 100); err != nil || !more {
 		t.Fatalf("%s: %v, %v", n, more, err)
 	}

@@ -35,6 +35,11 @@ type Report struct {
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // what was due longest when the pass began
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
 
+	// Ahead are jobs that were decided up to AheadUntil at most while the database's clock was ahead: they sleep until then,
+	// or until Store.Replan.
+	Ahead      int       `json:"ahead_jobs,omitempty"`
+	AheadUntil time.Time `json:"ahead_until,omitzero"`
+
 	wake time.Time // NextRun by the host's clock
 }
 
@@ -78,7 +83,7 @@ func (r *Report) join(next Report) {
 	}
 	r.Runs = append(r.Runs, next.Runs...)
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
-	r.Paused = next.Paused
+	r.Paused, r.Ahead, r.AheadUntil = next.Paused, next.Ahead, next.AheadUntil
 }
 
 // add takes a batch into the report.

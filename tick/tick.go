@@ -163,19 +163,23 @@ func (p *pass) needed() []store.Need {
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	p.moved = 0
 	for _, n := range needs {
-		seen, err := p.t.Store.Unmarked(ctx, n)
-		if err != nil {
-			return err
-		}
-		passed := 1
-		for try := 0; try < 2 && passed > 0; try++ {
-			if passed, err = p.decideNeed(ctx, n, try > 0); err != nil {
+		for more := true; more; {
+			seen, err := p.t.Store.Unmarked(ctx, n)
+			if err != nil {
 				return err
 			}
-		}
-		if passed == 0 {
-			if err := p.t.Store.Mark(ctx, seen); err != nil {
-				return err
+			passed := 1
+			for try := 0; try < 2 && passed > 0; try++ {
+				if passed, err = p.decideNeed(ctx, n, seen, try > 0); err != nil {
+					return err
+				}
+			}
+			if more = false; passed == 0 {
+				marked, err := p.t.Store.Mark(ctx, seen)
+				if err != nil {
+					return err
+				}
+				more = seen.More() && marked > 0
 			}
 		}
 	}
@@ -185,8 +189,8 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 // decideNeed pages through one need, and counts the jobs that somebody else had locked. Where locks are not to be had, a
 // page that was lost against another session counts as that, unless this is the last try. While the database writes one
 // batch, the next is read and decided; they go into the report in their order.
-func (p *pass) decideNeed(ctx context.Context, n store.Need, last bool) (passed int, err error) {
-	page := store.NewPage(n, p.probe.Now)
+func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
+	page := store.NewPage(n, p.probe.Now, seen)
 	page.StartupID = p.t.StartupID
 	var under []chan batch
 	for more := true; more || len(under) > 0; {
@@ -266,7 +270,11 @@ func (p *pass) dryRun(ctx context.Context) error {
 		names[jobs[i].ID] = jobs[i].FullName()
 	}
 	for _, n := range p.needed() {
-		page := store.NewPage(n, p.probe.Now)
+		seen, err := p.t.Store.Unmarked(ctx, n)
+		if err != nil {
+			return err
+		}
+		page := store.NewPage(n, p.probe.Now, seen)
 		for {
 			more, err := p.t.Store.Next(ctx, page, p.batch)
 			if err != nil {
@@ -289,6 +297,9 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	defer cancel()
 	if p.probe == nil || p.t.DryRun {
 		return p.report, err
+	}
+	if err == nil {
+		p.report.Ahead, p.report.AheadUntil, err = p.t.Store.Ahead(ctx, p.probe)
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed}
 	if err != nil {

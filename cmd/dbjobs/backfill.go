@@ -51,3 +51,28 @@ dbjobs run retry. With --again, every nominal time of the range is taken, whatev
 	})
 	return c.prints(c.authored(cmd))
 }
+
+func (c *cli) jobReplan() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "replan [NAME]", Short: "Take back what was decided while the database's clock was ahead", Args: positional("NAME?"),
+		Long: `Plans a job, or without NAME all of them, anew from now, where it was decided beyond the database's clock: which was ahead,
+and has been put right. The gaps of such a job end now, and its nominal times from now on are to come; what ran stays
+on record. Jobs that were not decided beyond now are left as they are.`,
+		Example: `  dbjobs job replan --reason "the clock was a year ahead"`,
+	}
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		name := ""
+		if len(args) > 0 {
+			name = args[0]
+		}
+		n, err := s.Replan(ctx, name, c.author(s))
+		switch {
+		case n > 0:
+			c.say("jobs planned anew from now by the next dbjobs tick: %d", n)
+		case err == nil:
+			c.say("no job was decided beyond the database's clock")
+		}
+		return err
+	})
+	return c.authored(cmd)
+}

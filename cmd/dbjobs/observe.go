@@ -94,7 +94,7 @@ func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) 
 	if len(failures) > 0 {
 		attrs = append(attrs, slog.Any("failures", failures))
 	}
-	if r.Failed+r.Lost+len(r.Parked) > 0 {
+	if r.Failed+r.Lost+len(r.Parked)+r.Ahead > 0 {
 		level = slog.LevelWarn
 	}
 	if p.Failed {

@@ -185,6 +185,10 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			for _, p := range r.Parked {
 				c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
 			}
+			if r.Ahead > 0 {
+				c.tell(slog.LevelWarn, "jobs that sleep, decided up to %s while the database's clock was ahead: %d; `dbjobs job replan` plans them from now",
+					r.AheadUntil.UTC().Format(time.RFC3339), r.Ahead)
+			}
 			for _, l := range r.TooLong {
 				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s", l.Job, l.Timeout, f.whole())
 			}

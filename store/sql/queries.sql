@@ -30,7 +30,7 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 
 -- name: probe
 SELECT @now, i.version, i.oldest, i.instance,
-  (SELECT id FROM dbjobs.pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > @now) ORDER BY id LIMIT 1),
+  (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds LIMIT 1),
   (SELECT MIN(next_run) FROM dbjobs.plans),
   (SELECT MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),
@@ -60,24 +60,36 @@ SELECT @now, id, NULL, id FROM dbjobs.jobs WHERE @stale AND id > :id ORDER BY id
 -- name: need_link
 SELECT @now, job_id, NULL, job_id FROM dbjobs.job_schedules WHERE @stale_link AND job_id > :id ORDER BY job_id LIMIT :limit;
 
+-- Of the definitions that changed so many at a time as stale_schedules and stale_pauses read: without a limit, the planner
+-- takes an index that holds next to nothing for as long as the table.
+
 -- name: need_schedule
 SELECT DISTINCT @now, l.job_id, NULL, l.job_id
-FROM (SELECT id, plan_input FROM dbjobs.schedules WHERE @stale) s
-JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
-WHERE COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> s.plan_input
+FROM (SELECT id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT :window) s
+CROSS JOIN dbjobs.job_schedules l
+WHERE l.schedule_id = s.id
+  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> s.plan_input
   AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
 
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
 WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
 
+-- Only for a pause of a tag, an owner or everything are the jobs looked through, and then from page to page; else :wide
+-- lies behind the last.
+
 -- name: need_pause
-SELECT DISTINCT @now, j.id, NULL, j.id
-FROM (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE @stale) p
-JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject
-  OR p.scope = 'all' OR p.scope = 'tag' AND @has_tag
-  OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
-WHERE j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
+WITH p AS (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT :window)
+SELECT @now, u.id, NULL, u.id FROM (
+  SELECT p.subject_id AS id FROM p WHERE p.scope = 'job' AND p.subject_id > :id
+  UNION
+  SELECT l.job_id FROM p CROSS JOIN dbjobs.job_schedules l WHERE p.scope = 'schedule' AND l.schedule_id = p.subject_id AND l.job_id > :id
+  UNION
+  SELECT a.id FROM (
+    SELECT j.id FROM dbjobs.jobs j
+    WHERE j.id > :wide AND EXISTS (SELECT 1 FROM p WHERE p.scope = 'all' OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag)
+    AND j.removed_at IS NULL ORDER BY j.id LIMIT :limit) AS a
+) AS u ORDER BY u.id LIMIT :limit;
 
 -- --------------------------------------------------------------------------------------- what a decision reads
 
@@ -130,7 +142,7 @@ SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
 
 -- name: batch_pauses
 SELECT @pause_columns FROM dbjobs.pauses p
-WHERE (p.resumed_at IS NULL OR p.resumed_at > :since) AND (p.until_at IS NULL OR p.until_at > :since) ORDER BY p.id;
+WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > :since AND (p.scope <> 'job' OR p.subject_id @among) ORDER BY p.id;
 
 -- name: lock_groups
 SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
@@ -170,28 +182,34 @@ SELECT job_id FROM dbjobs.job_schedules WHERE job_id @among ORDER BY job_id, sch
 UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
 
--- name: stale_schedules
-SELECT id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1000;
+-- A job's own schedule, with the job.
 
--- name: lock_schedule
-SELECT id FROM dbjobs.schedules WHERE id = :id @skip;
+-- name: lock_own_schedules
+SELECT id, CASE WHEN @stale THEN @true ELSE @false END FROM dbjobs.schedules WHERE job_id @among @skip;
+
+-- name: stale_schedules
+SELECT id, plan_input, @false FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT :window;
+
+-- name: lock_schedules
+SELECT id, plan_input FROM dbjobs.schedules WHERE id @among @skip;
 
 -- A value for each link, by the key: as a join, it would be planned by statistics that a table newly filled has not,
 -- and compare every link with every rule.
 
--- name: mark_schedule
-UPDATE dbjobs.schedules SET planned = :input WHERE id = :id AND plan_input = :input AND NOT EXISTS (
-  SELECT 1 FROM dbjobs.job_schedules l
-  WHERE l.schedule_id = :id AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> :input);
+-- name: mark_schedules
+UPDATE dbjobs.schedules SET planned = plan_input WHERE id @these AND NOT EXISTS (
+  SELECT 1 FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
+  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input);
 
 -- name: stale_pauses
-SELECT id, plan_input FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1000;
+SELECT id, plan_input, CASE WHEN scope IN ('tag', 'owner', 'all') THEN @true ELSE @false END
+FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT :window;
 
--- name: lock_pause
-SELECT id FROM dbjobs.pauses WHERE id = :id @skip;
+-- name: lock_pauses
+SELECT id, plan_input FROM dbjobs.pauses WHERE id @among @skip;
 
--- name: mark_pause
-UPDATE dbjobs.pauses SET planned = :input WHERE id = :id AND plan_input = :input;
+-- name: mark_pauses
+UPDATE dbjobs.pauses SET planned = plan_input WHERE id @these;
 
 -- -------------------------------------------------------------------------------------------------------- work
 
@@ -456,12 +474,12 @@ WHERE :ended = @true OR @holds ORDER BY p.id DESC LIMIT :limit;
 -- name: count_paused
 SELECT COUNT(*) FROM (
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
-  WHERE p.scope = 'job' AND p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now) AND j.removed_at IS NULL
+  WHERE p.scope = 'job' AND @holds AND j.removed_at IS NULL
   UNION
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject
     OR p.scope = 'tag' AND @has_tag
     OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
-  WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > @now) AND j.removed_at IS NULL
+  WHERE p.scope <> 'job' AND @holds AND j.removed_at IS NULL
 ) u;
 
 -- name: insert_change
@@ -514,3 +532,32 @@ DELETE FROM dbjobs.attempts WHERE run_id @these_runs;
 
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
+
+-- ----------------------------------------------------------------------------------- a clock that was ahead
+
+-- name: count_ahead
+SELECT COUNT(*), MAX(decided_through) FROM dbjobs.plans WHERE decided_through > @later;
+
+-- name: lock_ahead
+SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
+FROM dbjobs.plans p WHERE p.decided_through > @later AND (:job = 0 OR p.job_id = :job) ORDER BY p.job_id LIMIT :limit @lock;
+
+-- name: rewind_plans
+UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = version + 1,
+  last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END
+WHERE job_id @these;
+
+-- name: drop_gaps_ahead
+DELETE FROM dbjobs.gaps WHERE job_id @these AND from_at >= @now;
+
+-- name: end_gaps_now
+UPDATE dbjobs.gaps SET through_at = @now WHERE job_id @these AND through_at > @now;
+
+-- name: rewind_waits
+UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later;
+
+-- name: rewind_leases
+UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'running' AND lease_until > @later;
+
+-- name: drop_ticks_ahead
+DELETE FROM dbjobs.ticks WHERE since > @later;

@@ -26,6 +26,22 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
 
+-- Likewise, or it counts the runs of all jobs: job by job of the groups.
+
+-- name: group_caps
+SELECT g.name, g.max_running,
+  (SELECT COUNT(*) FROM dbjobs.jobs j STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_open) ON @open = j.id
+   WHERE j.group_name = g.name AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
+FROM dbjobs.groups g WHERE g.name @among_names;
+
+-- name: group_held
+SELECT name, run, job_id, priority, ready_at FROM (
+  SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
+    ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
+  FROM dbjobs.jobs j FORCE INDEX (jobs_group) STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_open) ON @open = j.id
+  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
+WHERE place <= :limit ORDER BY name, place;
+
 -- One by one through the key, in the order of the list: to sort what it finds it would lock the whole list first, and those
 -- who take beside it would find nothing.
 

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL)),
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
-  KEY schedules_job (job_id),
+  UNIQUE KEY schedules_job (job_id),
   KEY schedules_stale (stale, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -90,6 +90,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   UNIQUE KEY jobs_name (owner, live_name),
   KEY jobs_after (after_job_id),
   KEY jobs_group (group_name),
+  KEY jobs_startup (on_startup, id),
   KEY jobs_stale (stale, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -143,9 +144,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   resumed_by varchar(190),
   missed     boolean NOT NULL DEFAULT false,                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), COALESCE(until_at, ''), COALESCE(resumed_at, ''))) STORED,
+  ends_at    datetime(6) GENERATED ALWAYS AS (                 -- the first of the two; without any, the end of time
+    LEAST(COALESCE(until_at, TIMESTAMP'9999-12-31 23:59:59'), COALESCE(resumed_at, TIMESTAMP'9999-12-31 23:59:59'))) STORED,
   planned    text,  -- the plan_input that its jobs have seen
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
-  KEY pauses_resumed (resumed_at),
+  KEY pauses_ends (scope, ends_at),
   KEY pauses_stale (stale, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.schedules (
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
 );
-CREATE INDEX IF NOT EXISTS schedules_job ON dbjobs.schedules (job_id) WHERE job_id IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS schedules_job ON dbjobs.schedules (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS schedules_stale ON dbjobs.schedules (id) WHERE planned IS DISTINCT FROM plan_input;
 
 -- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
@@ -95,6 +95,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS jobs_after ON dbjobs.jobs (after_job_id) WHERE after_job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_group ON dbjobs.jobs (group_name) WHERE group_name IS NOT NULL;
+CREATE INDEX IF NOT EXISTS jobs_startup ON dbjobs.jobs (id) WHERE on_startup;
 CREATE INDEX IF NOT EXISTS jobs_stale ON dbjobs.jobs (id) WHERE planned IS DISTINCT FROM plan_input;
 
 -- The steps of a job, in order.
@@ -148,9 +149,11 @@ CREATE TABLE IF NOT EXISTS dbjobs.pauses (
   plan_input text GENERATED ALWAYS AS (
     coalesce(extract(epoch FROM until_at AT TIME ZONE 'UTC')::text, '') || chr(31)
     || coalesce(extract(epoch FROM resumed_at AT TIME ZONE 'UTC')::text, '')) STORED,
+  ends_at    timestamptz GENERATED ALWAYS AS (                 -- the first of the two; without any, the end of time
+    coalesce(least(until_at, resumed_at), timestamptz 'infinity')) STORED,
   planned    text                                              -- the plan_input that its jobs have seen
 );
-CREATE INDEX IF NOT EXISTS pauses_resumed ON dbjobs.pauses (resumed_at);
+CREATE INDEX IF NOT EXISTS pauses_ends ON dbjobs.pauses (scope, ends_at);
 CREATE INDEX IF NOT EXISTS pauses_stale ON dbjobs.pauses (id) WHERE planned IS DISTINCT FROM plan_input;
 
 -- ------------------------------------------------------------------------------------------------------- plans

@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
 ) STRICT;
-CREATE INDEX IF NOT EXISTS dbjobs_schedules_job ON dbjobs_schedules (job_id) WHERE job_id IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_schedules_job ON dbjobs_schedules (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_schedules_stale ON dbjobs_schedules (id) WHERE planned IS NOT plan_input;
 
 -- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
@@ -91,6 +91,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (owner, name) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_after ON dbjobs_jobs (after_job_id) WHERE after_job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_group ON dbjobs_jobs (group_name) WHERE group_name IS NOT NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_jobs_startup ON dbjobs_jobs (id) WHERE on_startup = 1;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_stale ON dbjobs_jobs (id) WHERE planned IS NOT plan_input;
 
 -- The steps of a job, in order.
@@ -144,9 +145,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   plan_input text GENERATED ALWAYS AS (
     coalesce(until_at, '') || char(31)
     || coalesce(resumed_at, '')) STORED,
+  ends_at    text GENERATED ALWAYS AS (                        -- the first of the two; without any, the end of time
+    min(coalesce(until_at, '9999-12-31T23:59:59.000000Z'), coalesce(resumed_at, '9999-12-31T23:59:59.000000Z'))) STORED,
   planned    text                                              -- the plan_input that its jobs have seen
 ) STRICT;
-CREATE INDEX IF NOT EXISTS dbjobs_pauses_resumed ON dbjobs_pauses (resumed_at);
+CREATE INDEX IF NOT EXISTS dbjobs_pauses_ends ON dbjobs_pauses (scope, ends_at);
 CREATE INDEX IF NOT EXISTS dbjobs_pauses_stale ON dbjobs_pauses (id) WHERE planned IS NOT plan_input;
 
 -- ------------------------------------------------------------------------------------------------------- plans

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+)
+
+// window is how many definitions that changed are looked after at a time.
+const window = 10_000
+
+// markSize bounds how many are locked at a time.
+const markSize = 1000
+
+// Unmarked are changed schedules or pauses, as they were read before their jobs were decided for.
+type Unmarked struct {
+	kind   string
+	ids    []int64
+	inputs map[int64]string
+	wide   bool // one of them is a pause whose jobs no key leads to
+}
+
+// More tells that there may be others, which were not read.
+func (u *Unmarked) More() bool { return len(u.ids) == window }
+
+// Unmarked reads what is to be marked when all pages of the need were decided; nothing for needs without such rows.
+// Call it before the first page: what changes after that is still to be seen.
+func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
+	u := &Unmarked{kind: map[Need]string{ScheduleChanged: "schedules", PauseChanged: "pauses"}[n], inputs: map[int64]string{}}
+	if u.kind == "" {
+		return u, nil
+	}
+	err := s.query(ctx, s.db, "stale_"+u.kind, args{"window": window}, func(r *sql.Rows) error {
+		var id int64
+		var input string
+		var wide bool
+		err := r.Scan(&id, &input, &wide)
+		u.wide = u.wide || wide
+		u.ids, u.inputs[id] = append(u.ids, id), input
+		return err
+	})
+	return u, err
+}
+
+// Mark marks changed schedules or pauses as seen by all of their jobs, and tells how many. Call it when all of the need's
+// pages were decided and none passed over; a schedule that a job still waits for stays unmarked all the same.
+func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error) {
+	for ids := range slices.Chunk(u.ids, markSize) {
+		err := s.tx(ctx, func(tx *sql.Tx) error {
+			same, err := s.unedited(ctx, tx, "lock_"+u.kind, ids, u.inputs)
+			if err != nil || len(same) == 0 {
+				return err
+			}
+			n, err := s.exec(ctx, tx, "mark_"+u.kind, args{"ids": same})
+			marked += n
+			return err
+		})
+		if err != nil {
+			return marked, err
+		}
+	}
+	return marked, nil
+}
+
+// unedited locks definitions, and returns those that nobody is editing or has edited since they were read: an edit that was
+// committed in between is still to be looked after.
+func (s *Store) unedited(ctx context.Context, tx *sql.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
+	err = s.query(ctx, tx, lock, args{"ids": ids}, func(r *sql.Rows) error {
+		var id int64
+		var input string
+		err := r.Scan(&id, &input)
+		if err == nil && read[id] == input {
+			same = append(same, id)
+		}
+		return err
+	})
+	return same, err
+}
+
+// markOwn marks the jobs' own schedules with them: else a pass over a million jobs with a rule each would leave as many
+// schedules to look after. One that was edited since it was read differs from what the plan was made from.
+func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
+	var own []int64
+	err := w.s.query(ctx, w.tx, "lock_own_schedules", args{"ids": jobs}, func(r *sql.Rows) error {
+		var id int64
+		var stale bool
+		err := r.Scan(&id, &stale)
+		if stale {
+			own = append(own, id)
+		}
+		return err
+	})
+	if err != nil || len(own) == 0 {
+		return err
+	}
+	_, err = w.s.exec(ctx, w.tx, "mark_schedules", args{"ids": own})
+	return err
+}

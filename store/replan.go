@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// skewed is how far beyond the clock something has to lie to come from a clock that was ahead, and not from one that is a
+// little off.
+const skewed = 10 * time.Minute
+
+// Ahead counts the jobs that were decided beyond the clock, and tells how far: they sleep until then. It asks only where the
+// record of the probe's tick lies ahead of the clock, too: it was ahead, and has been put right. It looks at all plans, for
+// there is no index for what only such a clock leaves behind; where there is nothing, it takes the record back, so that it
+// asks once.
+func (s *Store) Ahead(ctx context.Context, p *Probe) (n int, until time.Time, err error) {
+	if p.since.Sub(p.Now) <= skewed {
+		return 0, time.Time{}, nil
+	}
+	a := args{"now": s.now(), "later_ms": skewed.Milliseconds()}
+	if err = s.row(ctx, s.db, "count_ahead", a, &n, at{&until}); err == nil && n == 0 {
+		_, err = s.exec(ctx, s.db, "drop_ticks_ahead", a)
+		p.since = time.Time{}
+	}
+	return n, until, err
+}
+
+// replanSize bounds the jobs of one transaction of Replan.
+const replanSize = 500
+
+// Replan takes back what was decided while the database's clock was ahead: of the job named, or of all where the name is
+// empty. Their nominal times from now on are to be decided again, and their gaps end now; what ran stays on record, and as
+// long as it does, its occurrences do not run twice. Runs that wait, and leases, end when they should have by the right clock. The next pass
+// plans the jobs. It returns how many there were.
+func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err error) {
+	var job int64
+	if name != "" {
+		j, err := s.findJob(ctx, s.db, name)
+		if err != nil {
+			return 0, err
+		}
+		job = j.ID
+	}
+	for {
+		found := 0
+		err := s.change(ctx, who, func(a *applier) (err error) {
+			found, err = a.replan(ctx, job)
+			return err
+		})
+		n += found
+		if err != nil || found < replanSize {
+			return n, err
+		}
+	}
+}
+
+func (a *applier) replan(ctx context.Context, job int64) (int, error) {
+	var ids []int64
+	names := map[int64]string{}
+	later := args{"now": a.s.d.encode(a.now), "job": job, "later_ms": skewed.Milliseconds(), "limit": replanSize}
+	err := a.s.query(ctx, a.tx, "lock_ahead", later, func(r *sql.Rows) error {
+		var j Job
+		err := r.Scan(&j.ID, nullable(&j.Owner), nullable(&j.Name))
+		ids, names[j.ID] = append(ids, j.ID), j.FullName()
+		return err
+	})
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	for _, st := range []string{"rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_leases"} {
+		if _, err := a.s.exec(ctx, a.tx, st, with(later, "ids", ids)); err != nil {
+			return 0, err
+		}
+	}
+	for _, id := range ids {
+		if err := a.record(ctx, "job", names[id], "replan", id, nil, nil); err != nil {
+			return 0, err
+		}
+	}
+	return len(ids), nil
+}

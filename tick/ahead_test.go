@@ -1,0 +1,143 @@
+package tick_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// A database whose clock is a year ahead of the host's is refused: nothing of the year is used up.
+func TestAClockAYearAheadIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{grouped("job", "", 0)}})
+		decideOnly(t, d)
+		right := d.Clock.Now()
+		before := told(t, d, "job")
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		tk := newTick(t, d.Store)
+		tk.Now, tk.MaxClockSkew = func() time.Time { return right.Add(time.Minute) }, 10*time.Minute
+		r, err := tk.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "2027-01-05T08:00:00Z") || !strings.Contains(err.Error(), "nothing was claimed") || r.Decided != 0 {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		if now := told(t, d, "job"); now != before {
+			t.Fatalf("%s, before: %s", now, before)
+		}
+		// What the refused pass has recorded of itself is no sign of a clock that was ahead when it was decided.
+		d.Clock.Set(right.Add(5 * time.Minute))
+		tk.Now = d.Clock.Now
+		if r, err := tk.Run(t.Context()); err != nil || r.Made != 1 || r.Ahead != 0 {
+			t.Fatalf("put right: %v, %+v", err, r)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")+" WHERE since > "+literal(d, d.Clock.Now())); n != 0 {
+			t.Fatalf("%d records lie ahead", n)
+		}
+	})
+}
+
+// Without that guard, a year is decided at once: its gap is on record with its bounds, every later pass tells that the job
+// sleeps, and Replan brings it back, without a nominal time that runs or is told twice.
+func TestAClockThatWasAYearAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		slow := grouped("slow", "", 0)
+		slow.Own = &store.Schedule{Rule: "0 12 1 1 *", Zone: "UTC"}
+		apply(t, d, store.Definitions{Jobs: []store.Job{grouped("job", "", 0), slow}})
+		decideOnly(t, d)
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		if r := decideAnd(t, d); r.Made != 2 || r.Gaps[store.Missed] != 1 || r.Ahead != 0 {
+			t.Fatalf("ahead: %+v", r)
+		}
+		d.Clock.Set(right.Add(7 * time.Minute))
+		for range 2 {
+			if r := decideAnd(t, d); r.Made != 0 || r.Ahead != 2 || !r.AheadUntil.Equal(right.AddDate(1, 0, 0)) {
+				t.Fatalf("put right: %+v", r)
+			}
+		}
+		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00, 2027-01-05T07:59]; next 2027-01-05T08:05" {
+			t.Fatal(got)
+		}
+
+		if n, err := d.Replan(t.Context(), "slow", store.Author{By: "ada"}); err != nil || n != 1 {
+			t.Fatalf("of one: %d, %v", n, err)
+		}
+		if r := decideAnd(t, d); r.Ahead != 1 {
+			t.Fatalf("one of two: %+v", r)
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != 1 {
+			t.Fatalf("of all: %d, %v", n, err)
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != 0 {
+			t.Fatalf("again: %d, %v", n, err)
+		}
+		if r := decideAnd(t, d); r.Ahead != 0 || r.Made != 0 {
+			t.Fatalf("planned anew: %+v", r)
+		}
+		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00, 2026-01-05T08:07]; next 2026-01-05T08:10" {
+			t.Fatal(got)
+		}
+		if got := yearly(t, d, "slow"); got != "2027-01-01T12:00 queued; next 2027-01-01T12:00" {
+			t.Fatal(got)
+		}
+		changes, err := d.JobHistory(t.Context(), "job", 10)
+		if err != nil || changes[0].Action != "replan" || changes[0].By != "ada" {
+			t.Fatalf("%v, %+v", err, changes)
+		}
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded'")
+		d.Clock.Set(right.Add(10 * time.Minute))
+		if r := decideAnd(t, d); r.Made != 1 {
+			t.Fatalf("the next: %+v", r)
+		}
+		if got := yearly(t, d, "job"); !strings.HasPrefix(got, "2026-01-05T08:10 queued; 2027-01-05T08:00 succeeded; missed") {
+			t.Fatal(got)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || !runs[1].IntervalStart.Equal(right.Add(5*time.Minute)) || !runs[1].IntervalEnd.Equal(right.Add(10*time.Minute)) {
+			t.Fatalf("%v, %+v", err, runs)
+		}
+	})
+}
+
+// yearly is told, with the years.
+func yearly(t *testing.T, d *storetest.DB, job string) string {
+	t.Helper()
+	const minute = "2006-01-02T15:04"
+	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gaps, err := d.Gaps(t.Context(), job, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := d.Job(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for _, r := range slices.Backward(runs) {
+		parts = append(parts, strings.TrimSpace(r.ScheduledFor.Format(minute)+" "+r.State))
+	}
+	for _, g := range slices.Backward(gaps) {
+		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format(minute), g.Through.Format(minute)))
+	}
+	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format(minute)), "; ")
+}
+
+// decideAnd decides, starts nothing, and gives the report.
+func decideAnd(t *testing.T, d *storetest.DB) tick.Report {
+	t.Helper()
+	tk := newTick(t, d.Store)
+	tk.Limit = -1
+	r, err := tk.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
