@@ -71,6 +71,7 @@ func (j *Job) contradictions() []check {
 	if err := j.endsBeforeNext(j.Retry.Attempts); err != nil {
 		checks = append(checks, check{"retry.attempts", err})
 	}
+	refuse(j.afterID != 0 && j.afterID == j.ID, "after", "a job cannot run after itself")
 	endless := ""
 	switch {
 	case j.After != "" || j.afterID != 0:
