@@ -31,6 +31,12 @@ var hot = []struct {
 	{"queued_ids", `^SELECT id FROM dbjobs.runs WHERE (state = 'queued' AND queue|queued_in)`, "runs_queued"},
 	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
+	{"expired_runs", `^SELECT id FROM dbjobs.runs WHERE expires_at`, "runs_expire"},
+	{"surplus_runs", `(?s)^SELECT r.id FROM .*number <= d.below`, "runs_number"},
+	{"lock_settled", `(?s)^SELECT id FROM dbjobs.runs WHERE .*settled_at IS NOT NULL ORDER BY id`, "PRIMARY"},
+	{"delete_attempts", `^DELETE FROM dbjobs.attempts`, "PRIMARY"},
+	{"delete_runs", `^DELETE FROM dbjobs.runs`, "PRIMARY"},
+	{"delete_old_gaps", `(?s)^DELETE .*dbjobs.gaps`, "PRIMARY"},
 }
 
 // Over tables of a size, every hot statement is planned over its index: with the statement and the arguments that a
@@ -53,6 +59,7 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 			if r := run(t, d); r.Decided != jobs {
 				t.Fatalf("plan: %+v", r)
 			}
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET expires_at = finished_at WHERE number <= 3") // some of it may be pruned
 			d.Analyze(t)
 			d.Clock.Add(5 * time.Minute)
 			c.Reset()
@@ -89,6 +96,11 @@ func seedHistory(t *testing.T, d *storetest.DB, jobs, runs int) {
 	past := map[bool]string{true: "'2026-01-04 08:00:00'", false: "'2026-01-04T08:00:00.000000Z'"}[d.Engine == "mariadb"]
 	d.Exec(t, fmt.Sprintf(`INSERT INTO %s (id, job_id, number, occurrence, state, ready_at, created_at, finished_at, settled_at)
 		SELECT %s, i %% %d + 1, i, %s, 'succeeded', %s, %s, %s, %s FROM %s`, d.Table("runs"), id, jobs, text, past, past, past, past, storetest.Numbers(runs)))
+	few := fmt.Sprintf("%s WHERE number <= %d", d.Table("runs"), runs/5)
+	d.Exec(t, fmt.Sprintf(`INSERT INTO %s (run_id, number, step, step_name, attempt, fence, holder, state, started_at)
+		SELECT id, 1, 1, 'step 1', 1, 1, 'h', 'succeeded', finished_at FROM %s`, d.Table("attempts"), few))
+	d.Exec(t, fmt.Sprintf(`INSERT INTO %s (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
+		SELECT job_id, number, created_at, finished_at, 'overlap', '', finished_at FROM %s`, d.Table("gaps"), few))
 }
 
 // explain asks for the plan of a statement that was sent, line by line.
@@ -144,19 +156,19 @@ func unplanned(engine string, plan []string, index string) string {
 	all := strings.Join(plan, "\n")
 	switch engine {
 	case "postgres":
-		if m := regexp.MustCompile(`Seq Scan on (plans|runs|jobs|plan_rules|job_schedules)\b`).FindString(all); m != "" {
+		if m := regexp.MustCompile(`Seq Scan on (plans|runs|jobs|plan_rules|job_schedules|attempts|gaps)\b`).FindString(all); m != "" {
 			return m
 		}
 		index = strings.ReplaceAll(index, "PRIMARY", `\w+_pkey`)
 	case "sqlite":
-		if m := regexp.MustCompile(`SCAN (dbjobs_(plans|runs|jobs|plan_rules|job_schedules)|[rplj])( USING INDEX sqlite\w+)?(\n|$)`).FindString(all); m != "" {
+		if m := regexp.MustCompile(`SCAN (dbjobs_(plans|runs|jobs|plan_rules|job_schedules|attempts|gaps)|[rpljgo])( USING INDEX sqlite\w+)?(\n|$)`).FindString(all); m != "" {
 			return m
 		}
 		index = strings.ReplaceAll(index, "PRIMARY", `USING INTEGER PRIMARY KEY|USING (COVERING )?INDEX sqlite_autoindex`)
 	case "mariadb": // id | select_type | table | type | possible_keys | key | ...
 		for _, line := range plan {
 			cells := strings.Split(line, " | ")
-			if regexp.MustCompile(`^(dbjobs_(plans|runs|jobs|plan_rules|job_schedules)|[rplj])$`).MatchString(cells[2]) && (cells[3] == "ALL" || cells[3] == "index" && cells[5] == "PRIMARY") {
+			if regexp.MustCompile(`^(dbjobs_(plans|runs|jobs|plan_rules|job_schedules|attempts|gaps)|[rpljgo])$`).MatchString(cells[2]) && (cells[3] == "ALL" || cells[3] == "index" && cells[5] == "PRIMARY") {
 				return "reads all of " + cells[2]
 			}
 		}

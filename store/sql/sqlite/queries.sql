@@ -99,4 +99,5 @@ JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps
-DELETE FROM dbjobs.gaps WHERE EXISTS (SELECT 1 FROM json_each(:rows) WHERE job_id = value ->> 'job_id' AND recorded_at < value ->> 'since');
+DELETE FROM dbjobs.gaps WHERE rowid IN (
+  SELECT g.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT :limit);
