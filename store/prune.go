@@ -18,49 +18,66 @@ type Kept struct {
 const pruneSize = 1000
 
 // Prune deletes history beyond what is kept: runs whose time is over, of any job, and what the given jobs have too
-// many of. It deletes a bounded number of rows, settled ones only, and returns how many runs went.
+// many of. It deletes a bounded number of rows, settled ones only, and returns how many runs went. What somebody else
+// has locked, such as to open it again, stays.
+//
+// Crash window: before COMMIT nothing is gone; after it a run is gone with its attempts.
 func (s *Store) Prune(ctx context.Context, kept []Kept) (int, error) {
-	var ids []string
-	collect := func(r *sql.Rows) error {
-		var id string
-		err := r.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}
-	if err := s.query(ctx, s.db, "expired_runs", args{"now": s.now(), "limit": pruneSize}, collect); err != nil {
+	var old []string
+	if err := s.query(ctx, s.db, "expired_runs", args{"now": s.now(), "limit": pruneSize}, ids(&old)); err != nil {
 		return 0, err
 	}
-	if len(kept) > 0 {
-		type row struct {
-			Kept
-			Since string `json:"since"`
-		}
-		rows := make([]row, len(kept))
-		for i, k := range kept {
-			rows[i] = row{k, s.d.instantText(k.Since)}
-		}
-		text, err := doc(rows)
-		if err != nil {
-			return 0, err
-		}
-		if err := s.query(ctx, s.db, "surplus_runs", args{"rows": text, "limit": pruneSize}, collect); err != nil {
-			return 0, err
-		}
-		if _, err := s.exec(ctx, s.db, "delete_old_gaps", args{"rows": text}); err != nil {
+	rows, err := s.keptRows(kept)
+	if err != nil {
+		return 0, err
+	}
+	if rows != "" {
+		if err := s.query(ctx, s.db, "surplus_runs", args{"rows": rows, "limit": pruneSize}, ids(&old)); err != nil {
 			return 0, err
 		}
 	}
-	if len(ids) == 0 {
+	if len(old) == 0 && rows == "" {
 		return 0, nil
 	}
 	var gone int64 // a run can be too old and one of too many
-	err := s.tx(ctx, func(tx *sql.Tx) error {
-		_, err := s.exec(ctx, tx, "delete_attempts", args{"ids": ids})
-		if err != nil {
-			return err
+	err = s.tx(ctx, func(tx *sql.Tx) error {
+		gone = 0
+		var settled []string
+		if len(old) > 0 {
+			if err := s.query(ctx, tx, "lock_settled", args{"ids": old}, ids(&settled)); err != nil {
+				return err
+			}
 		}
-		gone, err = s.exec(ctx, tx, "delete_runs", args{"ids": ids})
+		if len(settled) > 0 {
+			_, err := s.exec(ctx, tx, "delete_attempts", args{"ids": settled})
+			if err != nil {
+				return err
+			}
+			if gone, err = s.exec(ctx, tx, "delete_runs", args{"ids": settled}); err != nil {
+				return err
+			}
+		}
+		if rows == "" {
+			return nil
+		}
+		_, err := s.exec(ctx, tx, "delete_old_gaps", args{"rows": rows, "limit": pruneSize})
 		return err
 	})
 	return int(gone), err
+}
+
+// keptRows is a document of what is kept; empty: there is nothing to keep.
+func (s *Store) keptRows(kept []Kept) (string, error) {
+	type row struct {
+		Kept
+		Since string `json:"since"`
+	}
+	rows := make([]row, len(kept))
+	for i, k := range kept {
+		rows[i] = row{k, s.d.instantText(k.Since)}
+	}
+	if len(rows) == 0 {
+		return "", nil
+	}
+	return doc(rows)
 }

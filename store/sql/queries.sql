@@ -527,6 +527,9 @@ WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 -- name: expired_runs
 SELECT id FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT :limit;
 
+-- name: lock_settled
+SELECT id FROM dbjobs.runs WHERE id @among_runs AND settled_at IS NOT NULL ORDER BY id @skip;
+
 -- name: delete_attempts
 DELETE FROM dbjobs.attempts WHERE run_id @these_runs;
 

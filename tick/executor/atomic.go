@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -15,22 +17,30 @@ import (
 //
 // Crash window: where the answer to COMMIT is lost, the caller tries to record a failure of this attempt. If the COMMIT
 // took place, the run has left the attempt and that is refused; if not, it is recorded and the step tried again.
+//
+// Where the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone too, and no longer
+// tells whether that was our transaction, or one that came after a COMMIT of the text: there the witness tells.
 func (e *SQL) atomic(outer, ctx context.Context, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
+	w := e.witness(ctx, conn, spec.SQL)
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: e.isolation})
 	if err != nil {
 		return Result{}, describe(err, "")
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	mark := fmt.Sprintf("dbjobs_%016x", rand.Uint64())
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT "+mark); err != nil {
-		return Result{}, describe(err, "")
+	for _, st := range append(w.inserts(), "SAVEPOINT "+mark) {
+		if _, err := tx.ExecContext(ctx, st); err != nil {
+			return Result{}, describe(err, "")
+		}
 	}
 	rows, err := statements(outer, ctx, tx, spec.SQL, args)
 	if err != nil {
-		if !undone(ctx, tx, err) {
-			if _, gone := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT "+mark); noSavepoint(gone) {
+		if undone(ctx, tx, err) {
+			if w.committed(ctx, tx) {
 				return Result{}, notAtomic(err)
 			}
+		} else if _, gone := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT "+mark); noSavepoint(gone) {
+			return Result{}, notAtomic(err)
 		}
 		return Result{}, err
 	}
@@ -56,4 +66,54 @@ func notAtomic(failure error) error {
 		return fmt.Errorf(what, ErrNotAtomic)
 	}
 	return fmt.Errorf(what+"; then it failed: %w", ErrNotAtomic, failure)
+}
+
+// witness is a row in a temporary table, which goes with the session. It is written first thing in the transaction of an
+// atomic step: found when the engine has undone a transaction, it says that this was another one, since the step's own
+// has been committed.
+type witness struct {
+	table string // empty: none is needed
+	lost  error  // why there is none
+}
+
+// witness sets up one, where the text is such that it may be needed: with nothing but plain statements, there is no
+// COMMIT. PostgreSQL undoes no transaction by itself, so that its savepoint always tells.
+func (e *SQL) witness(ctx context.Context, conn *sql.Conn, text []string) witness {
+	if e.dialect == "postgres" || !slices.ContainsFunc(text, mayCommit) {
+		return witness{}
+	}
+	w := witness{table: fmt.Sprintf("dbjobs_%016x", rand.Uint64())}
+	engine := ""
+	if e.dialect == "mysql" { // the default for such tables may know no transactions
+		engine = " ENGINE = InnoDB"
+	}
+	_, w.lost = conn.ExecContext(ctx, "CREATE TEMPORARY TABLE "+w.table+" (n int)"+engine)
+	return w
+}
+
+// plain are statements that end no transaction, nor do the functions and triggers that they start: MySQL and MariaDB
+// refuse it there, and SQLite has none that could.
+var plain = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
+
+func mayCommit(text string) bool { return !plain.MatchString(text) }
+
+// inserts are what is to be done at the beginning of the transaction.
+func (w witness) inserts() []string {
+	if w.table == "" || w.lost != nil {
+		return nil
+	}
+	return []string{"INSERT INTO " + w.table + " VALUES (1)"}
+}
+
+// committed tells that the text has committed, or may have: where nobody can tell, to try again could do it twice.
+func (w witness) committed(ctx context.Context, tx *sql.Tx) bool {
+	if w.table == "" {
+		return false
+	}
+	rows := 0
+	err := w.lost
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+w.table).Scan(&rows)
+	}
+	return err != nil || rows > 0
 }

@@ -99,7 +99,8 @@ func noSavepoint(err error) bool {
 }
 
 // undone: an error at which the engine itself has undone the whole transaction. A lock that InnoDB waited for in vain
-// undoes the statement alone, unless the server is set otherwise: asked only then.
+// undoes the statement alone, unless the server is set otherwise: asked only then. SQLite undoes none for BUSY, which
+// who has the lock for writing gets where its text has given that away.
 func undone(ctx context.Context, tx *sql.Tx, err error) bool {
 	var me *mysql.MySQLError
 	var se *sqlite.Error
@@ -113,7 +114,7 @@ func undone(ctx context.Context, tx *sql.Tx, err error) bool {
 		return me.Number == 1213 || me.Number == 1020
 	case errors.As(err, &se):
 		switch se.Code() & 0xff {
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
+		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
 			return true
 		}
 	}

@@ -160,6 +160,8 @@ STRAIGHT_JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps
-DELETE g FROM dbjobs.gaps g
-JOIN JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS d
-ON g.job_id = d.job_id AND g.recorded_at < d.since;
+DELETE g FROM dbjobs.gaps g JOIN (
+  SELECT o.job_id, o.schedule_id, o.through_at, o.reason, d.since
+  FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS d
+  STRAIGHT_JOIN dbjobs.gaps o ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT :limit) AS x
+ON g.job_id = x.job_id AND g.schedule_id = x.schedule_id AND g.through_at = x.through_at AND g.reason = x.reason AND g.recorded_at < x.since;

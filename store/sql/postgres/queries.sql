@@ -135,9 +135,11 @@ SELECT id FROM moved;
 
 -- name: surplus_runs
 SELECT r.id FROM json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)
-JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
-WHERE r.settled_at IS NOT NULL LIMIT :limit;
+CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.below AND settled_at IS NOT NULL OFFSET 0) AS r LIMIT :limit;
+
+-- One that a decision extends meanwhile has another place then, and stays.
 
 -- name: delete_old_gaps
-DELETE FROM dbjobs.gaps g USING json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
-WHERE g.job_id = d.job_id AND g.recorded_at < d.since;
+DELETE FROM dbjobs.gaps WHERE ctid = ANY(ARRAY(
+  SELECT g.ctid FROM json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
+  CROSS JOIN LATERAL (SELECT o.ctid FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since OFFSET 0) AS g LIMIT :limit));

@@ -107,4 +107,4 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: delete_old_gaps
 DELETE FROM dbjobs.gaps WHERE rowid IN (
-  SELECT g.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g WHERE g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since');
+  SELECT g.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT :limit);

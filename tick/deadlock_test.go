@@ -1,0 +1,166 @@
+package tick_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// crossing makes a deadlock with a session that writes row 1 of other and then row 2, in which that one loses: this one
+// has written more.
+func crossing(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	tx, err := d.SQL.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range []string{"INSERT INTO weight SELECT * FROM " + storetest.Numbers(500), "UPDATE other SET n = n + 1 WHERE id = 2"} {
+		if _, err := tx.Exec(st); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() {
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			rows, err := d.SQL.Query("SELECT id FROM other WHERE id = 1 FOR UPDATE NOWAIT")
+			if err == nil {
+				_ = rows.Close()
+				continue
+			}
+			break // the other has it
+		}
+		if _, err := tx.Exec("UPDATE other SET n = n + 1 WHERE id = 1"); err != nil {
+			t.Errorf("the deadlock was to be the other's: %v", err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+	}()
+}
+
+// After a deadlock an atomic step is tried again where its own transaction was undone, and never where its text had
+// committed that before: whichever it was, the engine tells of it in the same words.
+func TestADeadlockOfAnAtomicStep(t *testing.T) {
+	const first, second = "UPDATE other SET n = n + 10 WHERE id = 1", "UPDATE other SET n = n + 10 WHERE id = 2"
+	const insert = "INSERT INTO effects VALUES (1)"
+	cases := []struct {
+		name    string
+		text    []string
+		engines string
+		atomic  bool
+	}{
+		{"plain", []string{insert, first, second}, "postgres,mariadb", true},
+		{"procedure", []string{insert, "CALL crosses()"}, "mariadb", true},
+		{"commits", []string{insert, "COMMIT", "START TRANSACTION", first, second}, "postgres,mariadb", false},
+		{"DDL", []string{insert, "CREATE TABLE more (n int)", "START TRANSACTION", first, second}, "mariadb", false},
+		{"within a procedure", []string{"CALL commits()"}, "mariadb", false},
+	}
+	onServers(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		d.Exec(t, "CREATE TABLE weight (n int)")
+		d.Exec(t, "CREATE TABLE other (id int PRIMARY KEY, n int)")
+		d.Exec(t, "INSERT INTO other VALUES (1, 0), (2, 0)")
+		if d.Engine == "mariadb" {
+			d.Exec(t, "CREATE PROCEDURE crosses() BEGIN "+first+"; "+second+"; END")
+			d.Exec(t, "CREATE PROCEDURE commits() BEGIN "+insert+"; COMMIT; START TRANSACTION; "+first+"; "+second+"; END")
+		}
+		for _, c := range cases {
+			if !strings.Contains(c.engines, d.Engine) {
+				continue
+			}
+			d.Exec(t, "DELETE FROM effects")
+			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: c.name, Steps: []store.Step{atomicStep(c.text...)}}}})
+			request(t, d, c.name)
+			crossing(t, d)
+			r, err := newTick(t, d.Store).Run(t.Context())
+			if err != nil || len(r.Runs) != 1 && !c.atomic || r.Started != 1 {
+				t.Fatalf("%s: %v: %+v", c.name, err, r)
+			}
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: c.name})
+			if err != nil || len(runs) != 1 || runs[0].Attempts != 1 {
+				t.Fatalf("%s: %v: %+v", c.name, err, runs)
+			}
+			refused := strings.HasPrefix(runs[0].Error, "the step is not atomic: ")
+			if succeeded := runs[0].State == store.Succeeded; succeeded != c.atomic || refused == c.atomic {
+				t.Errorf("%s: %s: %s", c.name, runs[0].State, runs[0].Error)
+			}
+			if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
+				t.Errorf("%s: %d effects", c.name, n)
+			}
+			if lost := d.Int(t, "SELECT n FROM other WHERE id = 2") % 10; lost == 0 {
+				t.Errorf("%s: there was no deadlock", c.name)
+			}
+			d.Exec(t, "UPDATE other SET n = 0")
+		}
+	})
+}
+
+// The same of a snapshot that is too old for a write, which MariaDB tells by another number.
+func TestAnOldSnapshotOfAnAtomicStep(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		if e != "mariadb" {
+			continue
+		}
+		d := storetest.Open(t, e, store.Options{})
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		d.Exec(t, "CREATE TABLE other (id int PRIMARY KEY, n int)")
+		d.Exec(t, "INSERT INTO other VALUES (1, 0)")
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "commits", Steps: []store.Step{atomicStep("INSERT INTO effects VALUES (1)", "COMMIT",
+			"START TRANSACTION", "SELECT * FROM other", "SELECT SLEEP(0.5)", "UPDATE other SET n = -1")}}}})
+		request(t, d, "commits")
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for ctx.Err() == nil {
+				_, _ = d.SQL.ExecContext(ctx, "UPDATE other SET n = n + 1")
+				time.Sleep(20 * time.Millisecond)
+			}
+		}()
+		r, err := newTick(t, openBeside(t, d, "innodb_snapshot_isolation=ON", store.Options{})).Run(t.Context())
+		stop()
+		<-done
+		if err != nil || r.Failed != 1 || !strings.HasPrefix(r.Runs[0].Error, "the step is not atomic: ") || !strings.Contains(r.Runs[0].Error, "1020") {
+			t.Errorf("%v: %+v", err, r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
+			t.Errorf("%d effects", n)
+		}
+	}
+}
+
+// SQLite's BUSY comes to an atomic step only where its text has given the lock for writing away.
+func TestBusyOfAnAtomicStep(t *testing.T) {
+	d := storetest.Open(t, "sqlite", store.Options{})
+	d.Exec(t, "CREATE TABLE effects (n int)")
+	d.Exec(t, "CREATE TABLE other (n int)")
+	const locked = "INSERT INTO other VALUES (1)"
+	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "commits", Steps: []store.Step{
+		atomicStep("INSERT INTO effects VALUES (1)", "COMMIT", "PRAGMA busy_timeout = 0", locked)}}}})
+	request(t, d, "commits")
+	var calls storetest.Calls
+	var holder *sql.Tx
+	calls.Before = func(c storetest.Call) (err error) {
+		if c.SQL == locked && holder == nil {
+			holder, err = d.SQL.BeginTx(t.Context(), nil)
+		}
+		return err
+	}
+	calls.After = func(c storetest.Call) error {
+		if c.SQL == locked && holder != nil {
+			_ = holder.Rollback()
+		}
+		return nil
+	}
+	r, err := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
+	if err != nil || r.Failed != 1 || !strings.HasPrefix(r.Runs[0].Error, "the step is not atomic: ") || !strings.Contains(r.Runs[0].Error, "SQLITE_BUSY") {
+		t.Errorf("%v: %+v", err, r.Runs)
+	}
+	if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
+		t.Errorf("%d effects", n)
+	}
+}
