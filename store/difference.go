@@ -78,7 +78,9 @@ func differ(out *[]FieldChange, path string, was, became any) {
 		*out = append(*out, FieldChange{Field: path, Before: strings.Join(wasNamed, ", "), After: strings.Join(isNamed, ", ")})
 	}
 	for _, k := range slices.Sorted(maps.Keys(union(before, after))) {
-		differ(out, path+"."+k, before[k], after[k])
+		if _, stays := after[k]; stays || wasNamed == nil { // the names tell what is gone
+			differ(out, path+"."+k, before[k], after[k])
+		}
 	}
 }
 

@@ -120,7 +120,7 @@ func (w *writer) unedited(ctx context.Context) (ids []int64, free map[int64]bool
 	for _, q := range []struct {
 		statement string
 		by        int
-	}{{"own_schedules", 1}, {"lock_unchanged_jobs", -1}, {"lock_stale_links", -1}, {"lock_own_schedules", -1}} {
+	}{{"own_schedules", 1}, {"lock_unchanged_jobs", -1}, {"lock_stale_links", -1}, {"lock_done_schedules", -1}} {
 		if err := w.s.query(ctx, w.tx, q.statement, args{"ids": ids}, count(q.by)); err != nil {
 			return nil, nil, err
 		}

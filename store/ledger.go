@@ -157,7 +157,8 @@ func (p *Pause) Ends(forever time.Time) time.Time {
 	return p.ResumedAt
 }
 
-// Holds tells whether the pause is in force at t.
+// Holds tells whether the pause is in force at t. One that is on record holds also at an instant before it began: a pass
+// that read the time and stood still must not let a run go that was paused meanwhile.
 func (p *Pause) Holds(t time.Time) bool {
-	return !p.Since.After(t) && (p.ResumedAt.IsZero() || p.ResumedAt.After(t)) && (p.Until.IsZero() || p.Until.After(t))
+	return (p.ResumedAt.IsZero() || p.ResumedAt.After(t)) && (p.Until.IsZero() || p.Until.After(t))
 }

@@ -391,7 +391,7 @@ SELECT id FROM dbjobs.jobs WHERE id @among AND planned = plan_input @skip;
 -- name: own_schedules
 SELECT job_id FROM dbjobs.schedules WHERE job_id @among;
 
--- name: lock_own_schedules
+-- name: lock_done_schedules
 SELECT job_id FROM dbjobs.schedules WHERE job_id @among @skip;
 
 -- name: finish_jobs
