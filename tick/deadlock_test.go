@@ -26,12 +26,10 @@ func crossing(t *testing.T, d *storetest.DB) {
 	}
 	go func() {
 		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			rows, err := d.SQL.Query("SELECT id FROM other WHERE id = 1 FOR UPDATE NOWAIT")
-			if err == nil {
-				_ = rows.Close()
-				continue
+			var id int
+			if err := d.SQL.QueryRow("SELECT id FROM other WHERE id = 1 FOR UPDATE NOWAIT").Scan(&id); err != nil {
+				break // the other has it
 			}
-			break // the other has it
 		}
 		if _, err := tx.Exec("UPDATE other SET n = n + 1 WHERE id = 1"); err != nil {
 			t.Errorf("the deadlock was to be the other's: %v", err)
