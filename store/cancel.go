@@ -52,7 +52,7 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 		if err != nil {
 			return err
 		}
-		if err := s.lockPlan(ctx, a.tx, v.ID); err != nil {
+		if err := s.lockPlans(ctx, a.tx, v.Job); err != nil {
 			return err
 		}
 		if err := s.query(ctx, a.tx, "cancellable", args{"job": v.ID}, func(r *sql.Rows) error {
@@ -77,15 +77,20 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 	return asked, err
 }
 
-// lockPlan waits until nobody decides for the job, and keeps others from it until the transaction ends: what was decided
-// before is seen by the statements that follow, and what is decided after sees what they did. As in a decision, the lock
-// comes before those of the runs. A job that was never decided for gets its plan first, or the first decision, which
-// inserts it, would not be waited for.
-func (s *Store) lockPlan(ctx context.Context, tx *sql.Tx, job int64) error {
-	if _, err := s.exec(ctx, tx, "enlist", args{"ids": []int64{job}}); err != nil {
+// lockPlans waits until nobody decides for the job, nor for the one that it follows and whose decisions make runs of it,
+// and keeps others from both until the transaction ends: what was decided before is seen by the statements that follow,
+// and what is decided after sees what they did. As in a decision, the locks come before those of the runs, in the order of
+// the jobs. A job that was never decided for gets its plan first, or the first decision, which inserts it, would not be
+// waited for.
+func (s *Store) lockPlans(ctx context.Context, tx *sql.Tx, j Job) error {
+	list := []int64{j.ID}
+	if j.afterID != 0 {
+		list = append(list, j.afterID)
+	}
+	if _, err := s.exec(ctx, tx, "enlist", args{"ids": list}); err != nil {
 		return err
 	}
-	return s.query(ctx, tx, "lock_plan", args{"id": job}, func(*sql.Rows) error { return nil })
+	return s.query(ctx, tx, "lock_plans", args{"ids": list}, func(*sql.Rows) error { return nil })
 }
 
 // EnableJob makes a disabled job one that is decided for, or the other way round. What fell due while it was disabled is a

@@ -210,3 +210,94 @@ func TestALockedPlanIsPassedOver(t *testing.T) {
 		}
 	})
 }
+
+// The decision of a predecessor has not committed the run that it makes of the job.
+func TestAnAbortBesideADecisionOfThePredecessorMissesNoRun(t *testing.T) {
+	onServers(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Queue: "others", Steps: []store.Step{step("", "SELECT 1")}},
+			{Name: "job", After: "first", Steps: []store.Step{step("", "INSERT INTO effects VALUES (1)")}},
+		}})
+		h := store.Holder{Name: "worker", Lease: time.Minute}
+		request(t, d, "first")
+		decideOnly(t, d)
+		tasks, err := d.Take(t.Context(), "others", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		done := make(chan struct{})
+		decideBeside(t, d, "last_state = d.last_state", func() {
+			go func() {
+				defer close(done)
+				ids, err = d.AbortJob(t.Context(), "job", false, store.Author{})
+			}()
+			select { // an abort that does not wait for the decision has ended by then
+			case <-done:
+			case <-time.After(time.Second):
+			}
+		})
+		<-done
+		if err != nil || len(ids) != 1 {
+			t.Errorf("aborted %v, %v", ids, err)
+		}
+		run(t, d)
+		if n := d.Int(t, "SELECT COUNT(*) FROM effects"); n > 0 {
+			t.Errorf("the aborted job ran %d times", n)
+		}
+	})
+}
+
+// A holder reports just when a decision has read that its lease is over: the run stays with it, whatever was to become of
+// it, and whether or not somebody wants it cancelled.
+func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		handouts int
+		cancel   bool
+	}{"cancelled": {3, true}, "handed out again": {3, false}, "lost": {1, false}} {
+		t.Run(name, func(t *testing.T) {
+			onServers(t, func(t *testing.T, d *storetest.DB) {
+				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Handouts: c.handouts, Steps: []store.Step{step("", "SELECT 1")}}}})
+				request(t, d, "job")
+				decideOnly(t, d)
+				h := store.Holder{Name: "worker", Lease: time.Minute}
+				tasks, err := d.Take(t.Context(), "others", 1, h)
+				if err != nil || len(tasks) != 1 {
+					t.Fatal(err, tasks)
+				}
+				id := tasks[0].Run.ID
+				if c.cancel {
+					if _, err := d.CancelRun(t.Context(), id, store.Author{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				d.Clock.Add(10 * time.Minute)
+				met := false
+				var calls storetest.Calls
+				calls.Before = func(call storetest.Call) error {
+					if !met && strings.HasPrefix(call.SQL, "SELECT id FROM "+d.Table("runs")+" WHERE") && strings.HasSuffix(call.SQL, "ORDER BY id FOR UPDATE SKIP LOCKED") {
+						met = true
+						if signs, err := d.Heartbeat(t.Context(), []string{id}, h); err != nil || len(signs) != 1 {
+							t.Errorf("heartbeat: %v, %v", signs, err)
+						}
+					}
+					return nil
+				}
+				tk := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+				if _, err := tk.Run(t.Context()); err != nil || !met {
+					t.Fatal(err, met)
+				}
+				if r, err := d.Run(t.Context(), id); err != nil || r.State != store.Running || r.Losses != 0 {
+					t.Errorf("%v: it is %s, with %d losses: %s", err, r.State, r.Losses, r.Error)
+				}
+				if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+					t.Errorf("the end of it: %v", err)
+				}
+			})
+		})
+	}
+}

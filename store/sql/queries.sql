@@ -100,8 +100,8 @@ SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, la
   last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
--- name: lock_plan
-SELECT job_id FROM dbjobs.plans WHERE job_id = :id @lock;
+-- name: lock_plans
+SELECT job_id FROM dbjobs.plans WHERE job_id @among ORDER BY job_id @lock;
 
 -- Who the jobs are, and what shows whether one is alike to another; what it was planned from only where that differs.
 
