@@ -55,8 +55,8 @@ var hot = []struct {
 	{"queues", `^WITH RECURSIVE q`, "runs_queued"},
 	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
-	{"finish", `^UPDATE dbjobs.runs SET state = \S+ finished_at`, "PRIMARY"},
-	{"end_attempt", `^UPDATE dbjobs.attempts SET state = \S+ finished_at`, "PRIMARY"},
+	{"finish", `(?s)^(UPDATE|WITH) .*dbjobs.runs.*finished_at = .*lease_until = NULL`, "PRIMARY"},
+	{"end_attempt", `(?s)^(UPDATE|WITH) .*dbjobs.attempts.*rows_affected = `, "PRIMARY"},
 	{"expired_runs", `^SELECT id FROM dbjobs.runs WHERE expires_at`, "runs_expire"},
 	{"surplus_runs", `(?s)^SELECT r.id FROM .*r.number <= d.below`, "runs_number"},
 	{"delete_runs", `^DELETE FROM dbjobs.runs`, "PRIMARY"},
@@ -219,7 +219,9 @@ func unplanned(engine string, plan []string, index string) string {
 	case "sqlite":
 		index = strings.ReplaceAll(index, "PRIMARY", `USING INTEGER PRIMARY KEY|USING (COVERING )?INDEX sqlite_autoindex`)
 	case "mariadb":
-		index = strings.ReplaceAll(index, "runs_wake|plans_next_run|", "Select tables optimized away|") // MIN is read from the index while the plan is made
+		// MIN is read from the index while the plan is made, and so is a row by its key, which is not as the statement wants it by now.
+		index = strings.ReplaceAll(index, "runs_wake|plans_next_run|", "Select tables optimized away|")
+		index = strings.ReplaceAll(index, "PRIMARY", "PRIMARY|Impossible WHERE noticed after reading const tables")
 	}
 	if !regexp.MustCompile(index).MatchString(all) {
 		return "does not use " + index
