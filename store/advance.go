@@ -25,6 +25,7 @@ type writer struct {
 	plans    []planRow
 	cancel   []string
 	pauses   []pauseOf
+	done     []doneOf
 	rules    []ruleRow
 	replan   []int64
 	planned  map[int64]string // the jobs' plan_input as it was read
@@ -99,6 +100,12 @@ type (
 		Cycles           int64  `json:"cycles"`
 		RunsMade         int64  `json:"runs_made"`
 		StartupIDs       string `json:"startup_ids,omitempty"`
+		RepeatFrom       string `json:"repeat_from,omitempty"`
+	}
+	changeRow struct {
+		SubjectID int64  `json:"subject_id"`
+		Subject   string `json:"subject"`
+		Reason    string `json:"reason"`
 	}
 	ruleRow struct {
 		JobID      int64  `json:"job_id"`
@@ -151,9 +158,12 @@ func (w *writer) add(c *Case, d *Decision) {
 	if d.Pause != "" {
 		w.pauses = append(w.pauses, pauseOf{d.Plan.JobID, c.Job.FullName(), d.Pause})
 	}
+	if d.Done != "" {
+		w.done = append(w.done, doneOf{c, c.Job.FullName(), d.Done})
+	}
 	p := d.Plan
 	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Error, at(p.LastScheduledFor), p.LastRunID, p.LastState,
-		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs})
+		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs, at(p.RepeatFrom)})
 	if d.Replan {
 		w.replan = append(w.replan, p.JobID)
 		w.planned[p.JobID] = c.input
@@ -192,6 +202,9 @@ func (w *writer) write(ctx context.Context) error {
 		return err
 	}
 	if err := w.writeStops(ctx); err != nil {
+		return err
+	}
+	if err := w.writeDone(ctx); err != nil {
 		return err
 	}
 	// The guard that makes the decision right where a lock is not to be had: every plan still has the version that

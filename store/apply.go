@@ -32,7 +32,9 @@ type ApplyOptions struct {
 	Prune      bool   // remove what the manifest owns and does not name
 	DryRun     bool   // only tell the changes
 	CreateOnly bool   // ErrExists where something of that name is there
-	Author            // for the change log
+	// Start resolves a start schedule: its first time after an instant. Nil leaves that to the first decision.
+	Start  func(rule, zone string, after time.Time) (time.Time, error)
+	Author // for the change log
 }
 
 // FieldChange is one field of a change, as text.
@@ -48,7 +50,7 @@ type Change struct {
 	By      string        `json:"by,omitempty"`
 	Kind    string        `json:"kind"` // job, schedule, group
 	Subject string        `json:"subject"`
-	Action  string        `json:"action"` // create, change, remove, pause, resume, enable, disable, abort, cancel, retry, backfill
+	Action  string        `json:"action"` // create, change, remove, done, pause, resume, enable, disable, abort, cancel, retry, backfill
 	Reason  string        `json:"reason,omitempty"`
 	Fields  []FieldChange `json:"fields,omitempty"` // what differs, where there was something before and after
 	// The whole of it, as read from the change log.
@@ -92,6 +94,7 @@ type applier struct {
 	login   string
 	now     time.Time
 	groups  map[string]Group
+	done    doneJobs
 	changes []Change
 }
 
@@ -128,6 +131,9 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	a.groups = groups
 	jobs, err := a.s.jobs(ctx, a.tx)
 	if err != nil {
+		return err
+	}
+	if a.done, err = a.s.doneJobs(ctx, a.tx, d.Jobs); err != nil {
 		return err
 	}
 	if err := a.jobs(ctx, d.Jobs, jobs); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // jobs applies jobs in two rounds, so that one may run after another that stands below it.
@@ -31,7 +30,14 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 		if ok && a.o.CreateOnly {
 			return fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
 		}
-		j.ID, j.afterID, j.NotBefore = old.ID, old.afterID, firstSet(j, old)
+		if !ok && !a.o.CreateOnly && a.done.has(j) {
+			a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})
+			continue
+		}
+		if err := a.start(&j, old); err != nil {
+			return err
+		}
+		j.ID, j.afterID = old.ID, old.afterID
 		if !ok {
 			if _, err := a.s.exec(ctx, a.tx, "insert_job", with(jobArgs(&j), "now", a.now)); err != nil {
 				return err
@@ -51,17 +57,30 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 	return nil
 }
 
-// firstSet keeps the instant that a start schedule was resolved to at creation, for as long as it is the same.
-func firstSet(j, old Job) time.Time {
-	if j.NotBefore.IsZero() && j.Start != "" && j.Start == old.Start {
-		return old.NotBefore
+// start resolves the start schedule of a job that is made, or whose start has changed; as long as it is the same, so is
+// what it was resolved to.
+func (a *applier) start(j *Job, old Job) (err error) {
+	switch {
+	case j.Start == "":
+		return nil
+	case old.ID != 0 && j.Start == old.Start && j.StartZone == old.StartZone:
+		j.NotBefore = old.NotBefore
+		return nil
+	case a.o.Start == nil:
+		return nil
 	}
-	return j.NotBefore
+	if j.NotBefore, err = a.o.Start(j.Start, j.StartZone, a.now); err != nil {
+		return &FieldError{"job " + j.FullName(), "start", err.Error()}
+	}
+	return j.ValidatePolicies()
 }
 
 func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) error {
 	if j.After != "" {
 		other, err := find(known, j.After, j.Owner)
+		if done, gone := find(a.done.jobs, j.After, j.Owner); err != nil && gone == nil { // what is done keeps its followers
+			other, err = done, nil
+		}
 		if err != nil {
 			return &FieldError{"job " + j.FullName(), "after", err.Error()}
 		}

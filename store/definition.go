@@ -144,8 +144,9 @@ type Job struct {
 	MaxCycles    int64     `json:"max_cycles,omitempty" yaml:"max_cycles,omitempty"`
 	NotBefore    time.Time `json:"not_before,omitzero" yaml:"not_before,omitempty"`
 	NotAfter     time.Time `json:"not_after,omitzero" yaml:"not_after,omitempty"`
-	Start        string    `json:"start,omitempty" yaml:"start,omitempty"` // start schedule, resolved to not_before at creation
-	RepeatAfter  Duration  `json:"repeat_after,omitempty" yaml:"repeat_after,omitempty"`
+	Start        string    `json:"start,omitempty" yaml:"start,omitempty"`               // start schedule, resolved to not_before at creation
+	StartZone    string    `json:"start_zone,omitempty" yaml:"start_zone,omitempty"`     // of its wall times; default UTC
+	RepeatAfter  Duration  `json:"repeat_after,omitempty" yaml:"repeat_after,omitempty"` // in place of a schedule: so long after its last end
 	OnStartup    bool      `json:"on_startup,omitempty" yaml:"on_startup,omitempty"`
 	After        string    `json:"after,omitempty" yaml:"after,omitempty"` // job (owner/name or name of the same owner)
 	Keep         Keep      `json:"keep,omitzero" yaml:"keep,omitempty"`

@@ -24,7 +24,8 @@ type Plan struct {
 	Streak           int
 	Cycles           int64
 	RunsMade         int64
-	StartupIDs       string // that it ran for, the newest first: KnowsStartup, AddStartup
+	StartupIDs       string    // that it ran for, the newest first: KnowsStartup, AddStartup
+	RepeatFrom       time.Time // what repeat_after counts from; zero: nothing has been decided yet
 }
 
 // startups is how many start-up identities a plan remembers: of hosts that tick one database in turn.
@@ -92,7 +93,9 @@ type Decision struct {
 	// Cancel are runs in other hands that are to be stopped; their next heartbeat tells them.
 	Cancel []string
 	// Pause pauses the job from now on, for this reason.
-	Pause  string
+	Pause string
+	// Done removes the job, for this reason.
+	Done   string
 	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
 	Under  int    // runs of the job that are under way after this
 	Replan bool   // the rules are written anew and the definitions are marked as planned
@@ -103,7 +106,7 @@ type Decision struct {
 func (d *Decision) nothing(before *Plan) bool {
 	after := d.Plan
 	after.DecidedThrough = before.DecidedThrough
-	return after == *before && !d.Replan && d.Pause == "" && len(d.Made)+len(d.Moved)+len(d.Gaps)+len(d.Kept)+len(d.Cancel) == 0
+	return after == *before && !d.Replan && d.Pause == "" && d.Done == "" && len(d.Made)+len(d.Moved)+len(d.Gaps)+len(d.Kept)+len(d.Cancel) == 0
 }
 
 // Move is a change of a run that a decision has read. It fails where somebody changed the run meanwhile.

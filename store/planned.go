@@ -13,12 +13,14 @@ type Was struct {
 	Disabled            bool
 	NotBefore, NotAfter time.Time
 	MaxCycles           int64
+	RepeatAfter         Duration
+	Start, StartZone    string
 }
 
 // readWas reads the text that a job's plan_input had when it was planned. What somebody put there by hand is not known.
 func readWas(planned string) Was {
 	fields := strings.Split(planned, "\x1f")
-	if len(fields) < 7 {
+	if len(fields) < 32 {
 		return Was{}
 	}
 	w := Was{Known: true, Disabled: strings.HasPrefix(fields[0], "f") || fields[0] == "0"}
@@ -26,6 +28,9 @@ func readWas(planned string) Was {
 	w.NotBefore, before = plannedInstant(fields[2])
 	w.NotAfter, after = plannedInstant(fields[3])
 	w.MaxCycles, _ = strconv.ParseInt(fields[6], 10, 64) // empty: none
+	repeat, _ := strconv.ParseInt(fields[5], 10, 64)
+	w.RepeatAfter = Duration(time.Duration(repeat) * time.Millisecond)
+	w.StartZone, w.Start = fields[29], fields[30]
 	w.Known = before && after
 	return w
 }

@@ -25,7 +25,7 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
 		v.Overdue = Duration(now.Sub(v.NextRun).Truncate(time.Millisecond))
 	}
-	ends := v.Own != nil || len(v.Schedules) > 0
+	ends := v.Own != nil || len(v.Schedules) > 0 || v.RepeatAfter > 0
 	switch {
 	case v.RunsRunning > 0:
 		v.State = JobRunning

@@ -36,9 +36,12 @@ func (j *Job) Normalize() {
 	orDefault(&j.Overlap, "wait")
 	orDefault(&j.MaxRunning, 1)
 	orDefault(&j.Missed, "latest")
-	orDefault(&j.MissedLimit, 100)
-	orDefault(&j.Grace, Duration(2*time.Minute))
-	j.Retry = j.Retry.Or(Retry{new(Attempts(1)), new(Duration(10 * time.Second)), new(Duration(time.Hour)), new(10)})
+	orDefault(&j.MissedLimit, usualLimit)
+	orDefault(&j.Grace, usualGrace)
+	j.Retry = j.Retry.Or(Retry{new(Attempts(1)), new(Duration(10 * time.Second)), new(usualMaxBackoff), new(10)})
+	if j.Start != "" {
+		orDefault(&j.StartZone, "UTC")
+	}
 	orDefault(&j.Handouts, 3)
 	orDefault(&j.OnError, "continue")
 	orDefault(&j.Keep.Runs, 1000)
@@ -191,74 +194,24 @@ func duration(d Duration) error {
 
 // Validate refuses contradicting or absurd policies and steps, with the field named. Call Normalize first.
 func (j *Job) Validate() error {
+	subject := "job " + j.FullName()
+	if j.Start != "" && !j.NotBefore.IsZero() {
+		return &FieldError{subject, "start", "stands beside not_before, which it would be resolved to; write one of them"}
+	}
 	if err := j.ValidatePolicies(); err != nil {
 		return err
 	}
-	subject := "job " + j.FullName()
+	schedules := len(j.Schedules)
+	if j.Own != nil {
+		schedules++
+	}
+	if err := j.ValidateTimes(schedules); err != nil {
+		return err
+	}
 	if err := firstError(subject, check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
 		return err
 	}
 	return j.validateSteps(subject)
-}
-
-// ValidatePolicies is Validate without the steps: what a decision needs of a row that may have come by plain SQL.
-func (j *Job) ValidatePolicies() error {
-	subject := "job " + j.FullName()
-	checks := []check{
-		{"name", checkName(j.Name)},
-		{"owner", optionalName(j.Owner)},
-		{"queue", checkName(j.Queue)},
-		{"group", optionalName(j.Group)},
-		{"overlap", oneOf(j.Overlap, "wait", "wait-all", "skip", "allow", "replace")},
-		{"max_running", atLeast(j.MaxRunning, 1)},
-		{"missed", oneOf(j.Missed, "latest", "all", "skip")},
-		{"missed_limit", atLeast(j.MissedLimit, 1)},
-		{"handouts", atLeast(j.Handouts, 1)},
-		{"on_error", oneOf(j.OnError, "continue", "pause")},
-		{"pause_after", atLeast(j.PauseAfter, 0)},
-		{"keep.runs", atLeast(j.Keep.Runs, 1)},
-	}
-	for name, d := range map[string]Duration{"missed_within": j.MissedWithin, "grace": j.Grace, "timeout": j.Timeout, "jitter": j.Jitter,
-		"repeat_after": j.RepeatAfter, "keep.age": j.Keep.Age, "retry.backoff": *j.Retry.Backoff, "retry.max_backoff": *j.Retry.MaxBackoff} {
-		checks = append(checks, check{name, duration(d)})
-	}
-	if j.Overlap != "allow" && j.MaxRunning > 1 {
-		checks = append(checks, check{"max_running", fmt.Errorf("%d needs overlap: allow", j.MaxRunning)})
-	}
-	if n := j.MaxCycles; n < 0 {
-		checks = append(checks, check{"max_cycles", fmt.Errorf("%d is below 0", n)})
-	}
-	if p := *j.Retry.Jitter; p < 0 || p > 100 {
-		checks = append(checks, check{"retry.jitter", fmt.Errorf("%d is no percentage", p)})
-	}
-	if !j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore) {
-		checks = append(checks, check{"not_after", fmt.Errorf("lies before not_before")})
-	}
-	for _, t := range j.Tags {
-		checks = append(checks, check{"tags", checkName(t)})
-	}
-	if j.Own != nil {
-		checks = append(checks, check{"rule", notEmpty(j.Own.Rule)})
-	}
-	checks = append(checks, j.later()...)
-	return firstError(subject, checks...)
-}
-
-// later refuses the policies that the tables have a place for and no pass heeds yet: a policy that is accepted is kept.
-func (j *Job) later() []check {
-	var checks []check
-	for _, p := range []struct {
-		field string
-		set   bool
-	}{
-		{"start", j.Start != ""}, {"repeat_after", j.RepeatAfter != 0},
-		{"remove_when_done", j.RemoveDone},
-	} {
-		if p.set {
-			checks = append(checks, check{p.field, fmt.Errorf("is not available in this version")})
-		}
-	}
-	return checks
 }
 
 func (j *Job) validateSteps(subject string) error {
@@ -273,7 +226,8 @@ func (j *Job) validateSteps(subject string) error {
 		st := &j.Steps[i]
 		err := firstError(subject+", step "+st.Name,
 			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)},
-			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)})
+			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)},
+			check{"retry.attempts", j.endsBeforeNext(st.Retry.Attempts)})
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,9 @@ type Nominal struct {
 // NewNominal reads the rules of a job.
 func NewNominal(j *store.Job, list []store.Rule) (*Nominal, error) {
 	n := &Nominal{job: j}
+	if err := resolveStart(j); err != nil {
+		return nil, err
+	}
 	parse := newParser("", "")
 	for i := range list {
 		r, err := parse.current(&list[i], j)

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -21,9 +22,11 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d.plan.Error = ""
 	d.settle()
 	d.recover()
+	d.start()
 	d.readRules(parse)
-	if !d.gone() && (c.Stale || c.Plan.Error != "") { // a row may have come by plain SQL
-		if err := d.job().ValidatePolicies(); err != nil {
+	d.repeat()
+	if !d.gone() && (c.Stale || d.changed || c.Plan.Error != "") { // a row may have come by plain SQL
+		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
 			d.park("%v", err)
 		}
 	}
@@ -35,16 +38,17 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 		d.unhosted = true // it is looked at again without a change of the job
 		d.park("job %s: group: there is no group %q; a manifest makes it: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
 	}
-	switch {
-	case d.plan.Error == "":
+	if d.plan.Error == "" {
 		d.occurrences()
-	case d.changed: // what is owed up to the change is on record, and nothing fires back from it
+	}
+	if d.plan.Error != "" && d.changed { // what is owed up to the change is on record, and nothing fires back from it
 		d.pass(store.Edited)
 	}
 	d.admit()
+	d.repeated()
 	d.next()
 	return store.Decision{Plan: d.plan, Made: append(d.made, d.woken...), Moved: d.moved, Gaps: d.gaps, Kept: d.history(),
-		Cancel: d.cancel, Pause: d.paused, Under: d.under(), Rules: d.kept, Replan: d.replan}
+		Cancel: d.cancel, Pause: d.paused, Done: d.done(), Under: d.under(), Rules: d.kept, Replan: d.replan}
 }
 
 type decision struct {
@@ -69,12 +73,24 @@ type decision struct {
 	startupID string
 	moved     []store.Move
 	gaps      []store.Gap
+	ended     []store.Run // settled by this decision, for repeat_after
+	repeats   time.Time   // the nominal time that repeat_after gives, which the last of the live rules names
 }
 
 func (d *decision) job() *store.Job { return &d.c.Job }
 
 // gone: the definition is history, and nothing of it starts any more.
 func (d *decision) gone() bool { return d.job().ID == 0 || !d.job().Removed().IsZero() }
+
+// links counts the job's schedules.
+func (d *decision) links() (n int) {
+	for i := range d.c.Rules {
+		if d.c.Rules[i].Linked {
+			n++
+		}
+	}
+	return n
+}
 
 // park keeps the job from being planned until its definition changes. What is still to be decided stays so.
 func (d *decision) park(format string, a ...any) {
@@ -120,6 +136,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 	if keep == 0 { // the definition is gone
 		keep = 90 * 24 * time.Hour
 	}
+	d.ended = append(d.ended, r)
 	d.moved = append(d.moved, store.Move{Run: r, Was: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
@@ -284,64 +301,6 @@ func (d *decision) capacity() int {
 	return 1
 }
 
-// held tells whether a pause keeps a run from being let go: one of the whole job, or of every schedule that the run's
-// nominal time comes from.
-func (d *decision) held(r *store.Run) bool {
-	if len(d.pauses) == 0 || d.pause() != nil {
-		return len(d.pauses) > 0
-	}
-	held := false
-	for i := range d.live {
-		l := &d.live[i]
-		if r.Requested() || !l.next(d, r.ScheduledFor.Add(-instant)).Equal(r.ScheduledFor) {
-			continue
-		}
-		if d.pausedSince(l).IsZero() {
-			return false
-		}
-		held = true
-	}
-	return held
-}
-
-// pausedSince is the begin of the oldest pause that holds a rule's nominal times now; zero: none does.
-func (d *decision) pausedSince(l *live) (since time.Time) {
-	for i := range d.pauses {
-		p := &d.pauses[i]
-		if p.Holds(d.now) && (p.Scope != store.ScopeSchedule || p.SubjectID == l.ScheduleID) && (since.IsZero() || p.Since.Before(since)) {
-			since = p.Since
-		}
-	}
-	return since
-}
-
-// upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a job, those in them stay
-// undecided, so that who resumes it can still ask for them; an edit settles them, and nothing fires back over one.
-func (d *decision) upTo() time.Time {
-	if d.changed || d.c.Stale || d.c.Plan.DecidedThrough.IsZero() {
-		return d.now
-	}
-	to := d.now
-	for i := range d.live {
-		since := d.pausedSince(&d.live[i])
-		if since.IsZero() {
-			return d.now
-		}
-		to = earlier(to, since.Add(-instant))
-	}
-	return to
-}
-
-// pause is the pause of the whole job that holds now.
-func (d *decision) pause() *store.Pause {
-	for i := range d.pauses {
-		if p := &d.pauses[i]; p.Scope != store.ScopeSchedule && p.Holds(d.now) {
-			return p
-		}
-	}
-	return nil
-}
-
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
 	d.plan.NextRun = d.pauseEnds()
@@ -369,18 +328,6 @@ func (d *decision) next() {
 	if d.plan.Error != "" && !d.unhosted { // a rule gave up just now
 		d.plan.NextRun = d.pauseEnds()
 	}
-}
-
-// pauseEnds is when the first of the pauses ends by itself. Resumed by hand, the pause itself is the need. The nominal
-// times wake the plan all the same: a pause whose row is deleted must not leave it asleep for ever.
-func (d *decision) pauseEnds() (first time.Time) {
-	for i := range d.pauses {
-		p := &d.pauses[i]
-		if p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
-			first = p.Until
-		}
-	}
-	return first
 }
 
 func later(x, y time.Time) time.Time {

@@ -38,7 +38,9 @@ func newWorld(seed uint64) *world {
 	j := store.Job{ID: 1, Name: "job", Steps: []store.Step{{Executor: "sql"}}, CreatedAt: w.now}
 	pick := func(list ...string) string { return list[w.rng.IntN(len(list))] }
 	j.Overlap, j.Missed = pick("wait", "wait-all", "skip", "allow", "replace"), pick("latest", "all", "skip")
-	j.MissedLimit = 1 + w.rng.IntN(6)
+	if limit := 1 + w.rng.IntN(6); j.Missed == "all" {
+		j.MissedLimit = limit
+	}
 	if j.Overlap == "allow" {
 		j.MaxRunning = 1 + w.rng.IntN(3)
 	}

@@ -161,8 +161,19 @@ func (d *decision) changedPolicies() time.Time {
 	return d.now
 }
 
-// occurrences decides the nominal times up to now: each becomes a run, or lies in a gap.
+// occurrences decides the nominal times up to now: each becomes a run, or lies in a gap. Where a rule gives up half-way,
+// nothing of it holds, and all of it is decided later.
 func (d *decision) occurrences() {
+	before := *d
+	before.active, before.live = slices.Clone(d.active), slices.Clone(d.live)
+	d.upToNow()
+	if why := d.plan.Error; why != "" {
+		*d = before
+		d.plan.Error = why
+	}
+}
+
+func (d *decision) upToNow() {
 	switch was := &d.c.Was; {
 	case d.gone():
 		d.pass(store.Edited)
@@ -187,9 +198,6 @@ func (d *decision) occurrences() {
 		d.plan.RunsMade++
 		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,
 			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})
-	}
-	if d.plan.Error != "" { // a rule gave up half-way: nothing of this is written, and all of it decided later
-		d.plan.DecidedThrough, d.gaps, d.made = d.c.Plan.DecidedThrough, nil, nil
 	}
 }
 
@@ -328,6 +336,9 @@ func (d *decision) make(t time.Time) {
 		for i := range d.live {
 			start = later(start, d.live[i].prev(d, t))
 		}
+		if start.IsZero() && !d.repeats.IsZero() {
+			start = t.Add(-time.Duration(j.RepeatAfter))
+		}
 	}
 	d.plan.RunsMade++
 	d.plan.LastScheduledFor = t
@@ -348,6 +359,9 @@ func (d *decision) jitter(t time.Time) time.Duration {
 		if n := d.live[i].next(d, t); !n.IsZero() {
 			most = min(most, n.Sub(t))
 		}
+	}
+	if next := time.Duration(d.job().RepeatAfter); next > 0 { // at the earliest
+		most = min(most, next)
 	}
 	return jitterOf(d.job().FullName(), t, most)
 }

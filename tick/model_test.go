@@ -103,7 +103,9 @@ func (s *scenario) String() string {
 // randomPolicy are policies that contradict nothing.
 func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	j := store.Job{Overlap: pick(rng, "wait", "wait-all", "skip", "allow", "replace"), Missed: pick(rng, "latest", "all", "skip")}
-	j.MissedLimit = 1 + rng.IntN(6)
+	if limit := 1 + rng.IntN(6); j.Missed == "all" {
+		j.MissedLimit = limit
+	}
 	if j.Overlap == "allow" {
 		j.MaxRunning = 1 + rng.IntN(3)
 	}
@@ -111,7 +113,9 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 		j.MissedWithin = store.Duration(time.Duration(1+rng.IntN(300)) * time.Minute)
 	}
 	if rng.IntN(3) == 0 {
-		j.Grace = store.Duration(time.Duration(1+rng.IntN(100)) * time.Minute)
+		if grace := time.Duration(1+rng.IntN(100)) * time.Minute; j.Missed == "skip" {
+			j.Grace = store.Duration(grace)
+		}
 	}
 	if rng.IntN(5) == 0 {
 		j.MaxCycles = int64(1 + rng.IntN(30))

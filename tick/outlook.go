@@ -50,6 +50,12 @@ func LookOut(ctx context.Context, s *store.Store, v *store.JobStatus, count int)
 	if v.Paused != nil {
 		after = later(after, v.Paused.Until.Add(-instant))
 	}
+	if v.RepeatAfter > 0 { // what comes after the next is known when that has run
+		if v.NextRun.After(now) && v.Paused == nil {
+			o.Next = append(o.Next, v.NextRun)
+		}
+		return o, nil
+	}
 	left := int64(count)
 	if v.MaxCycles > 0 {
 		left = min(left, v.MaxCycles-v.RunsMade)

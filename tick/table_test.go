@@ -35,8 +35,11 @@ func TestEveryOverlapWithEveryMissed(t *testing.T) {
 		var defs store.Definitions
 		for _, row := range policyTable {
 			j := grouped(row.overlap+" "+row.missed, "", 0)
-			if j.Overlap, j.Missed, j.MissedLimit = row.overlap, row.missed, 2; row.overlap == "allow" {
+			if j.Overlap, j.Missed = row.overlap, row.missed; row.overlap == "allow" {
 				j.MaxRunning = 2
+			}
+			if row.missed == "all" {
+				j.MissedLimit = 2
 			}
 			defs.Jobs = append(defs.Jobs, j)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 func (c *cli) apply() *cobra.Command {
@@ -136,7 +137,7 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		return nil, err
 	}
 	defer s.Close()
-	o.Author = c.author(s)
+	o.Author, o.Start = c.author(s), tick.Start
 	return s.Apply(cmd.Context(), d, o)
 }
 

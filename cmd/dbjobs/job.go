@@ -92,7 +92,7 @@ func (c *cli) jobCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
+		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: tick.Start})
 		if err != nil {
 			return already(err, "job", args[0])
 		}

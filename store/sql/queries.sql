@@ -97,7 +97,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 
 -- name: batch_plans
 SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
 -- name: lock_plan
@@ -359,11 +359,11 @@ FROM dbjobs.steps WHERE :job = 0 OR job_id = :job ORDER BY job_id, position;
 -- name: insert_job
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
-  handouts, on_error, pause_after, timeout_ms, jitter_ms, max_cycles, not_before, not_after, start_rule, repeat_after_ms,
+  handouts, on_error, pause_after, timeout_ms, jitter_ms, max_cycles, not_before, not_after, start_rule, start_zone, repeat_after_ms,
   on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
 VALUES (:owner, :name, @now, @now, :description, :enabled, :tags, :queue, :priority, :group_name, :overlap, :max_running,
   :missed, :missed_limit, :missed_within_ms, :grace_ms, :retry_attempts, :retry_backoff_ms, :retry_max_backoff_ms, :retry_jitter,
-  :handouts, :on_error, :pause_after, :timeout_ms, :jitter_ms, :max_cycles, :not_before, :not_after, :start_rule, :repeat_after_ms,
+  :handouts, :on_error, :pause_after, :timeout_ms, :jitter_ms, :max_cycles, :not_before, :not_after, :start_rule, :start_zone, :repeat_after_ms,
   :on_startup, :after_job_id, :keep_runs, :keep_age_ms, :remove_when_done, :manifest);
 
 -- name: update_job
@@ -372,7 +372,7 @@ UPDATE dbjobs.jobs SET changed_at = @now, description = :description, enabled = 
   missed_within_ms = :missed_within_ms, grace_ms = :grace_ms, retry_attempts = :retry_attempts,
   retry_backoff_ms = :retry_backoff_ms, retry_max_backoff_ms = :retry_max_backoff_ms, retry_jitter = :retry_jitter,
   handouts = :handouts, on_error = :on_error, pause_after = :pause_after, timeout_ms = :timeout_ms, jitter_ms = :jitter_ms,
-  max_cycles = :max_cycles, not_before = :not_before, not_after = :not_after, start_rule = :start_rule,
+  max_cycles = :max_cycles, not_before = :not_before, not_after = :not_after, start_rule = :start_rule, start_zone = :start_zone,
   repeat_after_ms = :repeat_after_ms, on_startup = :on_startup, after_job_id = :after_job_id, keep_runs = :keep_runs,
   keep_age_ms = :keep_age_ms, remove_when_done = :remove_when_done, manifest = :manifest
 WHERE id = :id;
@@ -382,6 +382,35 @@ UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id;
 
 -- name: remove_job
 UPDATE dbjobs.jobs SET removed_at = @now WHERE id = :id AND removed_at IS NULL;
+
+-- What remove_when_done removes: locked, and as it was planned.
+
+-- name: lock_unchanged_jobs
+SELECT id FROM dbjobs.jobs WHERE id @among AND planned = plan_input @skip;
+
+-- name: own_schedules
+SELECT job_id FROM dbjobs.schedules WHERE job_id @among;
+
+-- name: lock_own_schedules
+SELECT job_id FROM dbjobs.schedules WHERE job_id @among @skip;
+
+-- name: finish_jobs
+UPDATE dbjobs.jobs SET removed_at = @now, done_at = @now WHERE id @these;
+
+-- name: finish_links
+DELETE FROM dbjobs.job_schedules WHERE job_id @these;
+
+-- name: finish_schedules
+DELETE FROM dbjobs.schedules WHERE job_id @these;
+
+-- The definition that each had last is in the change log, where commands made it.
+
+-- name: removed_jobs
+SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true END, c.became
+FROM dbjobs.jobs j
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id
+  AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+WHERE j.removed_at IS NOT NULL ORDER BY j.id;
 
 -- name: insert_step
 INSERT INTO dbjobs.steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,

@@ -66,6 +66,12 @@ func scheduleNode(s store.Schedule) *yaml.Node {
 	return o.node()
 }
 
+// scheduleZone is the zone that a schedule has, if only by default.
+func scheduleZone(s store.Schedule) string {
+	s.Normalize()
+	return s.Zone
+}
+
 func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	j.Normalize()
 	var usual store.Job
@@ -103,9 +109,16 @@ func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	o.duration("timeout", j.Timeout, usual.Timeout)
 	o.duration("jitter", j.Jitter, usual.Jitter)
 	o.number("max_cycles", j.MaxCycles, 0)
-	o.instant("not_before", j.NotBefore)
+	if j.Start == "" { // else it is what start was resolved to
+		o.instant("not_before", j.NotBefore)
+	}
 	o.instant("not_after", j.NotAfter)
 	o.text("start", j.Start, "")
+	zone := "UTC"
+	if j.Own != nil {
+		zone = scheduleZone(*j.Own)
+	}
+	o.text("start_zone", j.StartZone, zone)
 	o.duration("repeat_after", j.RepeatAfter, 0)
 	o.boolean("on_startup", j.OnStartup)
 	o.text("after", j.After, "")

@@ -4,15 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
-
-// later are keys that have their place in the tables, and that no pass heeds yet: what is accepted is kept, so these
-// are refused.
-var later = []string{"start", "repeat_after", "remove_when_done"}
 
 // policies are the keys of a job that may stand under defaults, too.
 func policies(j *store.Job) []field {
@@ -50,6 +48,10 @@ func onlyOnJobs(j *store.Job) []field {
 		{"max_cycles", number(&j.MaxCycles, 1, math.MaxInt64)},
 		{"not_before", instant(&j.NotBefore)},
 		{"not_after", instant(&j.NotAfter)},
+		{"start", text(&j.Start)},
+		{"start_zone", text(&j.StartZone)},
+		{"repeat_after", duration(&j.RepeatAfter, false)},
+		{"remove_when_done", boolean(&j.RemoveDone)},
 	}
 }
 
@@ -123,12 +125,55 @@ func (f *file) readJob(p pair) {
 	if f.singleStep(&j, single, stepsNode, p.key, path); len(f.problems) > before {
 		return
 	}
+	if f.readStart(&j, path); len(f.problems) > before {
+		return
+	}
+	f.dropDefaults(&j, path)
 	j.Normalize()
 	if err := j.Validate(); err != nil {
 		f.invalid(err, p.key, path)
 		return
 	}
 	f.m.Jobs = append(f.m.Jobs, j)
+}
+
+// readStart finds the zone of a start schedule, and tries it: that of the job's own rule, else that of the file.
+func (f *file) readStart(j *store.Job, path string) {
+	if j.Start == "" {
+		return
+	}
+	j.Start = strings.TrimSpace(j.Start)
+	switch {
+	case j.StartZone != "":
+	case j.Own != nil:
+		j.StartZone = j.Own.Zone
+	default:
+		j.StartZone = f.zone
+	}
+	if _, err := rules.Parse(j.Start, rules.Defaults{Zone: j.StartZone, Start: f.now}); err != nil {
+		f.problem(f.places[join(path, "start")], join(path, "start"), "%s", strings.TrimPrefix(err.Error(), "rule: "))
+	}
+}
+
+// dropDefaults takes away what a job has from the defaults of the file, and which says nothing beside what the job itself
+// says.
+func (f *file) dropDefaults(j *store.Job, path string) {
+	inherited := func(key string) bool { return f.places[path+"."+key] == nil }
+	if j.Overlap != "allow" && inherited("max_running") {
+		j.MaxRunning = 0
+	}
+	if j.Missed != "all" && inherited("missed_limit") {
+		j.MissedLimit = 0
+	}
+	if j.Missed != "skip" && inherited("grace") {
+		j.Grace = 0
+	}
+	if j.OnError == "pause" && inherited("pause_after") {
+		j.PauseAfter = 0
+	}
+	if r := &j.Retry; r.MaxBackoff != nil && r.Backoff != nil && *r.MaxBackoff < *r.Backoff && inherited("retry.max_backoff") {
+		r.MaxBackoff = nil
+	}
 }
 
 // singleStep makes the step of a job that has sql: in place of steps:.

@@ -156,11 +156,8 @@ func (d *decoder) mapping(n *yaml.Node, path string, fields []field) {
 
 func (d *decoder) unknownKey(key *yaml.Node, path string, allowed []string) {
 	what := "unknown key"
-	switch {
-	case slices.Contains([]string{"http", "exec", "call"}, key.Value) && slices.Contains(allowed, "sql"):
+	if slices.Contains([]string{"http", "exec", "call"}, key.Value) && slices.Contains(allowed, "sql") {
 		what = "this executor is not available in this version"
-	case slices.Contains(later, key.Value):
-		what = "not available in this version"
 	}
 	d.problem(key, join(path, key.Value), "%s; %s", what, oneOf(key.Value, allowed))
 }

@@ -52,6 +52,12 @@ type Applied struct {
 func Changes(w io.Writer, a Applied) error {
 	marks := map[string]string{"create": "+", "change": "~", "remove": "-"}
 	for _, c := range a.Changes {
+		if c.Action == "done" {
+			if _, err := fmt.Fprintf(w, "= %s %s is done, and was removed: it is made again when its entry changes\n", c.Kind, Line(c.Subject)); err != nil {
+				return err
+			}
+			continue
+		}
 		mark := marks[c.Action]
 		if mark == "" {
 			mark = "*"
@@ -73,7 +79,7 @@ func Changes(w io.Writer, a Applied) error {
 		tallies[c.Action]++
 	}
 	text := "no change"
-	if len(a.Changes) > 0 {
+	if len(a.Changes) > tallies["done"] {
 		text = fmt.Sprintf("%d created, %d changed, %d removed", tallies["create"], tallies["change"], tallies["remove"])
 	}
 	if a.DryRun {

@@ -161,6 +161,7 @@ func policies(j store.Job) string {
 	add(j.MaxCycles > 0, "max_cycles", j.MaxCycles)
 	add(j.After != "", "after", j.After)
 	add(j.OnStartup, "on_startup", j.OnStartup)
+	add(j.Start != "", "start", strings.ReplaceAll(j.Start, "\n", " ")+" "+j.StartZone)
 	add(!j.NotBefore.IsZero(), "not_before", Instant(j.NotBefore))
 	add(!j.NotAfter.IsZero(), "not_after", Instant(j.NotAfter))
 	add(j.Keep != usual.Keep, "keep", fmt.Sprintf("%d runs, %s", j.Keep.Runs, j.Keep.Age))

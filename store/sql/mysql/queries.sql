@@ -117,13 +117,20 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version 
   last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at',
   last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
   cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
-  startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids')) AS d
+  startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from')) AS d
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.error,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
-  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids,
+  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
   p.version = p.version + 1;
+
+-- name: insert_changes
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
+SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, 'remove', d.reason
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
+  subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)

@@ -99,12 +99,18 @@ UPDATE dbjobs.plans AS p
 SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
-  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids, version = p.version + 1
+  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
+  repeat_from = d.repeat_from, version = p.version + 1
 FROM json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
   decided_through timestamptz, error text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
   last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
-  runs_made bigint, startup_ids text)
+  runs_made bigint, startup_ids text, repeat_from timestamptz)
 WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- name: insert_changes
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
+SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, 'remove', d.reason
+FROM json_to_recordset(:rows::json) AS d(subject_id bigint, subject text, reason text);
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)

@@ -70,15 +70,22 @@ UPDATE dbjobs.plans AS p
 SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
-  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids, version = p.version + 1
+  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
+  repeat_from = d.repeat_from, version = p.version + 1
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
   value ->> 'decided_through' AS decided_through, value ->> 'error' AS error,
   value ->> 'last_scheduled_for' AS last_scheduled_for, value ->> 'last_run_id' AS last_run_id,
   value ->> 'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at,
   value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
   value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made,
-  value ->> 'startup_ids' AS startup_ids FROM json_each(:rows)) AS d
+  value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(:rows)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- name: insert_changes
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
+SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, 'remove', d.reason
+FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject,
+  value ->> 'reason' AS reason FROM json_each(:rows)) AS d WHERE true;
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)

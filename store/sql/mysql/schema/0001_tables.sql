@@ -63,24 +63,27 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
   not_before       datetime(6),                                -- nominal times before this are not the job's
   not_after        datetime(6),                                -- nor those after this
-  start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
-  repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
+  start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
+  start_zone       varchar(190),                              -- the zone of its wall times; NULL: UTC
+  repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- in place of a schedule: so long after the end of its last run
   on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports
   after_job_id     bigint,                                     -- runs when a run of that job has succeeded
   keep_runs        int NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
-  remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is left to run
+  remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is to come and its last run has succeeded
   manifest         varchar(190),                                       -- the manifest that owns the row, and may prune it
   created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),      -- nominal times count from here
   changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   removed_at       datetime(6),                                -- removed: the name is free, the ledger stays until pruned
+  done_at          datetime(6),                               -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
       jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_cycles, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),
       priority, missed, missed_limit, COALESCE(missed_within_ms, ''), grace_ms, retry_attempts, retry_backoff_ms,
       retry_max_backoff_ms, retry_jitter, handouts, on_error, COALESCE(pause_after, ''), COALESCE(timeout_ms, ''), on_startup,
-      COALESCE(after_job_id, ''), keep_runs, keep_age_ms, remove_when_done, tags)) STORED,
+      COALESCE(after_job_id, ''), keep_runs, keep_age_ms, remove_when_done, COALESCE(start_zone, ''),
+      COALESCE(start_rule, ''), tags)) STORED,
   planned          text,  -- the plan_input that its plan was made from
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
@@ -169,6 +172,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   cycles             bigint NOT NULL DEFAULT 0,                -- runs ended
   runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  repeat_from        datetime(6),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
   KEY plans_next_run (next_run, job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

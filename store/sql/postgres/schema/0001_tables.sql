@@ -63,17 +63,19 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
   not_before       timestamptz CHECK (isfinite(not_before)),  -- nominal times before this are not the job's
   not_after        timestamptz CHECK (isfinite(not_after)),  -- nor those after this
-  start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
-  repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
+  start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
+  start_zone       text,                                      -- the zone of its wall times; NULL: UTC
+  repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- in place of a schedule: so long after the end of its last run
   on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports
   after_job_id     bigint,                                     -- runs when a run of that job has succeeded
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
-  remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is left to run
+  remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is to come and its last run has succeeded
   manifest         text,                                       -- the manifest that owns the row, and may prune it
   created_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- nominal times count from here
   changed_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(changed_at)),
   removed_at       timestamptz CHECK (isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
+  done_at          timestamptz CHECK (isfinite(done_at)),     -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || chr(31) || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
@@ -86,7 +88,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
     || chr(31) || retry_max_backoff_ms::text || chr(31) || retry_jitter::text || chr(31) || handouts::text || chr(31) || on_error
     || chr(31) || coalesce(pause_after::text, '') || chr(31) || coalesce(timeout_ms::text, '') || chr(31) || on_startup::text
     || chr(31) || coalesce(after_job_id::text, '') || chr(31) || keep_runs::text || chr(31) || keep_age_ms::text
-    || chr(31) || remove_when_done::text || chr(31) || tags::text) STORED,
+    || chr(31) || remove_when_done::text || chr(31) || coalesce(start_zone, '') || chr(31) || coalesce(start_rule, '')
+    || chr(31) || tags::text) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
@@ -172,7 +175,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   streak             integer NOT NULL DEFAULT 0,               -- failed runs in a row
   cycles             bigint NOT NULL DEFAULT 0,                -- runs ended
   runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
-  startup_ids        text  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  repeat_from        timestamptz                             -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) WITH (fillfactor = 80);
 CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (next_run, job_id);
 

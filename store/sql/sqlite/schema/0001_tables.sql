@@ -61,17 +61,19 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   max_cycles       integer CHECK (max_cycles > 0),              -- finished after so many runs
   not_before       text CHECK (not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before)),  -- nominal times before this are not the job's
   not_after        text CHECK (not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after)),  -- nor those after this
-  start_rule       text,                                       -- the start schedule that not_before was resolved from, at creation
-  repeat_after_ms  integer CHECK (repeat_after_ms > 0),         -- the next nominal time is so long after the last end
+  start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
+  start_zone       text,                                      -- the zone of its wall times; NULL: UTC
+  repeat_after_ms  integer CHECK (repeat_after_ms > 0),         -- in place of a schedule: so long after the end of its last run
   on_startup       integer NOT NULL DEFAULT 0,             -- runs once for each start-up identity that a tick reports
   after_job_id     integer,                                     -- runs when a run of that job has succeeded
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
-  remove_when_done integer NOT NULL DEFAULT 0,             -- removed when nothing is left to run
+  remove_when_done integer NOT NULL DEFAULT 0,             -- removed when nothing is to come and its last run has succeeded
   manifest         text,                                       -- the manifest that owns the row, and may prune it
   created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at)),  -- nominal times count from here
   changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at)),
   removed_at       text CHECK (removed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(removed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', removed_at)),  -- removed: the name is free, the ledger stays until pruned
+  done_at          text CHECK (done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at)),  -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
@@ -82,7 +84,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
     || char(31) || retry_max_backoff_ms || char(31) || retry_jitter || char(31) || handouts || char(31) || on_error
     || char(31) || coalesce(pause_after, '') || char(31) || coalesce(timeout_ms, '') || char(31) || on_startup
     || char(31) || coalesce(after_job_id, '') || char(31) || keep_runs || char(31) || keep_age_ms
-    || char(31) || remove_when_done || char(31) || tags) STORED,
+    || char(31) || remove_when_done || char(31) || coalesce(start_zone, '') || char(31) || coalesce(start_rule, '')
+    || char(31) || tags) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (owner, name) WHERE removed_at IS NULL;
@@ -168,7 +171,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   streak             integer NOT NULL DEFAULT 0,               -- failed runs in a row
   cycles             integer NOT NULL DEFAULT 0,                -- runs ended
   runs_made          integer NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
-  startup_ids        text  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  repeat_from        text                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (next_run, job_id);
 

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The defaults of policies that need another one: who has them has not asked for anything.
+const (
+	usualLimit      = 100
+	usualGrace      = Duration(2 * time.Minute)
+	usualMaxBackoff = Duration(time.Hour)
+)
+
+// ValidatePolicies is Validate without steps and schedules: what a decision needs of a row that may have come by plain SQL.
+func (j *Job) ValidatePolicies() error {
+	checks := []check{
+		{"name", checkName(j.Name)},
+		{"owner", optionalName(j.Owner)},
+		{"queue", checkName(j.Queue)},
+		{"group", optionalName(j.Group)},
+		{"overlap", oneOf(j.Overlap, "wait", "wait-all", "skip", "allow", "replace")},
+		{"max_running", atLeast(j.MaxRunning, 1)},
+		{"missed", oneOf(j.Missed, "latest", "all", "skip")},
+		{"missed_limit", atLeast(j.MissedLimit, 1)},
+		{"handouts", atLeast(j.Handouts, 1)},
+		{"on_error", oneOf(j.OnError, "continue", "pause")},
+		{"pause_after", atLeast(j.PauseAfter, 0)},
+		{"keep.runs", atLeast(j.Keep.Runs, 1)},
+		{"missed_within", duration(j.MissedWithin)},
+		{"grace", duration(j.Grace)},
+		{"timeout", duration(j.Timeout)},
+		{"jitter", duration(j.Jitter)},
+		{"repeat_after", duration(j.RepeatAfter)},
+		{"keep.age", duration(j.Keep.Age)},
+		{"retry.backoff", duration(*j.Retry.Backoff)},
+		{"retry.max_backoff", duration(*j.Retry.MaxBackoff)},
+	}
+	if n := j.MaxCycles; n < 0 {
+		checks = append(checks, check{"max_cycles", fmt.Errorf("%d is below 0", n)})
+	}
+	if p := *j.Retry.Jitter; p < 0 || p > 100 {
+		checks = append(checks, check{"retry.jitter", fmt.Errorf("%d is no percentage", p)})
+	}
+	for _, t := range j.Tags {
+		checks = append(checks, check{"tags", checkName(t)})
+	}
+	if j.Own != nil {
+		checks = append(checks, check{"rule", notEmpty(j.Own.Rule)})
+	}
+	return firstError("job "+j.FullName(), append(checks, j.contradictions()...)...)
+}
+
+// contradictions are policies that say nothing, or the opposite of each other. A default contradicts nothing.
+func (j *Job) contradictions() []check {
+	var checks []check
+	refuse := func(where bool, field, format string, a ...any) {
+		if where {
+			checks = append(checks, check{field, fmt.Errorf(format, a...)})
+		}
+	}
+	refuse(j.MaxRunning > 1 && j.Overlap != "allow", "max_running", "%d needs overlap: allow", j.MaxRunning)
+	refuse(j.MissedLimit != usualLimit && j.Missed != "all", "missed_limit", "%d needs missed: all", j.MissedLimit)
+	refuse(j.Grace != usualGrace && j.Missed != "skip", "grace", "%s needs missed: skip", j.Grace)
+	refuse(!j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore), "not_after", "lies before %s", j.beginning())
+	refuse(j.PauseAfter > 1 && j.OnError == "pause", "pause_after", "%d says nothing beside on_error: pause, which is the first failure; leave one of them out", j.PauseAfter)
+	most, first := *j.Retry.MaxBackoff, *j.Retry.Backoff
+	refuse(most < first && most != usualMaxBackoff, "retry.max_backoff", "%s is below backoff, %s", most, first)
+	refuse(j.StartZone != "" && j.Start == "", "start_zone", "needs start")
+	if err := j.endsBeforeNext(j.Retry.Attempts); err != nil {
+		checks = append(checks, check{"retry.attempts", err})
+	}
+	endless := ""
+	switch {
+	case j.After != "" || j.afterID != 0:
+		endless = "after"
+	case j.OnStartup:
+		endless = "on_startup"
+	}
+	refuse(j.RemoveDone && endless != "", "remove_when_done", "such a job is never done: it runs whenever %s says so", endless)
+	return checks
+}
+
+// beginning names what not_before comes from.
+func (j *Job) beginning() string {
+	if j.Start != "" {
+		return "the first time of start, " + j.NotBefore.Format(time.RFC3339)
+	}
+	return "not_before"
+}
+
+// endsBeforeNext refuses to try until the next occurrence where that waits for the end.
+func (j *Job) endsBeforeNext(attempts *Attempts) error {
+	if attempts != nil && *attempts == 0 && j.RepeatAfter > 0 {
+		return errors.New("until-next has no end with repeat_after, whose next occurrence comes after it; give a number")
+	}
+	return nil
+}
+
+// ValidateTimes holds the policies against the number of the job's schedules, its own rule among them.
+func (j *Job) ValidateTimes(schedules int) error {
+	subject := "job " + j.FullName()
+	switch {
+	case schedules > 0 && j.RepeatAfter > 0:
+		return &FieldError{subject, "repeat_after", "stands beside a schedule or rule; write one of them: start says when the first run of repeat_after is"}
+	case schedules > 0 || j.RepeatAfter > 0:
+		return nil
+	case j.Start != "":
+		return &FieldError{subject, "start", "begins nothing: the job has no schedule, rule or repeat_after"}
+	case j.RemoveDone:
+		return &FieldError{subject, "remove_when_done", "such a job is never done: it has no schedule, rule or repeat_after"}
+	}
+	return nil
+}

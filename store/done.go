@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// doneJobs are jobs that remove_when_done has removed, where no other of the name was made since: what a manifest still
+// says of them is no reason to run them again.
+type doneJobs struct {
+	jobs   map[string]Job                       // by full name; id, owner and name only
+	became map[int64]map[string]json.RawMessage // the definition that they had, from the change log
+}
+
+// doneJobs reads them where the definitions may be about one.
+func (s *Store) doneJobs(ctx context.Context, q querier, jobs []Job) (doneJobs, error) {
+	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.RemoveDone || j.After != "" }) {
+		return d, nil
+	}
+	return d, s.query(ctx, q, "removed_jobs", args{}, func(r *sql.Rows) error {
+		var j Job
+		var done bool
+		var became map[string]json.RawMessage
+		err := r.Scan(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became})
+		if delete(d.jobs, j.FullName()); done {
+			d.jobs[j.FullName()], d.became[j.ID] = j, became
+		}
+		return err
+	})
+}
+
+// has tells whether just this job is done. What its start was resolved to is no part of what was asked for.
+func (d *doneJobs) has(j Job) bool {
+	old, ok := d.jobs[j.FullName()]
+	was := d.became[old.ID]
+	if !ok || was == nil || !j.RemoveDone {
+		return false
+	}
+	is, err := fields(j)
+	if err != nil {
+		return false
+	}
+	if j.Start != "" {
+		delete(was, "not_before")
+	}
+	return len(differences(was, is)) == 0
+}
+
+// doneOf is a job that a decision removes: nothing of it is left to run.
+type doneOf struct {
+	c      *Case
+	name   string
+	reason string
+}
+
+// editorsTurn is how long a decision leaves a job that is done to who edits it.
+const editorsTurn = time.Minute
+
+// writeDone removes jobs that are done, as a command does it, and says so in the change log. A job that somebody edits is
+// left for a later decision: to wait for the lock would hold up the batch, and the edit may bring it back.
+func (w *writer) writeDone(ctx context.Context) error {
+	if len(w.done) == 0 {
+		return nil
+	}
+	ids, free, err := w.unedited(ctx)
+	if err != nil {
+		return err
+	}
+	later := w.at(w.now.Add(editorsTurn))
+	var changes []changeRow
+	for _, d := range w.done {
+		id := d.c.Plan.JobID
+		if free[id] {
+			changes = append(changes, changeRow{id, d.name, d.reason})
+			continue
+		}
+		ids = slices.DeleteFunc(ids, func(other int64) bool { return other == id })
+		for i := range w.plans {
+			if w.plans[i].JobID == id {
+				w.plans[i].NextRun = later
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, statement := range []string{"finish_jobs", "finish_links", "finish_schedules", "forget_plan_rules"} {
+		if _, err := w.s.exec(ctx, w.tx, statement, args{"ids": ids, "now": w.s.d.encode(w.now)}); err != nil {
+			return err
+		}
+	}
+	return bulk(ctx, w, "insert_changes", changes, nil)
+}
+
+// unedited are the jobs to be removed, and which of them nobody has locked or has edited since they were read, with their
+// links and their own rules.
+func (w *writer) unedited(ctx context.Context) (ids []int64, free map[int64]bool, err error) {
+	missing := map[int64]int{} // locks that are still to be had
+	for _, d := range w.done {
+		id := d.c.Plan.JobID
+		ids, missing[id] = append(ids, id), 1
+		for _, r := range d.c.Rules {
+			if r.Linked {
+				missing[id]++
+			}
+		}
+	}
+	count := func(by int) func(*sql.Rows) error {
+		return func(r *sql.Rows) error {
+			var id int64
+			err := r.Scan(&id)
+			missing[id] += by
+			return err
+		}
+	}
+	for _, q := range []struct {
+		statement string
+		by        int
+	}{{"own_schedules", 1}, {"lock_unchanged_jobs", -1}, {"lock_stale_links", -1}, {"lock_own_schedules", -1}} {
+		if err := w.s.query(ctx, w.tx, q.statement, args{"ids": ids}, count(q.by)); err != nil {
+			return nil, nil, err
+		}
+	}
+	free = map[int64]bool{}
+	for id, n := range missing {
+		free[id] = n == 0
+	}
+	return ids, free, nil
+}

@@ -1,0 +1,195 @@
+package tick_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+func once() store.Job {
+	return store.Job{Name: "job", Queue: "another", RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}, Steps: []store.Step{step("", "SELECT 1")}}
+}
+
+// What remove_when_done comes to with everything that can happen to a job that is due once, at 08:05.
+var dones = []struct {
+	name, course string
+	stays        string // as which state; empty: it is removed
+	policy       func(*store.Job)
+}{
+	{"done", "08:00 tick; 08:05 tick take; 08:06 end=succeeded; 08:07 tick", "", nil},
+	{"still running", "08:00 tick; 08:05 tick take; 09:00 tick", store.JobRunning, nil},
+	{"not yet", "08:00 tick; 08:01 request tick take end=succeeded tick", store.JobSleeping, nil},
+	{"failed", "08:00 tick; 08:05 tick take; 08:06 end=failed tick; 08:10 tick", store.JobFinished, nil},
+	{"failed, and then well", "08:00 tick; 08:05 tick take; 08:06 end=failed tick; 08:10 retry tick take; 08:11 end=succeeded tick", "", nil},
+	{"cancelled", "08:00 tick; 08:05 tick cancel tick; 08:10 tick", store.JobFinished, nil},
+	{"lost", "08:00 tick; 08:05 tick take; 19:00 tick; 19:01 tick", store.JobFinished, func(j *store.Job) { j.Handouts = 1 }},
+	{"missed", "08:00 tick; 09:05 tick; 09:06 tick", store.JobFinished, func(j *store.Job) { j.Missed = "skip" }},
+	{"a request is open", "08:00 tick; 08:05 request tick take; 08:06 end=succeeded tick", store.JobSleeping, nil},
+	{"paused", "08:00 tick; 08:05 tick take; 08:06 pause end=succeeded tick", store.JobPaused, nil},
+	{"resumed", "08:00 tick; 08:05 tick take; 08:06 pause end=succeeded tick; 08:07 resume tick", "", nil},
+	{"disabled", "08:00 tick; 08:05 tick take; 08:06 enable=false end=succeeded tick", store.JobDisabled, nil},
+	{"cycles are used up", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.MaxCycles = "every 5m", 1 }},
+	{"cycles are left", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobSleeping, func(j *store.Job) { j.Own.Rule, j.MaxCycles = "every 5m", 2 }},
+	{"no longer valid", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.NotAfter = "every 5m", morning(8, 9) }},
+	{"repeated, and used up", "08:00 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own, j.RepeatAfter, j.MaxCycles = nil, store.Duration(time.Minute), 1 }},
+	{"repeated", "08:00 tick take; 08:06 end=succeeded tick", store.JobSleeping, func(j *store.Job) { j.Own, j.RepeatAfter = nil, store.Duration(time.Minute) }},
+	{"it is no policy of it", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobFinished, func(j *store.Job) { j.RemoveDone = false }},
+}
+
+func TestRemoveWhenDone(t *testing.T) {
+	for _, row := range dones {
+		t.Run(row.name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				j := once()
+				if row.policy != nil {
+					row.policy(&j)
+				}
+				apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				(&course{DB: d}).follow(t, row.course)
+				v, err := d.Job(t.Context(), "job")
+				if state := v.State; row.stays == "" && err == nil || row.stays != "" && (err != nil || state != row.stays) {
+					t.Fatalf("%v: it is %q: %+v", err, state, v)
+				}
+				if row.stays != "" {
+					return
+				}
+				list, err := d.JobHistory(t.Context(), "job", 10)
+				if err != nil || list[0].Action != "remove" || list[0].By != "dbjobs" || !strings.Contains(list[0].Reason, "remove_when_done") {
+					t.Errorf("%v: %+v", err, list)
+				}
+				runs, err := d.Runs(t.Context(), store.RunFilter{})
+				if err != nil || len(runs) != 1 || runs[0].State != store.Succeeded || runs[0].Job != "job" {
+					t.Errorf("%v: %+v", err, runs)
+				}
+				d.Clock.Add(24 * time.Hour)
+				if r := run(t, d); r.Made != 0 || len(r.Gaps) != 0 || len(r.Parked) != 0 {
+					t.Errorf("afterwards: %+v", r)
+				}
+				for _, table := range []string{"job_schedules", "schedules"} {
+					if n := d.Int(t, "SELECT count(*) FROM "+d.Table(table)); n != 0 {
+						t.Errorf("%d of %s are left", n, table)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What a manifest still says of a job that is done is no reason to run it again; another definition is.
+func TestApplyLeavesAloneWhatIsDone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := once()
+		j.Own.Rule, j.MaxCycles, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
+		follower := store.Job{Name: "follower", Queue: "another", After: "job", Steps: j.Steps}
+		defs := store.Definitions{Jobs: []store.Job{j, follower}}
+		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: tick.Start}
+		bring := func(defs store.Definitions) string {
+			t.Helper()
+			changes, err := d.Apply(t.Context(), defs, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range changes {
+				got = append(got, c.Action+" "+c.Subject[strings.LastIndex(c.Subject, "/")+1:])
+			}
+			return strings.Join(got, ", ")
+		}
+		bring(defs)
+		c := &course{DB: d}
+		c.follow(t, "08:00 tick; 08:05 tick take end=succeeded tick take end=succeeded tick")
+		if got := states(t, d, "follower"); len(got) != 1 || got[0] != store.Succeeded {
+			t.Errorf("the follower: %v", got)
+		}
+		d.Clock.Add(time.Hour)
+		for range 2 {
+			if got := bring(defs); got != "done job" {
+				t.Fatalf("the same again: %s", got)
+			}
+			if r := run(t, d); r.Made != 0 {
+				t.Fatalf("%+v", r)
+			}
+		}
+		o.DryRun = true
+		if got := bring(defs); got != "done job" {
+			t.Errorf("a dry run: %s", got)
+		}
+		o.DryRun = false
+		defs.Jobs[0].Start = "at 2026-01-05T09:33:00Z"
+		if got := bring(defs); got != "create job, change follower" {
+			t.Fatalf("another time: %s", got)
+		}
+		c.follow(t, "09:30 tick; 09:35 tick take end=succeeded tick")
+		if got := bring(defs); got != "done job" {
+			t.Errorf("done again: %s", got)
+		}
+		// Who asks for another by name gets it, and who takes that away by hand wants no other rule than that.
+		defs.Jobs = []store.Job{once()}
+		c.follow(t, "08:00")
+		bring(defs)
+		c.follow(t, "08:00 tick; 08:05 tick take end=succeeded tick")
+		if got := bring(defs); got != "done job" {
+			t.Errorf("once: %s", got)
+		}
+		if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{CreateOnly: true}); err != nil {
+			t.Errorf("job create: %v", err)
+		}
+		if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := bring(defs); got != "create job" {
+			t.Errorf("after a removal by hand: %s", got)
+		}
+	})
+}
+
+// Who edits a job that is done keeps it from being removed, and no pass waits for the edit.
+func TestWhatSomebodyEditsIsNotRemoved(t *testing.T) {
+	for what, statement := range map[string]string{
+		"job":  "UPDATE %[1]s SET priority = 3",
+		"link": "UPDATE %[3]s SET created_at = created_at",
+		"rule": "UPDATE %[2]s SET description = 'mine'",
+	} {
+		t.Run(what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				if d.Engine == "sqlite" {
+					t.Skip("one writer at a time")
+				}
+				apply(t, d, store.Definitions{Jobs: []store.Job{once()}})
+				co := &course{DB: d}
+				co.follow(t, "08:00 tick; 08:05 tick take; 08:06 end=succeeded")
+				tx, err := d.SQL.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = tx.Rollback() }() // after the first it does nothing
+				if _, err := tx.ExecContext(t.Context(), edit(d, statement)); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				for range 2 {
+					if _, err := newTick(t, d.Store).Run(ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if v, err := d.Job(t.Context(), "job"); err != nil || v.NextRun.IsZero() {
+					t.Fatalf("%v: it is not looked at again: %+v", err, v)
+				}
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
+				d.Clock.Add(time.Minute)
+				run(t, d)
+				if v, err := d.Job(t.Context(), "job"); err == nil {
+					t.Fatalf("is still there: %+v", v)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package tick
+
+import (
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// held tells whether a pause keeps a run from being let go: one of the whole job, or of every schedule that the run's
+// nominal time comes from.
+func (d *decision) held(r *store.Run) bool {
+	if len(d.pauses) == 0 || d.pause() != nil {
+		return len(d.pauses) > 0
+	}
+	held := false
+	for i := range d.live {
+		l := &d.live[i]
+		if r.Requested() || !l.next(d, r.ScheduledFor.Add(-instant)).Equal(r.ScheduledFor) {
+			continue
+		}
+		if d.pausedSince(l).IsZero() {
+			return false
+		}
+		held = true
+	}
+	return held
+}
+
+// pausedSince is the begin of the oldest pause that holds a rule's nominal times now; zero: none does.
+func (d *decision) pausedSince(l *live) (since time.Time) {
+	for i := range d.pauses {
+		p := &d.pauses[i]
+		if p.Holds(d.now) && (p.Scope != store.ScopeSchedule || p.SubjectID == l.ScheduleID) && (since.IsZero() || p.Since.Before(since)) {
+			since = p.Since
+		}
+	}
+	return since
+}
+
+// upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a job, those in them stay
+// undecided, so that who resumes it can still ask for them; an edit settles them, and nothing fires back over one.
+func (d *decision) upTo() time.Time {
+	if d.changed || d.c.Stale || d.c.Plan.DecidedThrough.IsZero() {
+		return d.now
+	}
+	to := d.now
+	for i := range d.live {
+		since := d.pausedSince(&d.live[i])
+		if since.IsZero() {
+			return d.now
+		}
+		to = earlier(to, since.Add(-instant))
+	}
+	return to
+}
+
+// pause is the pause of the whole job that holds now.
+func (d *decision) pause() *store.Pause {
+	for i := range d.pauses {
+		if p := &d.pauses[i]; p.Scope != store.ScopeSchedule && p.Holds(d.now) {
+			return p
+		}
+	}
+	return nil
+}
+
+// pauseEnds is when the first of the pauses ends by itself. Resumed by hand, the pause itself is the need. The nominal
+// times wake the plan all the same: a pause whose row is deleted must not leave it asleep for ever.
+func (d *decision) pauseEnds() (first time.Time) {
+	for i := range d.pauses {
+		p := &d.pauses[i]
+		if p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
+			first = p.Until
+		}
+	}
+	return first
+}

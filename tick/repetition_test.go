@@ -1,0 +1,185 @@
+package tick_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// course is what happens to a job called job, whose runs a worker takes: at each time, what is done.
+type course struct {
+	*storetest.DB
+	held []store.Task
+}
+
+// follow does what a text says: "08:00 tick take; 08:07 end succeeded".
+func (c *course) follow(t *testing.T, text string) {
+	t.Helper()
+	for part := range strings.SplitSeq(text, ";") {
+		words := strings.Fields(part)
+		at, err := time.Parse("15:04:05", (words[0] + ":00")[:8])
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Clock.Set(time.Date(2026, 1, 5, at.Hour(), at.Minute(), at.Second(), 0, time.UTC))
+		for _, what := range words[1:] {
+			c.do(t, what)
+		}
+	}
+}
+
+func (c *course) do(t *testing.T, what string) {
+	t.Helper()
+	ctx, h := t.Context(), store.Holder{Name: "h", Lease: 10 * time.Hour}
+	what, detail, _ := strings.Cut(what, "=")
+	on := store.Subject{Scope: store.ScopeJob, Name: "job"}
+	var err error
+	switch what {
+	case "tick":
+		decideOnly(t, c.DB)
+	case "take":
+		var tasks []store.Task
+		tasks, err = c.Take(ctx, "another", 10, h)
+		c.held = append(c.held, tasks...)
+	case "end":
+		err = c.EndStep(ctx, &c.held[0], store.StepEnd{State: detail, Final: detail}, h)
+		c.held = c.held[1:]
+	case "request":
+		_, err = c.RunNow(ctx, "job", nil)
+	case "pause":
+		_, err = c.Pause(ctx, on, time.Time{}, store.Author{})
+	case "resume":
+		_, err = c.Resume(ctx, on, detail == "missed", store.Author{})
+	case "enable":
+		err = c.EnableJob(ctx, "job", detail == "true", store.Author{})
+	case "sql":
+		c.Exec(t, "UPDATE "+c.Table("jobs")+" SET "+strings.ReplaceAll(detail, "_is_", "="))
+	case "unpause":
+		c.Exec(t, "DELETE FROM "+c.Table("pauses"))
+	case "cancel", "retry":
+		var runs []store.Run
+		if runs, err = c.Runs(ctx, store.RunFilter{Job: "job"}); err == nil && what == "cancel" {
+			_, err = c.CancelRun(ctx, runs[0].ID, store.Author{})
+		} else if err == nil {
+			_, err = c.RetryRun(ctx, runs[0].ID, "", store.Author{})
+		}
+	default:
+		t.Fatalf("what is %q?", what)
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %v", c.Clock.Now(), what, err)
+	}
+}
+
+// What repeat_after comes to with everything that can happen to a job: made at 08:00, and five minutes after its end.
+var repetitions = []struct {
+	name   string
+	policy store.Job
+	course string
+	want   string
+}{
+	{"success", store.Job{}, "08:00 tick take; 08:01 tick; 08:07 end=succeeded; 08:08 tick; 08:11 tick; 08:12 tick",
+		"08:00 succeeded; 08:12 queued; next -"},
+	{"failure", store.Job{}, "08:00 tick take; 08:07 end=failed; 08:12 tick take; 08:13 end=failed; 08:14 tick", "08:00 failed; 08:12 failed; next 08:18"},
+	{"parts of a second", store.Job{}, "08:00 tick take; 08:00:07 end=succeeded; 08:05:06 tick; 08:05:07 tick", "08:00 succeeded; 08:05 queued; next -"},
+	{"cancelled before it began", store.Job{}, "08:00 tick; 08:03 cancel tick", "08:00 cancelled; next 08:08"},
+	{"cancelled while it ran", store.Job{}, "08:00 tick take; 08:03 cancel tick; 08:04 end=cancelled tick", "08:00 cancelled; next 08:09"},
+	{"lost", store.Job{Handouts: 1}, "08:00 tick take; 18:01 tick", "08:00 lost; next 18:06"},
+	{"the first is late", store.Job{}, "08:20 tick", "08:00 queued; next -"},
+	{"late, and the newest is run", store.Job{}, "08:00 tick take; 08:01 end=succeeded; 09:00 tick take; 09:02 end=succeeded tick",
+		"08:00 succeeded; 08:06 succeeded; next 09:07"},
+	{"late, and skipped", store.Job{Missed: "skip"}, "08:00 tick take; 08:01 end=succeeded tick; 09:00 tick; 09:01 tick",
+		"08:00 succeeded; missed (08:01:00, 09:00:00]; next 09:05"},
+	{"too old", store.Job{MissedWithin: store.Duration(time.Minute)}, "08:00 tick take; 08:01 end=succeeded tick; 08:08 tick",
+		"08:00 succeeded; missed (08:01:00, 08:08:00]; next 08:13"},
+	{"paused", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:02 pause tick; 08:06 tick; 08:30 tick; 08:40 resume; 08:41 tick",
+		"08:00 succeeded; paused (08:01:59.999999, 08:39:59.999999]; next 08:46"},
+	{"resumed in time", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:02 pause tick; 08:03 resume tick", "08:00 succeeded; next 08:06"},
+	{"resumed with what was missed", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:02 pause tick; 08:40 resume=missed tick",
+		"08:00 succeeded; 08:06 queued; next -"},
+	{"paused by a row that is deleted", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:02 pause tick; 08:07 tick; 08:08 unpause; 08:13 tick",
+		"08:00 succeeded; 08:06 queued; next -"},
+	{"paused on failure", store.Job{OnError: "pause"}, "08:00 tick take; 08:01 end=failed tick; 08:10 tick; 08:20 resume tick",
+		"08:00 failed; paused (08:00:59.999999, 08:19:59.999999]; next 08:25"},
+	{"disabled", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:02 enable=false tick; 08:30 enable=true tick",
+		"08:00 succeeded; disabled (08:02:00, 08:30:00]; next 08:35"},
+	{"disabled while it runs", store.Job{}, "08:00 tick take; 08:02 enable=false tick; 08:03 end=succeeded tick; 08:30 enable=true tick",
+		"08:00 succeeded; disabled (08:03:00, 08:30:00]; next 08:35"},
+	{"a request moves it", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 request tick take; 08:04 end=succeeded tick",
+		"08:00 succeeded; on request succeeded; next 08:09"},
+	{"a request moves it, seen late", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 request tick take; 08:04 end=succeeded; 08:07 tick",
+		"08:00 succeeded; on request succeeded; next 08:09"},
+	{"a request that is under way waits for nothing", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 request tick take; 08:06 tick; 08:09 end=succeeded tick",
+		"08:00 succeeded; on request succeeded; 08:06 queued; next -"},
+	{"a request that is under way, overlap skip", store.Job{Overlap: "skip"}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 request tick take; 08:06 tick; 08:09 end=succeeded tick",
+		"08:00 succeeded; on request succeeded; overlap (08:05:59.999999, 08:06:00]; next 08:14"},
+	{"a request that ends after the time takes it not back", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 request tick take; 08:09 end=succeeded; 08:10 tick",
+		"08:00 succeeded; on request succeeded; 08:06 queued; next -"},
+	{"tried again", store.Job{}, "08:00 tick take; 08:01 end=failed tick; 08:03 retry tick take; 08:04 end=succeeded tick", "08:00 succeeded; next 08:09"},
+	{"max_cycles", store.Job{MaxCycles: 2}, "08:00 tick take; 08:01 end=succeeded; 08:06 tick take; 08:07 end=succeeded tick; 09:00 request tick take end=succeeded; 10:00 tick",
+		"08:00 succeeded; 08:06 succeeded; on request succeeded; next -"},
+	{"more cycles", store.Job{MaxCycles: 1}, "08:00 tick take; 08:01 end=succeeded tick; 09:00 sql=max_cycles_is_2 tick", "08:00 succeeded; edited (08:01:00, 09:00:00]; next 09:05"},
+	{"not_before", store.Job{NotBefore: morning(8, 30)}, "08:00 tick; 08:29 tick; 08:30 tick take; 08:31 end=succeeded tick", "08:30 succeeded; next 08:36"},
+	{"not_before is taken away", store.Job{NotBefore: morning(8, 30)}, "08:00 tick; 08:10 sql=not_before_is_NULL tick", "next 08:15"},
+	{"a request before not_before", store.Job{NotBefore: morning(8, 30)}, "08:00 tick; 08:10 request tick take end=succeeded tick", "on request succeeded; next 08:30"},
+	{"not_after", store.Job{NotAfter: morning(8, 10)}, "08:00 tick take; 08:01 end=succeeded tick; 08:06 tick take; 08:07 end=succeeded tick; 09:00 tick",
+		"08:00 succeeded; 08:06 succeeded; next -"},
+	{"longer", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 sql=repeat_after_ms_is_600000 tick", "08:00 succeeded; next 08:11"},
+	{"shorter", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 sql=repeat_after_ms_is_60000 tick", "08:00 succeeded; next 08:04"},
+	{"longer, when it was owed", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:08 sql=repeat_after_ms_is_600000 tick",
+		"08:00 succeeded; edited (08:01:00, 08:08:00]; next 08:18"},
+	{"longer, while it runs", store.Job{}, "08:00 tick take; 08:01 sql=repeat_after_ms_is_600000 tick; 08:02 end=succeeded tick", "08:00 succeeded; next 08:12"},
+	{"none, when it was owed", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:08 sql=repeat_after_ms_is_NULL tick",
+		"08:00 succeeded; edited (08:01:00, 08:08:00]; next -"},
+	{"none, and again", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 sql=repeat_after_ms_is_NULL tick; 09:00 sql=repeat_after_ms_is_60000 tick",
+		"08:00 succeeded; next 09:01"},
+	{"parked, and mended", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 sql=grace_ms_is_1 tick; 08:09 tick; 08:10 sql=grace_ms_is_120000 tick",
+		"08:00 succeeded; 08:06 queued; next -"},
+	{"an edit of something else", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 sql=priority_is_2 tick; 08:07 sql=priority_is_3 tick",
+		"08:00 succeeded; 08:06 queued; next -"},
+}
+
+func TestRepeatAfter(t *testing.T) {
+	for _, row := range repetitions {
+		t.Run(row.name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				j := row.policy
+				j.Name, j.Queue, j.RepeatAfter, j.Steps = "job", "another", store.Duration(5*time.Minute), []store.Step{step("", "SELECT 1")}
+				apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				(&course{DB: d}).follow(t, row.course)
+				got := strings.NewReplacer("01-05T", "", "01-01T00:00 ", "on request ", "next 01-01T00:00", "next -").Replace(told(t, d, "job"))
+				if got != row.want {
+					t.Errorf("\n got %s\nwant %s", got, row.want)
+				}
+				d.Clock.Add(24 * time.Hour) // each time is decided once, in a run or in a gap, and no pass hangs on what is left
+				decideOnly(t, d)
+				before := told(t, d, "job")
+				if decideOnly(t, d); told(t, d, "job") != before {
+					t.Errorf("decided again: %s, %s", before, told(t, d, "job"))
+				}
+			})
+		})
+	}
+}
+
+// The intervals join what became runs, whatever lies between.
+func TestIntervalsOfRepeatAfter(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "another", RepeatAfter: store.Duration(5 * time.Minute), Missed: "skip",
+			Steps: []store.Step{step("", "SELECT 1")}}}})
+		(&course{DB: d}).follow(t, "08:00 tick take; 08:01 end=succeeded tick; 09:00 tick; 09:05 tick take")
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(runs) != 2 {
+			t.Fatalf("%v: %+v", err, runs)
+		}
+		if r := runs[1]; !r.IntervalStart.Equal(morning(7, 55)) || !r.IntervalEnd.Equal(morning(8, 0)) {
+			t.Errorf("the first: %s to %s", r.IntervalStart, r.IntervalEnd)
+		}
+		if r := runs[0]; !r.IntervalStart.Equal(morning(8, 0)) || !r.IntervalEnd.Equal(morning(9, 5)) {
+			t.Errorf("the next: %s to %s", r.IntervalStart, r.IntervalEnd)
+		}
+	})
+}

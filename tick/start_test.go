@@ -1,0 +1,109 @@
+package tick_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+func TestStart(t *testing.T) {
+	made := time.Date(2026, 1, 5, 8, 0, 0, 500e6, time.UTC) // a Monday
+	for _, c := range []struct{ rule, zone, want string }{
+		{"D 17:30", "", "2026-01-05T17:30:00Z"},
+		{"D 17:30", "America/New_York", "2026-01-05T22:30:00Z"},
+		{"D 8:00", "UTC", "2026-01-06T08:00:00Z"},
+		{"W 1 7:30", "UTC", "2026-01-12T07:30:00Z"},
+		{"I 0:05", "UTC", "2026-01-05T08:05:00Z"},
+		{"at 2026-12-01T17:30:00", "Europe/Berlin", "2026-12-01T16:30:00Z"},
+		{"30 2 29 3 *", "Europe/Berlin", "2026-03-29T01:30:00Z"}, // the clocks go forward
+		{"at 2025-12-01T17:30:00", "", `"at 2025-12-01T17:30:00": has no time after 2026-01-05T08:00:00Z; leave it out to begin at once`},
+		{"D 17:30", "Nowhere/Land", "Nowhere/Land"},
+		{"sometime", "", `"sometime": at position 1`},
+	} {
+		at, err := tick.Start(c.rule, c.zone, made)
+		if got := at.Format(time.RFC3339) + fmt.Sprint(err); !strings.Contains(got, c.want) || err == nil != strings.HasPrefix(c.want, "2026") {
+			t.Errorf("%s %s: %s, %v", c.rule, c.zone, at, err)
+		}
+	}
+}
+
+// What a start schedule comes to, made by apply, or by plain SQL, which does not say what it is resolved to.
+func TestAStartScheduleIsTheNotBefore(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		st := []store.Step{step("", "SELECT 1")}
+		bring := func(start string) string {
+			t.Helper()
+			changes, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{
+				{Name: "job", Queue: "another", Start: start, Own: everyFiveMinutes(), Steps: st},
+				{Name: "again", Queue: "another", Start: start, RepeatAfter: store.Duration(time.Hour), Steps: st},
+				{Name: "by SQL", Queue: "another", Own: everyFiveMinutes(), Steps: st},
+			}}, store.ApplyOptions{Start: tick.Start})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(len(changes))
+		}
+		bring("D 8:13")
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET start_rule = 'D 8:13' WHERE name = 'by SQL'", d.Table("jobs")))
+		for range 12 {
+			decideOnly(t, d)
+			d.Clock.Add(time.Minute)
+		}
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET priority = 3", d.Table("jobs"))) // brings back nothing of what was before the start
+		for range 4 {
+			decideOnly(t, d)
+			d.Clock.Add(time.Minute)
+		}
+		for name, want := range map[string]string{"job": "08:15 queued; next 08:20", "by SQL": "08:15 queued; next 08:20", "again": "08:13 queued; next 0001-"} {
+			got := strings.ReplaceAll(strings.ReplaceAll(told(t, d, name), "01-05T", ""), "01-01T00:00", "0001-")
+			if got != want {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		if v, err := d.Job(t.Context(), "job"); err != nil || !v.NotBefore.Equal(morning(8, 13)) {
+			t.Errorf("%v: %s", err, v.NotBefore)
+		}
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET start_rule = NULL, priority = 0 WHERE name = 'by SQL'", d.Table("jobs")))
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET priority = 0", d.Table("jobs")))
+		if n := bring("D 8:13"); n != "0" {
+			t.Errorf("the same again: %s changes", n)
+		}
+		if n := bring("D 9:13"); n != "2" { // it is resolved anew
+			t.Errorf("another start: %s changes", n)
+		}
+		d.Clock.Set(morning(9, 14))
+		decideOnly(t, d)
+		if v, err := d.Job(t.Context(), "job"); err != nil || !v.NotBefore.Equal(morning(9, 13)) || !v.NextRun.Equal(morning(9, 15)) {
+			t.Errorf("%v: %s, next %s", err, v.NotBefore, v.NextRun)
+		}
+	})
+}
+
+func TestAStartThatIsNoneIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: lies before the first time of start, 2026-01-05T17:30:00Z"} {
+			j := store.Job{Name: "job", Start: start, NotAfter: morning(9, 0), Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}
+			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: tick.Start})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", start, err)
+			}
+			if err := d.RemoveJob(t.Context(), "job", store.Author{}); err == nil {
+				t.Errorf("%s: it was made all the same", start)
+			}
+			if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if r := run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, want) {
+				t.Errorf("left to the first decision: %+v", r)
+			}
+			if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
