@@ -80,7 +80,9 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 
 // cutShort takes the end of the budget, which is that of work, for what it is: no error, the rest is for the next pass.
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) || work.Err() == nil || ctx.Err() != nil { // a connection has deadlines too
+	// A connection has deadlines, too; and one that the end of the budget closed says only that it is broken.
+	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
+	if !ended || work.Err() == nil || ctx.Err() != nil {
 		return err
 	}
 	p.report.CutShort = "the budget was used up: what is left is for the next pass"
