@@ -209,3 +209,13 @@ func (d *dialect) instantText(t time.Time) string {
 	}
 	return t.UTC().Format(d.layout)
 }
+
+// with is the arguments and one more.
+func with(a args, name string, v any) args {
+	out := make(args, len(a))
+	for k, v := range a {
+		out[k] = v
+	}
+	out[name] = v
+	return out
+}

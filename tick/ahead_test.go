@@ -1,8 +1,6 @@
 package tick_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +58,7 @@ func TestAClockThatWasAYearAhead(t *testing.T) {
 				t.Fatalf("put right: %+v", r)
 			}
 		}
-		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00, 2027-01-05T07:59]; next 2027-01-05T08:05" {
+		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00:00, 2027-01-05T07:59:00]; next 2027-01-05T08:05" {
 			t.Fatal(got)
 		}
 
@@ -79,7 +77,7 @@ func TestAClockThatWasAYearAhead(t *testing.T) {
 		if r := decideAnd(t, d); r.Ahead != 0 || r.Made != 0 {
 			t.Fatalf("planned anew: %+v", r)
 		}
-		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00, 2026-01-05T08:07]; next 2026-01-05T08:10" {
+		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00:00, 2026-01-05T08:07:00]; next 2026-01-05T08:10" {
 			t.Fatal(got)
 		}
 		if got := yearly(t, d, "slow"); got != "2027-01-01T12:00 queued; next 2027-01-01T12:00" {
@@ -107,27 +105,7 @@ func TestAClockThatWasAYearAhead(t *testing.T) {
 // yearly is told, with the years.
 func yearly(t *testing.T, d *storetest.DB, job string) string {
 	t.Helper()
-	const minute = "2006-01-02T15:04"
-	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
-	if err != nil {
-		t.Fatal(err)
-	}
-	gaps, err := d.Gaps(t.Context(), job, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, err := d.Job(t.Context(), job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var parts []string
-	for _, r := range slices.Backward(runs) {
-		parts = append(parts, strings.TrimSpace(r.ScheduledFor.Format(minute)+" "+r.State))
-	}
-	for _, g := range slices.Backward(gaps) {
-		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format(minute), g.Through.Format(minute)))
-	}
-	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format(minute)), "; ")
+	return toldIn(t, d, job, "2006-01-02T15:04")
 }
 
 // decideAnd decides, starts nothing, and gives the report.

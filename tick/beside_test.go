@@ -65,6 +65,33 @@ func TestACancelBesideADecisionIsSeen(t *testing.T) {
 	})
 }
 
+// abortBeside aborts the job "job" just before a decision sends the statement with that part. It finds the one run that
+// the decision makes, and none of the job has effects.
+func abortBeside(t *testing.T, d *storetest.DB, part string) {
+	t.Helper()
+	var ids []string
+	var err error
+	done := make(chan struct{})
+	decideBeside(t, d, part, func() {
+		go func() {
+			defer close(done)
+			ids, err = d.AbortJob(t.Context(), "job", false, store.Author{})
+		}()
+		select { // an abort that does not wait for the decision has ended by then
+		case <-done:
+		case <-time.After(time.Second):
+		}
+	})
+	<-done
+	if err != nil || len(ids) != 1 {
+		t.Errorf("aborted %v, %v", ids, err)
+	}
+	run(t, d)
+	if n := d.Int(t, "SELECT COUNT(*) FROM effects"); n > 0 {
+		t.Errorf("the aborted job ran %d times", n)
+	}
+}
+
 // The decision has not committed the run that it makes.
 func TestAnAbortBesideADecisionMissesNoRun(t *testing.T) {
 	for _, planned := range []bool{true, false} {
@@ -78,27 +105,7 @@ func TestAnAbortBesideADecisionMissesNoRun(t *testing.T) {
 					run(t, d)
 					d.Clock.Add(6 * time.Minute)
 				}
-				var ids []string
-				var err error
-				done := make(chan struct{})
-				decideBeside(t, d, "next_run = d.next_run", func() {
-					go func() {
-						defer close(done)
-						ids, err = d.AbortJob(t.Context(), "job", false, store.Author{})
-					}()
-					select { // an abort that does not wait for the decision has ended by then
-					case <-done:
-					case <-time.After(time.Second):
-					}
-				})
-				<-done
-				if err != nil || len(ids) != 1 {
-					t.Errorf("aborted %v, %v", ids, err)
-				}
-				run(t, d)
-				if n := d.Int(t, "SELECT COUNT(*) FROM effects"); n > 0 {
-					t.Errorf("the aborted job ran %d times", n)
-				}
+				abortBeside(t, d, "next_run = d.next_run")
 			})
 		})
 	}
@@ -229,26 +236,7 @@ func TestAnAbortBesideADecisionOfThePredecessorMissesNoRun(t *testing.T) {
 		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
 			t.Fatal(err)
 		}
-		var ids []string
-		done := make(chan struct{})
-		decideBeside(t, d, "last_state = d.last_state", func() {
-			go func() {
-				defer close(done)
-				ids, err = d.AbortJob(t.Context(), "job", false, store.Author{})
-			}()
-			select { // an abort that does not wait for the decision has ended by then
-			case <-done:
-			case <-time.After(time.Second):
-			}
-		})
-		<-done
-		if err != nil || len(ids) != 1 {
-			t.Errorf("aborted %v, %v", ids, err)
-		}
-		run(t, d)
-		if n := d.Int(t, "SELECT COUNT(*) FROM effects"); n > 0 {
-			t.Errorf("the aborted job ran %d times", n)
-		}
+		abortBeside(t, d, "last_state = d.last_state")
 	})
 }
 

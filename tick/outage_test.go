@@ -14,6 +14,11 @@ import (
 // told is what the ledger has of a job: its runs' nominal times, its gaps with their bounds, and the next time.
 func told(t *testing.T, d *storetest.DB, job string) string {
 	t.Helper()
+	return toldIn(t, d, job, "01-02T15:04")
+}
+
+func toldIn(t *testing.T, d *storetest.DB, job, minute string) string {
+	t.Helper()
 	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
 	if err != nil {
 		t.Fatal(err)
@@ -28,12 +33,12 @@ func told(t *testing.T, d *storetest.DB, job string) string {
 	}
 	var parts []string
 	for _, r := range slices.Backward(runs) {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.ScheduledFor.Format("01-02T15:04"), r.State, r.HeldBy)))
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.ScheduledFor.Format(minute), r.State, r.HeldBy)))
 	}
 	for _, g := range slices.Backward(gaps) {
-		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format("01-02T15:04:05.999999"), g.Through.Format("01-02T15:04:05.999999")))
+		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format(minute+":05.999999"), g.Through.Format(minute+":05.999999")))
 	}
-	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format("01-02T15:04")), "; ")
+	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format(minute)), "; ")
 }
 
 // The trigger was dead for three weeks, over the night in which the clocks of the zone are changed; then there is one

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// StepEnd is how an attempt ended and what the run does next.
+type StepEnd struct {
+	State    string // of the attempt: succeeded, failed, cancelled, cut
+	Rows     *int64
+	Error    string
+	Code     string
+	Line     int
+	Severity string
+
+	// One of these. With none, the run ends as Final says.
+	NextStep int           // goes on with this step
+	Retry    bool          // tries the step again after Backoff
+	Backoff  time.Duration //
+	GiveBack bool          // cut short: handed out again; uses up a hand-out, not an attempt
+	Final    string        // succeeded, failed, cancelled
+
+	Pause string // why the job is paused with this end; empty: it is not
+}
+
+// EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
+// hand-out: ErrOutdated says that the run was handed out again meanwhile, and nothing was written. The task's run is
+// brought up to date.
+//
+// Crash window: before COMMIT the attempt counts as running; the lease ends, and the step is tried again by the next
+// hand-out, with the same run id. After COMMIT it never runs again.
+func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error {
+	run := t.Run
+	var err error
+	if s.finishes(e) && e.Pause == "" {
+		err = s.persist(ctx, func() error {
+			run = t.Run
+			return s.endStep(ctx, s.db, &run, t, e, h)
+		})
+	} else {
+		err = s.tx(ctx, func(tx *sql.Tx) error {
+			run = t.Run
+			return s.endStep(ctx, tx, &run, t, e, h)
+		})
+	}
+	if err == nil {
+		t.Run = run
+	}
+	return err
+}
+
+// finishes tells that the end is that of the run, and that there is a statement that writes both: on a server, the three
+// trips of a transaction would be most of its cost.
+func (s *Store) finishes(e StepEnd) bool {
+	_, whole := s.q["finish_attempt"]
+	return whole && e.NextStep <= 0 && !e.Retry && !e.GiveBack
+}
+
+// EndStepIn is EndStep within the transaction of an atomic step: its effects and its end commit together.
+func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Holder) (commit func(), err error) {
+	run := t.Run
+	if err := s.endStep(ctx, tx, &run, t, e, h); err != nil {
+		return nil, err
+	}
+	return func() { t.Run = run }, nil
+}
+
+func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e StepEnd, h Holder) error {
+	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "code": null(clip(e.Code)),
+		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
+		"state": e.State, "final": e.Final}
+	if e.Rows != nil {
+		a["rows"] = *e.Rows
+	}
+	move := "finish"
+	switch {
+	case e.NextStep > 0:
+		move = "next_step"
+		a["step"] = e.NextStep
+		run.Step, run.Attempt, run.Attempts = e.NextStep, 1, run.Attempts+1
+	case e.Retry:
+		move, run.State = "back_off", Waiting
+		a["later_ms"] = e.Backoff.Milliseconds()
+	case e.GiveBack:
+		move, run.State = "give_back", Waiting
+	case s.finishes(e):
+		move, run.State = "finish_attempt", e.Final
+	default:
+		run.State = e.Final
+	}
+	// The run first: its row is the lock, and its fence decides.
+	n, err := s.exec(ctx, q, move, a)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
+	}
+	run.Error = e.Error
+	if e.Pause != "" {
+		if err := s.pauseFailing(ctx, q, a["now"], pauseOf{run.JobID, t.Job.FullName(), e.Pause}); err != nil {
+			return err
+		}
+	}
+	if move == "finish_attempt" {
+		return nil
+	}
+	if _, err := s.exec(ctx, q, "end_attempt", a); err != nil || move != "next_step" {
+		return err
+	}
+	name := ""
+	if st := t.StepAt(e.NextStep); st != nil {
+		name = st.Name
+	}
+	_, err = s.exec(ctx, q, "begin_attempt", args{"now": s.now(), "id": runID(run.ID), "number": run.Attempts, "step": run.Step,
+		"step_name": name, "attempt": run.Attempt, "fence": run.Fence, "holder": h.Name})
+	return err
+}
+
+// clip makes a message fit for every engine: an engine may quote a whole statement of megabytes, or bytes that are no
+// text.
+func clip(s string) string {
+	const most = 4000
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + " …"
+}
