@@ -58,7 +58,7 @@ func TestAClockThatWasAYearAhead(t *testing.T) {
 				t.Fatalf("put right: %+v", r)
 			}
 		}
-		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00:00, 2027-01-05T07:59:00]; next 2027-01-05T08:05" {
+		if got := yearly(t, d, "job"); got != "2027-01-05T08:00 queued; missed (2026-01-05T08:00:00, 2027-01-05T07:59:59.999999]; next 2027-01-05T08:05" {
 			t.Fatal(got)
 		}
 
