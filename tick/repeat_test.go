@@ -112,21 +112,21 @@ func TestRunForEndsInside(t *testing.T) {
 		tk := newDoing(t, d, nil)
 		real := tk.Now
 		tk.Now = d.Clock.Now
-		time.AfterFunc(300*time.Millisecond, cancel)
+		time.AfterFunc(time.Second, cancel)
 		if r, err := tk.RunFor(ctx, time.Hour); err != nil || r.Passes != 1 {
 			t.Fatalf("%v: %+v", err, r)
 		}
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "endless", Steps: []store.Step{call("")}}}})
 		request(t, d, "endless")
 		bounded := func(ctx context.Context, _ executor.Request) (executor.Result, error) {
-			if end, ok := ctx.Deadline(); !ok || time.Until(end) > 500*time.Millisecond {
+			if end, ok := ctx.Deadline(); !ok || time.Until(end) > 2*time.Second {
 				return executor.Result{}, fmt.Errorf("it may run until %v", end)
 			}
 			<-ctx.Done()
 			return executor.Result{}, ctx.Err()
 		}
 		tk = newDoing(t, d, bounded)
-		tk.Now, tk.Budget = real, 500*time.Millisecond
+		tk.Now, tk.Budget = real, 2*time.Second
 		if r, err := tk.RunFor(t.Context(), time.Hour); err != nil || r.Started != 1 || r.Waiting != 1 {
 			t.Fatalf("%v: %+v", err, r)
 		}
