@@ -134,6 +134,16 @@ WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
 WHERE j.after_job_id @among AND j.removed_at IS NULL AND j.enabled = @true ORDER BY j.after_job_id, j.id;
 
+-- Which of the jobs run after themselves, by way of others. No command makes such a circle.
+
+-- name: circles
+WITH RECURSIVE up (id, after_id) AS (
+  SELECT id, after_job_id FROM dbjobs.jobs WHERE id @among AND after_job_id IS NOT NULL
+  UNION
+  SELECT up.id, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+)
+SELECT id FROM up WHERE after_id = id;
+
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
