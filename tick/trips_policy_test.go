@@ -166,38 +166,45 @@ func became(t *testing.T, d *storetest.DB, n int) string {
 		`SELECT subject_id % 10, 'paused by', paused_by, COUNT(*) FROM dbjobs.pauses WHERE scope = 'job' GROUP BY 1, 3 ORDER BY 1, 3`,
 		`SELECT id % 10, 'removed', COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NOT NULL GROUP BY 1 ORDER BY 1`,
 	} {
-		rows, err := d.SQL.QueryContext(t.Context(), strings.ReplaceAll(q, "dbjobs.", strings.TrimSuffix(d.Table("x"), "x")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		words, count := make([]sql.NullString, len(columns)-1), 0
-		into := []any{}
-		for i := range words {
-			into = append(into, &words[i])
-		}
-		for rows.Next() {
-			if err := rows.Scan(append(into, &count)...); err != nil {
-				t.Fatal(err)
-			}
-			part := ""
-			for _, word := range words {
-				if word.String != "" {
-					part += strings.TrimSuffix(word.String, ":") + " "
-				}
-			}
-			if 10*count != n {
-				part += fmt.Sprintf("x%g ", float64(10*count)/float64(n))
-			}
-			parts = append(parts, part[:len(part)-1])
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		rows.Close()
+		parts = append(parts, ofTens(t, d, q, n)...)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ofTens reads rows of words and a count.
+func ofTens(t *testing.T, d *storetest.DB, query string, n int) (parts []string) {
+	t.Helper()
+	rows, err := d.SQL.QueryContext(t.Context(), strings.ReplaceAll(query, "dbjobs.", strings.TrimSuffix(d.Table("x"), "x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, count := make([]sql.NullString, len(columns)-1), 0
+	into := []any{}
+	for i := range words {
+		into = append(into, &words[i])
+	}
+	for rows.Next() {
+		if err := rows.Scan(append(into, &count)...); err != nil {
+			t.Fatal(err)
+		}
+		part := ""
+		for _, word := range words {
+			if word.String != "" {
+				part += strings.TrimSuffix(word.String, ":") + " "
+			}
+		}
+		if 10*count != n {
+			part += fmt.Sprintf("x%g ", float64(10*count)/float64(n))
+		}
+		parts = append(parts, part[:len(part)-1])
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return parts
 }
