@@ -49,6 +49,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	if err := s.lockGroups(ctx, tx, byJob); err != nil {
 		return err
 	}
+	if err := s.readCircles(ctx, tx, byJob); err != nil {
+		return err
+	}
 	ended := false
 	var expired []string
 	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
@@ -254,18 +257,6 @@ func (p *Pause) covers(c *Case) bool {
 		}
 	}
 	return false
-}
-
-func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
-	return s.query(ctx, tx, "batch_followers", args{"ids": ids}, func(r *sql.Rows) error {
-		var of int64
-		var f Follower
-		err := r.Scan(&of, &f.JobID, &f.Queue, &f.Priority)
-		if c := byJob[of]; c != nil {
-			c.Followers = append(c.Followers, f)
-		}
-		return err
-	})
 }
 
 // readRules reads the rules as they were planned, and for the jobs that may not stand as planned, their schedules.

@@ -73,6 +73,7 @@ type Case struct {
 	// Followers are the jobs that run after this one.
 	Followers []Follower
 	Pauses    []Pause
+	Circle    bool // the job runs after itself, by way of others; looked up where that may have changed
 	input     string
 }
 

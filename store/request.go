@@ -2,37 +2,50 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"time"
 )
 
-// RunNow inserts a request: the run is let go by the next decision for the job, behind what is active.
-func (s *Store) RunNow(ctx context.Context, name string, with map[string]string) (Run, error) {
+// Request is what a run outside the schedule is told.
+type Request struct {
+	Args     map[string]string
+	Interval Interval // of data; without an end, none
+	Author   Author
+}
+
+// RunNow asks for a run: it is let go by the next decision for the job, behind what is active. Its interval, if it has one,
+// covers nominal times for a backfill, and moves nothing of the schedule.
+func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error) {
 	var r Run
-	err := s.tx(ctx, func(tx *sql.Tx) error {
-		j, err := s.findJob(ctx, tx, name)
+	err := s.change(ctx, q.Author, func(a *applier) error {
+		j, err := s.findJob(ctx, a.tx, name)
 		if err != nil {
 			return err
 		}
-		var now time.Time
-		if err := s.row(ctx, tx, "read_now", args{"now": s.now()}, at{&now}); err != nil {
-			return err
-		}
-		id := NewRunID(now, 0)
+		id := NewRunID(a.now, 0)
 		r = Run{ID: id, Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: "now:" + id, State: Waiting, Queue: j.Queue, Priority: j.Priority,
-			ReadyAt: now, CreatedAt: now, Step: 1}
-		if len(with) > 0 {
-			b, err := json.Marshal(with)
+			ReadyAt: a.now, CreatedAt: a.now, Step: 1, IntervalStart: q.Interval.Start, IntervalEnd: q.Interval.End}
+		if !r.IntervalEnd.After(r.IntervalStart) && !r.IntervalStart.IsZero() {
+			return &FieldError{"job " + j.FullName(), "interval", fmt.Sprintf("begins at %s, and has no end after that", r.IntervalStart.Format(time.RFC3339))}
+		}
+		if len(q.Args) > 0 {
+			b, err := json.Marshal(q.Args)
 			if err != nil {
 				return fmt.Errorf("encode the arguments: %w", err)
 			}
 			r.Args = string(b)
 		}
-		_, err = s.exec(ctx, tx, "request_run", args{"now": s.now(), "id": runID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
-			"priority": r.Priority, "args": document(r.Args)})
-		return err
+		if _, err = s.exec(ctx, a.tx, "request_run", args{"now": s.now(), "id": runID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
+			"priority": r.Priority, "args": document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd}); err != nil {
+			return err
+		}
+		return a.record(ctx, "job", j.FullName(), "run-now", j.ID, nil, struct {
+			Run  string            `json:"run"`
+			Args map[string]string `json:"args,omitempty"`
+			From time.Time         `json:"from,omitzero"`
+			To   time.Time         `json:"to,omitzero"`
+		}{id, q.Args, r.IntervalStart, r.IntervalEnd})
 	})
 	return r, err
 }

@@ -43,7 +43,7 @@ func TestACancelBesideADecisionIsSeen(t *testing.T) {
 	onServers(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{step("", "SELECT 1")}}}})
 		run(t, d)
-		asked, err := d.RunNow(t.Context(), "job", nil)
+		asked, err := d.RunNow(t.Context(), "job", store.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestADisabledJobDoesNotFollow(t *testing.T) {
 		if _, err := d.AbortJob(t.Context(), "aborted", false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.RunNow(t.Context(), "first", nil); err != nil {
+		if _, err := d.RunNow(t.Context(), "first", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		run(t, d)
@@ -151,7 +151,7 @@ func TestAPauseHoldsWhateverATagIsMadeOf(t *testing.T) {
 			if n, err := d.CountPaused(t.Context()); err != nil || n != 1 {
 				t.Errorf("%s: %d jobs paused, %v", tag, n, err)
 			}
-			if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+			if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 				t.Fatal(err)
 			}
 			if r := run(t, d); r.Started != 0 {
@@ -170,7 +170,7 @@ func TestAPauseHoldsWhateverATagIsMadeOf(t *testing.T) {
 func TestAJobRemovedBeforeItsFirstPassIsDoneWith(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
-		asked, err := d.RunNow(t.Context(), "job", nil)
+		asked, err := d.RunNow(t.Context(), "job", store.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestALockedPlanIsPassedOver(t *testing.T) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Steps: steps}, {Name: "free", Steps: steps}}})
 		run(t, d)
 		for _, name := range []string{"locked", "free"} {
-			if _, err := d.RunNow(t.Context(), name, nil); err != nil {
+			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
 				t.Fatal(err)
 			}
 		}

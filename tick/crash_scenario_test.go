@@ -106,7 +106,7 @@ func (w *world) define(jobs []store.Job) {
 }
 
 func (w *world) request(job string) {
-	if _, err := w.d.RunNow(context.Background(), job, nil); err != nil {
+	if _, err := w.d.RunNow(context.Background(), job, store.Request{}); err != nil {
 		w.t.Fatal(err)
 	}
 }

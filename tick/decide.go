@@ -30,6 +30,10 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 			d.park("%v", err)
 		}
 	}
+	if d.c.Circle && d.plan.Error == "" && !d.gone() {
+		d.unhosted = true // the way out may be a change of another job
+		d.park("job %s: after: goes in a circle; change after, of this job or of one before it", d.job().FullName())
+	}
 	if !parse.may(d.job()) {
 		d.unhosted = true
 		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
@@ -60,7 +64,8 @@ type decision struct {
 	kept    []store.Rule // and as the plan is to know them
 	replan  bool
 	changed bool // a rule is new, another one, or gone
-	// unhosted: parked for what this host lacks; looked at again at each nominal time, on whatever host.
+	// unhosted: parked for what this host lacks, or for what is not the job's own; looked at again at each nominal time, on
+	// whatever host.
 	unhosted bool
 	active   []store.Run // not ended, as this decision leaves them; oldest first
 	was      []string    // their states as they were read

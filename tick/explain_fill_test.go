@@ -79,7 +79,7 @@ func happen(t *testing.T, d *storetest.DB) {
 	}
 	w := words[d.Engine]
 	d.Exec(t, "INSERT INTO "+d.Table("pauses")+" (scope, subject, since) VALUES ('owner', 'somebody else', "+w.at("0")+")")
-	if _, err := d.RunNow(t.Context(), "job 17", nil); err != nil {
+	if _, err := d.RunNow(t.Context(), "job 17", store.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	// Runs in the hands of others: of 14 and 15 the leases are over, 80 and 100 have ended, 20 is to be replaced, and 21 cancelled.

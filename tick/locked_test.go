@@ -43,7 +43,7 @@ func TestALockedRunThatExpiredHoldsUpNobody(t *testing.T) {
 			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
 		d.Clock.Add(time.Hour)
-		if _, err := d.RunNow(t.Context(), "b", nil); err != nil {
+		if _, err := d.RunNow(t.Context(), "b", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := beside(t, d, "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE id = '"+tasks[0].Run.ID+"'"); n != 1 {

@@ -107,7 +107,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 		until := d.Clock.Now().Add(10 * time.Minute)
 		pause(t, d, store.ScopeSchedule, "hours", until)
 		pause(t, d, store.ScopeJob, "request", until)
-		if _, err := d.RunNow(t.Context(), "request", nil); err != nil {
+		if _, err := d.RunNow(t.Context(), "request", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		for range 9 {

@@ -1,6 +1,8 @@
 package tick_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,45 @@ func TestOneJobRunsAfterAnother(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "circle") {
 			t.Fatalf("a circle: %v", err)
 		}
+	})
+}
+
+// A circle that plain SQL closes parks the job, and a pass over it ends; opened anywhere, the job is back.
+func TestACircleOfJobsParks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{step("", "SELECT 1")}
+		apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Own: everyFiveMinutes(), Steps: ok}, {Name: "second", After: "first", Steps: ok}, {Name: "third", After: "second", Steps: ok}}})
+		run(t, d)
+		after := func(job, predecessor string) {
+			t.Helper()
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET after_job_id = "+predecessor+" WHERE name = '"+job+"'")
+		}
+		state := func(want string) {
+			t.Helper()
+			jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, j := range jobs {
+				got += fmt.Sprintf("%s %d %t; ", j.Name, j.RunsMade, j.PlanError != "")
+			}
+			if got != want {
+				t.Fatalf("%s, want %s", got, want)
+			}
+		}
+		after("first", strconv.Itoa(d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'third'")))
+		request(t, d, "first")
+		d.Clock.Add(5 * time.Minute)
+		if r := run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "after: goes in a circle") {
+			t.Fatalf("%+v", r)
+		}
+		state("first 1 true; second 0 false; third 0 false; ")
+		after("third", "NULL")
+		d.Clock.Add(5 * time.Minute)
+		run(t, d)
+		state("first 2 false; second 1 false; third 0 false; ")
 	})
 }
 

@@ -32,7 +32,7 @@ func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
 	run(t, d)
 	for _, j := range defs.Jobs {
 		d.Clock.Add(time.Millisecond) // ids sort by it
-		if _, err := d.RunNow(t.Context(), j.Name, nil); err != nil {
+		if _, err := d.RunNow(t.Context(), j.Name, store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -49,7 +49,7 @@ func TestAFollowerWakesWhicheverNeedSettlesItsPredecessor(t *testing.T) {
 		decideFor(t, d, store.JobChanged)
 		h := store.Holder{Name: "another", Lease: time.Minute}
 		for _, n := range needs {
-			if _, err := d.RunNow(t.Context(), n.String(), nil); err != nil {
+			if _, err := d.RunNow(t.Context(), n.String(), store.Request{}); err != nil {
 				t.Fatal(err)
 			}
 			decideFor(t, d, store.RunWakes)

@@ -42,7 +42,7 @@ func request(t testing.TB, d *storetest.DB, job string) {
 	if _, err := tk.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.RunNow(t.Context(), job, nil); err != nil {
+	if _, err := d.RunNow(t.Context(), job, store.Request{}); err != nil {
 		t.Fatal(err)
 	}
 }

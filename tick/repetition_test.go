@@ -48,7 +48,7 @@ func (c *course) do(t *testing.T, what string) {
 		err = c.EndStep(ctx, &c.held[0], store.StepEnd{State: detail, Final: detail}, h)
 		c.held = c.held[1:]
 	case "request":
-		_, err = c.RunNow(ctx, "job", nil)
+		_, err = c.RunNow(ctx, "job", store.Request{})
 	case "pause":
 		_, err = c.Pause(ctx, on, time.Time{}, store.Author{})
 	case "resume":

@@ -1,7 +1,6 @@
 package tick
 
 import (
-	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -41,6 +40,8 @@ type Report struct {
 	AheadUntil time.Time `json:"ahead_until,omitzero"`
 
 	wake time.Time // NextRun by the host's clock
+
+	parked map[store.Parked]bool // those of Parked
 }
 
 // Ended is a run that this pass executed.
@@ -76,11 +77,7 @@ func (r *Report) join(next Report) {
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
 	r.Lost, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.addGaps(next.Gaps)
-	for _, p := range next.Parked {
-		if !slices.Contains(r.Parked, p) {
-			r.Parked = append(r.Parked, p)
-		}
-	}
+	r.addParked(next.Parked)
 	r.Runs = append(r.Runs, next.Runs...)
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil = next.Paused, next.Ahead, next.AheadUntil
@@ -92,7 +89,20 @@ func (r *Report) add(b store.Batch) {
 	r.Made += len(b.Made)
 	r.Lost += b.Lost
 	r.addGaps(b.Gaps)
-	r.Parked = append(r.Parked, b.Parked...)
+	r.addParked(b.Parked)
+}
+
+// addParked tells of each once, however often it was looked at.
+func (r *Report) addParked(parked []store.Parked) {
+	if r.parked == nil {
+		r.parked = map[store.Parked]bool{}
+	}
+	for _, p := range parked {
+		if !r.parked[p] {
+			r.parked[p] = true
+			r.Parked = append(r.Parked, p)
+		}
+	}
 }
 
 func (r *Report) addGaps(gaps map[string]int) {

@@ -81,7 +81,7 @@ func TestAPassRunsWhatIsDue(t *testing.T) {
 		if r := run(t, d); r.Decided != 0 || r.Started != 0 {
 			t.Fatalf("third pass: %+v", r)
 		}
-		if _, err := d.RunNow(t.Context(), "idle", nil); err != nil {
+		if _, err := d.RunNow(t.Context(), "idle", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		if r := run(t, d); r.Succeeded != 1 {
@@ -178,7 +178,7 @@ func TestAPauseHoldsAndIsAGap(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Clock.Add(12 * time.Minute)
-		if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		if r := run(t, d); r.Made != 0 || r.Started != 0 {
@@ -217,7 +217,7 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 			}},
 		}})
 		for _, name := range []string{"atomic", "failing"} {
-			if _, err := d.RunNow(t.Context(), name, nil); err != nil {
+			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -270,7 +270,7 @@ func TestHistoryIsKeptAsTold(t *testing.T) {
 func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Handouts: 2, Steps: []store.Step{step("", "SELECT 1")}}}})
-		if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		r := newTick(t, d.Store)
@@ -308,7 +308,7 @@ func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 func TestASignOfLifeKeepsARunOnSQLite(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "SELECT 1")}}}})
-	if _, err := d.RunNow(t.Context(), "job", nil); err != nil {
+	if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	r := newTick(t, d.Store)

@@ -172,23 +172,38 @@ func (c *cli) jobRemove() *cobra.Command {
 
 func (c *cli) jobRunNow() *cobra.Command {
 	var pairs []string
+	var from, to string
 	cmd := &cobra.Command{
 		Use: "run-now NAME", Short: "Ask for a run outside the schedule; the next tick executes it", Args: positional("NAME"),
 		Long: `Asks for a run outside the schedule and prints its id. The next tick executes it, behind what the job has open. What
---arg NAME=VALUE gives stands in for ${args.NAME} in the arguments of its statements.`,
-		Example: `  dbjobs job run-now rollup --arg day=2026-11-20`,
+--arg NAME=VALUE gives stands in for ${args.NAME} in the arguments of its statements; --from and --to for
+${interval_start} and ${interval_end}, which are empty else. dbjobs job backfill takes nominal times of such an interval
+for covered.`,
+		Example: `  dbjobs job run-now rollup --arg day=2026-11-20
+  dbjobs job run-now rollup --from 2026-11-19T00:00:00Z --to 2026-11-20T00:00:00Z --reason 'the source was late'`,
 	}
 	cmd.Flags().StringArrayVar(&pairs, "arg", nil, "NAME=VALUE that the run is told; may be given several times")
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		with := map[string]string{}
+	cmd.Flags().StringVar(&from, "from", "", "beginning of its data interval, such as 2026-11-19T00:00:00Z")
+	cmd.Flags().StringVar(&to, "to", "", "end of its data interval")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) (err error) {
+		q := store.Request{Args: map[string]string{}, Author: c.author(s)}
 		for _, p := range pairs {
 			name, value, ok := strings.Cut(p, "=")
 			if !ok || name == "" {
 				return badInput("--arg: found %q, want NAME=VALUE", p)
 			}
-			with[name] = value
+			q.Args[name] = value
 		}
-		r, err := s.RunNow(ctx, args[0], with)
+		if q.Interval.Start, err = instantFlag("from", from); err != nil {
+			return err
+		}
+		if q.Interval.End, err = instantFlag("to", to); err != nil {
+			return err
+		}
+		if (from == "") != (to == "") {
+			return badInput("--from and --to go together: found one of them")
+		}
+		r, err := s.RunNow(ctx, args[0], q)
 		if err != nil {
 			return err
 		}
@@ -198,5 +213,5 @@ func (c *cli) jobRunNow() *cobra.Command {
 			return err
 		})
 	})
-	return c.prints(cmd)
+	return c.prints(c.authored(cmd))
 }

@@ -134,6 +134,16 @@ WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
 WHERE j.after_job_id @among AND j.removed_at IS NULL AND j.enabled = @true ORDER BY j.after_job_id, j.id;
 
+-- Which of the jobs run after themselves, by way of others. No command makes such a circle.
+
+-- name: circles
+WITH RECURSIVE up (id, after_id) AS (
+  SELECT id, after_job_id FROM dbjobs.jobs WHERE id @among AND after_job_id IS NOT NULL
+  UNION
+  SELECT up.id, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+)
+SELECT id FROM up WHERE after_id = id;
+
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
@@ -493,8 +503,8 @@ WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject) ORD
 -- ------------------------------------------------------------------------------------------------------ ledger
 
 -- name: request_run
-INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, args, ready_at, created_at)
-VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :args, @now, @now);
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, interval_start, interval_end, args, ready_at, created_at)
+VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :from, :to, :args, @now, @now);
 
 -- The fence goes on: who held the run before can finish nothing of it any more.
 

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// readFollowers reads which jobs run after these. One that runs after itself, by way of them, does not: no pass would end.
+func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+	type pair struct {
+		Follower
+		of int64
+	}
+	var pairs []pair
+	var followers []int64
+	err := s.query(ctx, tx, "batch_followers", args{"ids": ids}, func(r *sql.Rows) error {
+		var f pair
+		err := r.Scan(&f.of, &f.JobID, &f.Queue, &f.Priority)
+		pairs, followers = append(pairs, f), append(followers, f.JobID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	round, err := s.circles(ctx, tx, followers)
+	for _, f := range pairs {
+		if c := byJob[f.of]; c != nil && !round[f.JobID] {
+			c.Followers = append(c.Followers, f.Follower)
+		}
+	}
+	return err
+}
+
+// readCircles finds out which of the jobs run after themselves, where that may have changed.
+func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, byJob map[int64]*Case) error {
+	var look []int64
+	for id, c := range byJob {
+		if c.Job.afterID != 0 && (c.Stale || c.Plan.Error != "") {
+			look = append(look, id)
+		}
+	}
+	round, err := s.circles(ctx, tx, look)
+	for id := range round {
+		byJob[id].Circle = true
+	}
+	return err
+}
+
+func (s *Store) circles(ctx context.Context, tx *sql.Tx, ids []int64) (map[int64]bool, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	round := map[int64]bool{}
+	err := s.query(ctx, tx, "circles", args{"ids": ids}, func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		round[id] = true
+		return err
+	})
+	return round, err
+}
