@@ -98,6 +98,50 @@ func TestAnUnhostedJobStaysDue(t *testing.T) {
 	}
 }
 
+// One of two rules cannot be decided, which shows only when the other has made its runs and has replaced what waited.
+func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
+	now := time.Date(2026, 3, 5, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Overlap: "replace", Missed: "all", CreatedAt: now.Add(-100 * 24 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	rule := func(id int64, text string) store.Rule {
+		return store.Rule{ScheduleID: id, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: text}
+	}
+	waiting := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "at:2026-03-03T02:00:00.000000Z", State: store.Waiting, HeldBy: "predecessor", ReadyAt: now.Add(time.Hour)}
+	c := &store.Case{
+		Plan: store.Plan{JobID: 1, NextRun: now.Add(-time.Hour), DecidedThrough: now.Add(-48 * time.Hour), RunsMade: 1}, Job: j, Runs: []store.Run{waiting},
+		Rules: []store.Rule{rule(1, "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"),
+			rule(2, "DTSTART:20260105T080000Z\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=2,3,4,5,6,7,8,9,10,11,12")},
+	}
+	d := decide(now, c, newParser("", ""))
+	if d.Plan.Error == "" || len(d.Made)+len(d.Gaps) > 0 || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || d.Plan.RunsMade != 1 {
+		t.Errorf("%+v", d)
+	}
+	if i := slices.IndexFunc(d.Moved, func(m store.Move) bool { return m.Run.State != store.Waiting }); i >= 0 {
+		t.Errorf("what waits is %s", d.Moved[i].Run.State)
+	}
+	c.Plan, c.Rules = d.Plan, c.Rules[:1]
+	if d = decide(now, c, newParser("", "")); d.Plan.Error != "" || len(d.Made) != 2 || len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled {
+		t.Errorf("mended: %+v", d)
+	}
+}
+
+// A pass that has read the time, and stood still, meets a pause that began meanwhile.
+func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", CreatedAt: now.Add(-time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	r := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "now:1", State: store.Waiting, ReadyAt: now.Add(-time.Second)}
+	for want, p := range map[string]store.Pause{
+		"pause": {Scope: store.ScopeJob, SubjectID: 1, Since: now.Add(time.Second)},
+		"":      {Scope: store.ScopeJob, SubjectID: 1, Since: now.Add(-time.Hour), ResumedAt: now},
+	} {
+		d := decide(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}, Pauses: []store.Pause{p}}, newParser("", ""))
+		if len(d.Moved) != 1 || d.Moved[0].Run.HeldBy != want {
+			t.Errorf("want it held by %q: %+v", want, d.Moved)
+		}
+	}
+}
+
 func TestARemovedRowOfAParkedJobIsDecidedFor(t *testing.T) {
 	d := decide(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Case{Plan: store.Plan{JobID: 1, Error: "no such rule"}}, newParser("alice", ""))
 	if !d.Plan.NextRun.IsZero() || len(d.Made) > 0 {
