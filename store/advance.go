@@ -24,7 +24,7 @@ type writer struct {
 	gaps     []gapRow
 	plans    []planRow
 	cancel   []string
-	pauses   []pauseOf
+	pauses   []changeRow
 	done     []doneOf
 	rules    []ruleRow
 	replan   []int64
@@ -36,13 +36,6 @@ type writer struct {
 func newWriter(s *Store, tx *sql.Tx, now time.Time, cases int) *writer {
 	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, instants: map[time.Time]string{},
 		made: make([]Run, 0, cases), runs: make([]runRow, 0, cases), plans: make([]planRow, 0, cases)}
-}
-
-// pauseOf is a pause that a decision begins.
-type pauseOf struct {
-	job    int64
-	name   string
-	reason string
 }
 
 // The rows of the documents; their names are those of the columns.
@@ -105,6 +98,7 @@ type (
 	changeRow struct {
 		SubjectID int64  `json:"subject_id"`
 		Subject   string `json:"subject"`
+		Action    string `json:"action"`
 		Reason    string `json:"reason"`
 	}
 	ruleRow struct {
@@ -156,7 +150,7 @@ func (w *writer) add(c *Case, d *Decision) {
 	}
 	w.cancel = append(w.cancel, d.Cancel...)
 	if d.Pause != "" {
-		w.pauses = append(w.pauses, pauseOf{d.Plan.JobID, c.Job.FullName(), d.Pause})
+		w.pauses = append(w.pauses, changeRow{SubjectID: d.Plan.JobID, Subject: c.Job.FullName(), Reason: d.Pause})
 	}
 	if d.Done != "" {
 		w.done = append(w.done, doneOf{c, c.Job.FullName(), d.Done})
@@ -227,7 +221,7 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 	return err
 }
 
-// writeStops asks holders to cancel runs, and pauses jobs that failed. A pause is rare, and is a statement of its own.
+// writeStops asks holders to cancel runs, and pauses jobs that failed: when what many jobs need is gone, many do.
 func (w *writer) writeStops(ctx context.Context) error {
 	now := w.s.d.encode(w.now)
 	if len(w.cancel) > 0 {
@@ -235,12 +229,7 @@ func (w *writer) writeStops(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, p := range w.pauses {
-		if err := w.s.pauseFailing(ctx, w.tx, now, p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.s.pauseFailing(ctx, w.tx, now, w.pauses)
 }
 
 // documentSize bounds a statement's document, in bytes: MariaDB refuses packets above 16 MB by default, and quoting can

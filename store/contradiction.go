@@ -68,7 +68,7 @@ func (j *Job) contradictions() []check {
 	most, first := *j.Retry.MaxBackoff, *j.Retry.Backoff
 	refuse(most < first && most != usualMaxBackoff, "retry.max_backoff", "%s is below backoff, %s", most, first)
 	refuse(j.StartZone != "" && j.Start == "", "start_zone", "needs start")
-	if err := j.endsBeforeNext(j.Retry.Attempts); err != nil {
+	if err := j.EndsBeforeNext(j.Retry.Attempts); err != nil {
 		checks = append(checks, check{"retry.attempts", err})
 	}
 	refuse(j.afterID != 0 && j.afterID == j.ID, "after", "a job cannot run after itself")
@@ -91,8 +91,8 @@ func (j *Job) beginning() string {
 	return "not_before"
 }
 
-// endsBeforeNext refuses to try until the next occurrence where that waits for the end.
-func (j *Job) endsBeforeNext(attempts *Attempts) error {
+// EndsBeforeNext refuses to try until the next occurrence where that waits for the end.
+func (j *Job) EndsBeforeNext(attempts *Attempts) error {
 	if attempts != nil && *attempts == 0 && j.RepeatAfter > 0 {
 		return errors.New("until-next has no end with repeat_after, whose next occurrence comes after it; give a number")
 	}

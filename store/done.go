@@ -75,7 +75,7 @@ func (w *writer) writeDone(ctx context.Context) error {
 	for _, d := range w.done {
 		id := d.c.Plan.JobID
 		if free[id] {
-			changes = append(changes, changeRow{id, d.name, d.reason})
+			changes = append(changes, changeRow{id, d.name, "remove", d.reason})
 			continue
 		}
 		ids = slices.DeleteFunc(ids, func(other int64) bool { return other == id })

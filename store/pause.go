@@ -178,16 +178,27 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 	return out, err
 }
 
-// pauseFailing pauses a job for what its runs do, until somebody resumes it.
-func (s *Store) pauseFailing(ctx context.Context, tx querier, now any, p pauseOf) error {
-	if r := []rune(p.reason); len(r) > 190 { // what MySQL's column holds
-		p.reason = string(r[:189]) + "…"
+// pausesSize bounds how many pauses a statement's document has.
+const pausesSize = 5000
+
+// pauseFailing pauses jobs for what their runs do, until somebody resumes them, and says so in the change log.
+func (s *Store) pauseFailing(ctx context.Context, tx querier, now any, jobs []changeRow) error {
+	for part := range slices.Chunk(jobs, pausesSize) {
+		for i := range part {
+			part[i].Action = "pause"
+			if r := []rune(part[i].Reason); len(r) > 190 { // what MySQL's column holds
+				part[i].Reason = string(r[:189]) + "…"
+			}
+		}
+		rows, err := doc(part)
+		if err != nil {
+			return err
+		}
+		for _, statement := range []string{"insert_pauses", "insert_changes"} {
+			if _, err := s.exec(ctx, tx, statement, args{"now": now, "rows": rows}); err != nil {
+				return err
+			}
+		}
 	}
-	if _, err := s.exec(ctx, tx, "pause", args{"now": now, "scope": ScopeJob, "subject_id": p.job, "subject": nil, "reason": p.reason,
-		"paused_by": "dbjobs", "until_at": nil}); err != nil {
-		return err
-	}
-	_, err := s.exec(ctx, tx, "insert_change", args{"now": now, "by": "dbjobs", "kind": "job", "subject_id": p.job, "subject": p.name,
-		"action": "pause", "reason": p.reason, "was": document(""), "became": document("")})
-	return err
+	return nil
 }

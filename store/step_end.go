@@ -102,7 +102,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 	}
 	run.Error = e.Error
 	if e.Pause != "" {
-		if err := s.pauseFailing(ctx, q, a["now"], pauseOf{run.JobID, t.Job.FullName(), e.Pause}); err != nil {
+		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err
 		}
 	}

@@ -227,7 +227,7 @@ func (j *Job) validateSteps(subject string) error {
 		err := firstError(subject+", step "+st.Name,
 			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)},
 			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)},
-			check{"retry.attempts", j.endsBeforeNext(st.Retry.Attempts)})
+			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)})
 		if err != nil {
 			return err
 		}

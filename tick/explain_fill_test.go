@@ -21,12 +21,7 @@ type extent struct {
 // once in the afternoon, half of them by a rule of their own. The plans are left to the first pass.
 func crowded(t *testing.T, d *storetest.DB, n extent) {
 	t.Helper()
-	w := words[d.Engine]
-	exec := func(text string, count int, a ...any) {
-		t.Helper()
-		text = strings.ReplaceAll(fmt.Sprintf(text, a...), "dbjobs.", strings.TrimSuffix(d.Table("x"), "x"))
-		d.Exec(t, strings.ReplaceAll(text, "NUMBERS", storetest.Numbers(count))+" ORDER BY i")
-	}
+	w, exec := words[d.Engine], fill(t, d)
 	now := w.at("0")
 	exec(`INSERT INTO dbjobs.schedules (id, name, rule, created_at, changed_at)
 		SELECT i, %s, CASE WHEN i = 1 THEN 'every 5m' ELSE %s END, %s, %s FROM NUMBERS`, 20, w.join("'schedule '", w.text("i")), w.join(w.text("i"), "' 15 * * *'"), now, now)
@@ -63,6 +58,15 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 		SELECT CASE WHEN i %% 10 = 0 THEN 'all' ELSE 'job' END, CASE WHEN i %% 10 > 0 THEN i END, 'ada', %s, CASE WHEN i %% 2 = 0 THEN %s END, CASE WHEN i %% 2 = 1 THEN %s END FROM NUMBERS`,
 		n.pauses, w.at("3600 + 600 * i"), w.at("3600 + 500 * i"), w.at("3600 + 500 * i"))
 	d.Exec(t, "UPDATE "+d.Table("pauses")+" SET planned = plan_input")
+}
+
+// fill executes statements over numbers i: FROM NUMBERS, in the words of an engine, for so many of them.
+func fill(t *testing.T, d *storetest.DB) func(text string, count int, a ...any) {
+	return func(text string, count int, a ...any) {
+		t.Helper()
+		text = strings.ReplaceAll(fmt.Sprintf(text, a...), "dbjobs.", strings.TrimSuffix(d.Table("x"), "x"))
+		d.Exec(t, strings.ReplaceAll(text, "NUMBERS", storetest.Numbers(count))+" ORDER BY i")
+	}
 }
 
 // happen lets happen what people and hosts do between two passes.

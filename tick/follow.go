@@ -42,6 +42,10 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		return end
 	}
 	retry := step.Retry.Or(t.Job.Retry)
+	if err := t.Job.EndsBeforeNext(retry.Attempts); err != nil { // a step's row that came by plain SQL
+		end.Final, end.Error = store.Failed, fmt.Sprintf("%s; not tried again: retry.attempts: %v", end.Error, err)
+		return end
+	}
 	if n := int(*retry.Attempts); n == 0 || t.Run.Attempt < n {
 		end.Retry, end.Backoff = true, backoff(retry, t.Run.Attempt)
 		if n == 0 { // without an end of its own, a hot one would keep the pass for itself

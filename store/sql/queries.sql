@@ -157,18 +157,22 @@ WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > :sin
 -- name: lock_groups
 SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
 
+-- From the jobs of a group to their runs, job by job: a join would be planned by statistics that a table newly filled has
+-- not, and count all runs for each of the groups. So would group_held: CROSS JOIN keeps SQLite's order.
+
 -- name: group_caps
 SELECT g.name, g.max_running,
-  (SELECT COUNT(*) FROM dbjobs.jobs j JOIN dbjobs.runs r ON @open = j.id
-   WHERE j.group_name = g.name AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
+  (SELECT COALESCE(SUM((SELECT COUNT(*) FROM dbjobs.runs r
+     WHERE @open = j.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))), 0)
+   FROM dbjobs.jobs j WHERE j.group_name = g.name)
 FROM dbjobs.groups g WHERE g.name @among_names;
 
 -- name: group_held
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
-  FROM dbjobs.jobs j JOIN dbjobs.runs r ON @open = j.id
-  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
+  FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
+  WHERE @open = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
 WHERE place <= :limit ORDER BY name, place;
 
 -- name: wake_held

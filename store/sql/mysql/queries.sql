@@ -127,9 +127,16 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.
 
 -- name: insert_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, 'remove', d.reason
+SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
   subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject',
+  action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
+
+-- name: insert_pauses
+INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
+SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
   reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
 
 -- name: insert_plan_rules

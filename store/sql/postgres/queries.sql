@@ -109,8 +109,13 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: insert_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, 'remove', d.reason
-FROM json_to_recordset(:rows::json) AS d(subject_id bigint, subject text, reason text);
+SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+FROM json_to_recordset(:rows::json) AS d(subject_id bigint, subject text, action text, reason text);
+
+-- name: insert_pauses
+INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
+SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
+FROM json_to_recordset(:rows::json) AS d(subject_id bigint, reason text);
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)

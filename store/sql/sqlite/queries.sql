@@ -83,9 +83,14 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: insert_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, 'remove', d.reason
-FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject,
+SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action,
   value ->> 'reason' AS reason FROM json_each(:rows)) AS d WHERE true;
+
+-- name: insert_pauses
+INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
+SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
+FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason FROM json_each(:rows)) AS d WHERE true;
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
