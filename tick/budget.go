@@ -57,6 +57,40 @@ func (p *pass) halfUsed() bool {
 	return p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2
 }
 
+// stopwatch adds up how long something took, by the host's clock.
+type stopwatch struct {
+	sum   time.Duration
+	since time.Time
+}
+
+func (s *stopwatch) start(now time.Time) { s.since = now }
+func (s *stopwatch) stop(now time.Time)  { s.sum += now.Sub(s.since) }
+
+// giveWay lets the work go on before another page of jobs is decided, where deciding has had its share of the budget: a
+// third, for as long as runs are queued that may start here. What their ends call for is decided after that.
+func (p *pass) giveWay(ctx context.Context) error {
+	p.deciding.stop(p.t.Now())
+	defer func() { p.deciding.start(p.t.Now()) }()
+	for p.t.Budget > 0 && p.deciding.sum >= p.t.Budget/3 {
+		switch free := p.mayStart(ctx); {
+		case free > 0:
+			if err := p.take(ctx); err != nil || p.taken < free {
+				return err
+			}
+		case len(p.running) < p.size: // no more may start in this pass
+			return ctx.Err()
+		}
+		queued, err := p.t.Store.Queues(ctx)
+		if err != nil || !slices.Contains(queued, ownQueue) {
+			return err
+		}
+		if err := p.await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // overdue ends the work on a run when its timeout does, which is over at that time by the host's clock; zero: never. It
 // counts from the first hand-out, over all steps, attempts and waits between them.
 func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Context, over time.Time, release context.CancelFunc) {

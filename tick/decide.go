@@ -18,7 +18,7 @@ const instant = time.Microsecond
 //	ended runs ─────> facts of the plan         nominal times since the last decision ─> runs, or gaps with a reason
 //	expired leases ─> handed out again, lost    waiting runs ─> queued, as far as overlap and pauses allow
 func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
-	d := &decision{now: now, c: c, plan: c.Plan, pauses: slices.Clip(c.Pauses), startupID: parse.startupID}
+	d := &decision{now: now, c: c, plan: c.Plan, pauses: slices.Clip(c.Pauses), startupID: parse.startupID, began: parse.began}
 	d.plan.Error = ""
 	d.settle()
 	d.recover()
@@ -76,6 +76,7 @@ type decision struct {
 	cancel   []string
 	// startupID is the identity of the start-up that this pass reports.
 	startupID string
+	began     time.Time // of the pass: see dueBy
 	moved     []store.Move
 	gaps      []store.Gap
 	ended     []store.Run // settled by this decision, for repeat_after
@@ -218,11 +219,14 @@ func (d *decision) admit() {
 			room--
 		}
 	}
+	outlived := d.outlived()
 	place := func(r *store.Run) {
 		first := !r.Begun()
 		switch {
 		case r.State != store.Waiting || r.HeldBy == "pause":
 		case r.ReadyAt.After(d.now): // back-off, jitter: the run wakes the job by itself
+			r.HeldBy = ""
+		case !first && outlived: // the next pass gives it up
 			r.HeldBy = ""
 		case first && room <= 0:
 			r.HeldBy = "predecessor"
@@ -319,7 +323,7 @@ func (d *decision) next() {
 	if limit := d.job().MaxCycles; limit > 0 && d.plan.RunsMade >= limit {
 		return
 	}
-	from := later(later(d.now, d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))
+	from := later(later(d.dueBy(), d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))
 	for i := range d.live {
 		l := &d.live[i]
 		t := l.next(d, from)

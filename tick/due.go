@@ -314,6 +314,26 @@ func (d *decision) giveUp() {
 	}
 }
 
+// outlived: runs are tried until the next occurrence, and that has come since the pass began, which decides it no more.
+func (d *decision) outlived() bool {
+	if d.gone() || *d.job().Retry.Attempts != 0 || d.job().Disabled || !d.dueBy().Before(d.now) {
+		return false
+	}
+	for i := range d.live {
+		l := &d.live[i]
+		if !d.pausedSince(l).IsZero() {
+			continue
+		}
+		from := later(d.plan.DecidedThrough, l.from)
+		for _, w := range d.valid(window{from, d.now}) {
+			if t := l.next(d, w.from); !t.IsZero() && !t.After(w.to) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // replace makes way for newer occurrences: what has not begun is cancelled, and whoever executes an older one is told.
 func (d *decision) replace() {
 	for i := range d.active {

@@ -13,6 +13,8 @@ import (
 type parser struct {
 	login     string // whom this host's SQL connections log in as
 	startupID string // of the start-up that the tick reports
+	// began is the pass's beginning, by the database's clock: later nominal times are for the next one. Zero: up to now.
+	began time.Time
 
 	sync.Mutex // batches are decided side by side
 	known      map[parserKey]parsed

@@ -38,17 +38,26 @@ func (d *decision) pausedSince(l *live) (since time.Time) {
 	return since
 }
 
-// upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a job, those in them stay
+// dueBy is the instant by which a nominal time must have come for this pass to decide it: that of the pass's beginning.
+// What follows from its own runs is decided up to now, but a schedule finer than they are long is none of that.
+func (d *decision) dueBy() time.Time {
+	if d.began.IsZero() {
+		return d.now
+	}
+	return earlier(d.now, d.began)
+}
+
+// upTo is the instant up to which nominal times are decided now. A change is settled where it is noticed. While pauses hold all rules of a job, those in them stay
 // undecided, so that who resumes it can still ask for them; an edit settles them, and nothing fires back over one.
 func (d *decision) upTo() time.Time {
 	if d.changed || d.c.Stale || d.c.Plan.DecidedThrough.IsZero() {
 		return d.now
 	}
-	to := d.now
+	to := d.dueBy()
 	for i := range d.live {
 		since := d.pausedSince(&d.live[i])
 		if since.IsZero() {
-			return d.now
+			return d.dueBy()
 		}
 		to = earlier(to, since.Add(-instant))
 	}

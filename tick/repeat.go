@@ -49,7 +49,7 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 			return total, nil
 		}
 		wait := max(r.wake.Sub(now), shortest)
-		if !r.wake.After(now) {
+		if !r.wake.After(now) && !r.NextRun.After(r.StartedAt) { // and not since the pass began
 			wait = staysDue
 		}
 		if over := t.sleep(ctx, min(wait, end.Sub(now))); !over || !t.Now().Before(end) {

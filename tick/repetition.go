@@ -132,7 +132,7 @@ func (d *decision) repeated() {
 	}
 	d.countEnds()
 	if t := d.repeatAt(); !t.IsZero() {
-		if !t.After(d.now) { // a pause holds it: this wakes the plan, where its row is deleted
+		if !t.After(d.dueBy()) { // a pause holds it: this wakes the plan, where its row is deleted
 			t = d.now.Add(time.Duration(d.job().RepeatAfter)).Add(time.Second - instant).Truncate(time.Second)
 		}
 		d.repeatOnce(t, d.now)

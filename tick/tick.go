@@ -91,17 +91,18 @@ func (p *pass) cutShort(ctx, work context.Context, err error) error {
 
 // pass is a pass under way.
 type pass struct {
-	t      *Tick
-	log    *slog.Logger
-	parse  *parser
-	probe  *store.Probe
-	kept   []store.Kept
-	moved  int // runs that the last decisions made, let go or settled
-	report Report
-	holder store.Holder
-	batch  int
-	began  time.Time
-	ends   time.Time // of the budget, by the host's clock
+	t        *Tick
+	log      *slog.Logger
+	parse    *parser
+	probe    *store.Probe
+	kept     []store.Kept
+	moved    int // runs that the last decisions made, let go or settled
+	deciding stopwatch
+	report   Report
+	holder   store.Holder
+	batch    int
+	began    time.Time
+	ends     time.Time // of the budget, by the host's clock
 	workers
 }
 
@@ -128,6 +129,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.holder.Login = probe.Login
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
+	p.parse.began = probe.Now
 	p.report.StartedAt, p.report.Frozen = probe.Now, probe.Frozen
 	p.coming(probe)
 	if !probe.NextWake.After(probe.Now) {
@@ -164,6 +166,8 @@ func (p *pass) needed() []store.Need {
 // decide pages through the needs. What somebody else had locked is tried once more, at the end of its need.
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	p.moved = 0
+	p.deciding.start(p.t.Now())
+	defer func() { p.deciding.stop(p.t.Now()) }()
 	for _, n := range needs {
 		for more := true; more; {
 			seen, err := p.t.Store.Unmarked(ctx, n)
@@ -197,6 +201,9 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 	var under []chan batch
 	for more := true; more || len(under) > 0; {
 		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
+			if err = p.giveWay(ctx); err != nil {
+				continue
+			}
 			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil {
 				under = append(under, p.decidePage(ctx, *page))
 			}

@@ -561,7 +561,8 @@ FROM dbjobs.plans p WHERE p.decided_through > @later AND (:job = 0 OR p.job_id =
 
 -- name: rewind_plans
 UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = version + 1,
-  last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END
+  last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END,
+  repeat_from = CASE WHEN repeat_from > @now THEN @now ELSE repeat_from END
 WHERE job_id @these;
 
 -- name: drop_gaps_ahead
@@ -572,6 +573,11 @@ UPDATE dbjobs.gaps SET through_at = @now WHERE job_id @these AND through_at > @n
 
 -- name: rewind_waits
 UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later;
+
+-- When it has ended, it wakes its job as of then.
+
+-- name: rewind_open
+UPDATE dbjobs.runs SET created_at = @now WHERE @open @these AND created_at > @later;
 
 -- name: rewind_leases
 UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'running' AND lease_until > @later;
