@@ -68,14 +68,14 @@ func (a *applier) start(j *Job, old Job) (err error) {
 		return nil
 	case old.ID != 0 && j.Start == old.Start && j.StartZone == old.StartZone:
 		j.NotBefore = old.NotBefore
-		return nil
 	case a.o.Start == nil:
 		return nil
+	default:
+		if j.NotBefore, err = a.o.Start(j.Start, j.StartZone, a.now); err != nil {
+			return &FieldError{"job " + j.FullName(), "start", err.Error()}
+		}
 	}
-	if j.NotBefore, err = a.o.Start(j.Start, j.StartZone, a.now); err != nil {
-		return &FieldError{"job " + j.FullName(), "start", err.Error()}
-	}
-	return j.ValidatePolicies()
+	return j.ValidatePolicies() // not_after may lie before it
 }
 
 func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) error {

@@ -17,6 +17,9 @@ type FieldChange struct {
 	After  string `json:"after,omitempty"`
 }
 
+// apart are fields that are no part of a definition, nor of the schedule that a job has for itself.
+var apart = []string{"id", "created_at", "jobs"}
+
 // fields is the JSON of a definition by field, without what is no part of it.
 func fields(v any) (map[string]json.RawMessage, error) {
 	if v == nil {
@@ -30,7 +33,7 @@ func fields(v any) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return nil, err
 	}
-	for _, k := range []string{"id", "created_at", "jobs"} {
+	for _, k := range apart {
 		delete(m, k)
 	}
 	return m, nil
@@ -61,6 +64,11 @@ func decoded(raw json.RawMessage) (v any) {
 	if dec.Decode(&v) != nil {
 		return nil // there is none
 	}
+	if m, ok := v.(map[string]any); ok {
+		for _, k := range apart {
+			delete(m, k)
+		}
+	}
 	return v
 }
 
@@ -84,8 +92,8 @@ func differ(out *[]FieldChange, path string, was, became any) {
 	}
 }
 
-// empty: a field that is left out says the same.
-func empty(v any) bool { return v == nil || v == "" || v == false || v == json.Number("0") }
+// empty: a field that is left out says the same. A number is none of these: a step's jitter of 0 is not the job's.
+func empty(v any) bool { return v == nil || v == "" || v == false }
 
 // members are the values of an object, or those of a list of objects by their names, or numbers from 1 where they have
 // none; the order of a list comes with it.

@@ -20,6 +20,7 @@ func TestDifferences(t *testing.T) {
 		return Step{Name: name, Executor: "sql", Spec: spec, Timeout: timeout}
 	}
 	every := func(rule string) *Schedule { return &Schedule{Rule: rule, Zone: "UTC"} }
+	exact := func(jitter *int) Step { return Step{Name: "load", Executor: "sql", Retry: Retry{Jitter: jitter}} }
 	load, tell := step("load", "SELECT 1", 0), step("tell", "SELECT '<2>'", 5e9)
 	for name, c := range map[string]struct {
 		was, became *Job
@@ -30,6 +31,7 @@ func TestDifferences(t *testing.T) {
 		"no rule":         {job(every("every 5m"), nil, load), job(nil, nil, load), []FieldChange{{"own.rule", "every 5m", ""}, {"own.zone", "UTC", ""}}},
 		"a list of texts": {job(nil, []string{"x"}, load), job(nil, []string{"x", "<y>"}, load), []FieldChange{{"tags", `["x"]`, `["x","<y>"]`}}},
 		"a step":          {job(nil, nil, load, tell), job(nil, nil, load, step("tell", "SELECT 3", 0)), []FieldChange{{"steps.tell.spec.sql", `["SELECT '<2>'"]`, `["SELECT 3"]`}, {"steps.tell.timeout", "5s", ""}}},
+		"a step's 0":      {job(nil, nil, exact(nil)), job(nil, nil, exact(new(0))), []FieldChange{{"steps.load.retry.jitter", "", "0"}}},
 		"their order":     {job(nil, nil, load, tell), job(nil, nil, tell, load), []FieldChange{{"steps", "load, tell", "tell, load"}}},
 		"a new step": {job(nil, nil, load), job(nil, nil, load, tell), []FieldChange{{"steps", "load", "load, tell"}, {"steps.tell.executor", "", "sql"},
 			{"steps.tell.spec.args", "", "[9007199254740993]"}, {"steps.tell.spec.sql", "", `["SELECT '<2>'"]`}, {"steps.tell.timeout", "", "5s"}}},

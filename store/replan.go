@@ -31,8 +31,8 @@ const replanSize = 500
 
 // Replan takes back what was decided while the database's clock was ahead: of the job named, or of all where the name is
 // empty. Their nominal times from now on are to be decided again, and their gaps end now; what ran stays on record, and as
-// long as it does, its occurrences do not run twice. Runs that wait, and leases, end when they should have by the right clock. The next pass
-// plans the jobs. It returns how many there were.
+// long as it does, its occurrences do not run twice. What is open goes on by the right clock: waits and leases are over, an
+// end wakes the job, and repeat_after counts from now. The next pass plans the jobs. It returns how many there were.
 func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err error) {
 	var job int64
 	if name != "" {
@@ -68,7 +68,7 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	for _, st := range []string{"rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_leases"} {
+	for _, st := range []string{"rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_open", "rewind_leases"} {
 		if _, err := a.s.exec(ctx, a.tx, st, with(later, "ids", ids)); err != nil {
 			return 0, err
 		}

@@ -73,6 +73,9 @@ func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest
 			return nil, &usageError{problem: err.Error()}
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, badInput("%s is a folder; -f wants a file, one at a time", path)
+		}
 		in = f
 	}
 	return manifest.Decode(in, o)

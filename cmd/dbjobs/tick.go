@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,8 +73,6 @@ unless a --budget ends it.`,
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {
 		switch {
-		case f.startupID == "" && flags.Changed("startup-id"): // a shell's $(…) that found nothing
-			return tick.Report{}, badInput("--startup-id is empty; leave it out, or give the identity of this start")
 		case f.length > 0 && f.dryRun:
 			return tick.Report{}, badInput("--for and --dry-run exclude each other")
 		case f.length > 0:
@@ -101,6 +100,20 @@ Any number of workers may run at once. One that found nothing prints nothing.`,
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) { return t.Work(ctx) }, f.unlessQuiet(report.Work))
 	return c.prints(cmd)
+}
+
+// names refuses empty ones, which a shell's variable or $(…) that found nothing leaves behind.
+func (f *tickFlags) names(cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	switch {
+	case f.name == "" && flags.Changed("name"):
+		return badInput("--name is empty; leave it out, or give a name")
+	case f.startupID == "" && flags.Changed("startup-id"):
+		return badInput("--startup-id is empty; leave it out, or give the identity of this start")
+	case len(f.queues) == 0 && flags.Changed("queue"), slices.Contains(f.queues, ""):
+		return badInput("--queue names no queue; leave it out to take from all but tick, or give a name")
+	}
+	return nil
 }
 
 // whole is the time that a pass has at most.
@@ -160,6 +173,9 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 	return c.do(func(cmd *cobra.Command, _ []string) error {
 		if f.limit < 0 || f.concurrency < 1 {
 			return badInput("--limit wants 0 or more, --concurrency 1 or more")
+		}
+		if err := f.names(cmd); err != nil {
+			return err
 		}
 		if err := checkMetrics(f.metrics); err != nil {
 			return err

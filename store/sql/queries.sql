@@ -207,13 +207,14 @@ SELECT id, plan_input, @false FROM dbjobs.schedules WHERE @stale ORDER BY id LIM
 -- name: lock_schedules
 SELECT id, plan_input FROM dbjobs.schedules WHERE id @among @skip;
 
--- A value for each link, by the key: as a join, it would be planned by statistics that a table newly filled has not,
--- and compare every link with every rule.
+-- Values, by the keys: as joins, they would be planned by statistics that a table newly filled has not, and read every
+-- link, or compare every link with every rule.
 
 -- name: mark_schedules
-UPDATE dbjobs.schedules SET planned = plan_input WHERE id @these AND NOT EXISTS (
-  SELECT 1 FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
-  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input);
+UPDATE dbjobs.schedules SET planned = plan_input WHERE id @these AND (
+  SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
+  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input
+  LIMIT 1) IS NULL;
 
 -- name: stale_pauses
 SELECT id, plan_input, CASE WHEN scope IN ('tag', 'owner', 'all') THEN @true ELSE @false END
@@ -561,7 +562,8 @@ FROM dbjobs.plans p WHERE p.decided_through > @later AND (:job = 0 OR p.job_id =
 
 -- name: rewind_plans
 UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = version + 1,
-  last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END
+  last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END,
+  repeat_from = CASE WHEN repeat_from > @now THEN @now ELSE repeat_from END
 WHERE job_id @these;
 
 -- name: drop_gaps_ahead
@@ -572,6 +574,11 @@ UPDATE dbjobs.gaps SET through_at = @now WHERE job_id @these AND through_at > @n
 
 -- name: rewind_waits
 UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later;
+
+-- When it has ended, it wakes its job as of then.
+
+-- name: rewind_open
+UPDATE dbjobs.runs SET created_at = @now WHERE @open @these AND created_at > @later;
 
 -- name: rewind_leases
 UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'running' AND lease_until > @later;
