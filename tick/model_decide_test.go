@@ -207,7 +207,7 @@ func (b *casebook) needed(now time.Time) bool {
 	n := b.c.Plan.NextRun
 	return b.c.Stale || b.woken || !n.IsZero() && !n.After(now) || slices.ContainsFunc(b.c.Rules, func(r store.Rule) bool { return r.Changed() || !r.LinkPlanned }) ||
 		slices.ContainsFunc(b.runs, func(r *store.Run) bool {
-			return final(r.State) && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now)
+			return final(r.State) && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) || r.State == store.Running && !r.LeaseUntil.After(now)
 		})
 }
 
@@ -264,7 +264,7 @@ func (b *casebook) execute(now time.Time) (any bool) {
 }
 
 func (b *casebook) start(r *store.Run, now time.Time) {
-	r.State, r.Fence, r.Attempts, r.LeaseUntil = store.Running, r.Fence+1, r.Attempts+1, now.AddDate(10, 0, 0)
+	r.State, r.Fence, r.Attempts, r.LeaseUntil = store.Running, r.Fence+1, r.Attempts+1, b.job.lease(now, hold{b.job.seed, r.Occurrence, r.Fence + 1})
 	if r.StartedAt.IsZero() {
 		r.StartedAt = now
 	}
@@ -273,7 +273,7 @@ func (b *casebook) start(r *store.Run, now time.Time) {
 func (d *decisions) each(fn func(b *casebook, r *store.Run, h hold)) {
 	for _, b := range d.cases {
 		for _, r := range b.runs {
-			fn(b, r, hold{b.job.seed, r.Occurrence})
+			fn(b, r, hold{b.job.seed, r.Occurrence, r.Fence})
 		}
 	}
 }
@@ -285,6 +285,7 @@ func (d *decisions) take(now time.Time) (list []hold) {
 	d.each(func(b *casebook, r *store.Run, h hold) {
 		if r.State == store.Queued {
 			b.start(r, now)
+			h.fence = r.Fence
 			list = append(list, h)
 		}
 	})

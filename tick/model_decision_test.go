@@ -20,6 +20,7 @@ func (t *tale) decide(now time.Time) bool {
 		return false
 	}
 	t.settle(now)
+	t.recover(now)
 	pauses := t.pausesNow()
 	last := t.through
 	if !t.decidedEver {
@@ -232,7 +233,8 @@ func (t *tale) make(now, at time.Time) {
 // ready: a run may have to move.
 func (t *tale) ready(now time.Time) bool {
 	return slices.ContainsFunc(t.runs, func(r *store.Run) bool {
-		return final(r.State) && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now)
+		return final(r.State) && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) ||
+			r.State == store.Running && !r.LeaseUntil.IsZero() && !r.LeaseUntil.After(now)
 	})
 }
 
@@ -246,7 +248,7 @@ func (t *tale) settle(now time.Time) {
 		switch r.State {
 		case store.Succeeded:
 			t.streak = 0
-		case store.Failed:
+		case store.Failed, store.Lost:
 			t.streak++
 			if !paused && (t.policy.OnError == "pause" || t.policy.PauseAfter > 0 && t.streak >= t.policy.PauseAfter) {
 				paused, t.paused = true, true
@@ -256,6 +258,22 @@ func (t *tale) settle(now time.Time) {
 	}
 }
 
+// recover looks after runs whose holders have not reported in time: half a minute is on top. They are handed out again,
+// as often as allowed, or are lost.
+func (t *tale) recover(now time.Time) {
+	for _, r := range t.runs {
+		if r.State != store.Running || r.LeaseUntil.IsZero() || r.LeaseUntil.Add(30*time.Second).After(now) {
+			continue
+		}
+		if r.Losses++; r.Losses < t.policy.Handouts {
+			r.State, r.ReadyAt = store.Waiting, now
+		} else {
+			r.State, r.FinishedAt = store.Lost, now
+		}
+	}
+	t.settle(now)
+}
+
 // admit lets go what may go, the oldest first.
 func (t *tale) admit(now time.Time) {
 	room := 1
@@ -263,6 +281,9 @@ func (t *tale) admit(now time.Time) {
 		room = t.policy.MaxRunning
 	}
 	for _, r := range t.runs {
+		if r.State == store.Waiting && !r.CancelAt.IsZero() { // who held it never heard of that
+			r.State, r.FinishedAt = store.Cancelled, now
+		}
 		if r.State == store.Queued && t.stays(r, now) {
 			r.State = store.Waiting
 		}
@@ -353,22 +374,4 @@ func (t *tale) sleep(now time.Time) {
 			t.wakeAt = q.until
 		}
 	}
-}
-
-// policies is what of a job's definition makes the plan anew, as it can be compared.
-type policies struct {
-	overlap, missed, onError            string
-	maxRunning, limit, attempts, streak int
-	within, grace, jitter, backoff      store.Duration
-	cycles, notBefore, notAfter         int64
-	disabled                            bool
-}
-
-func planInput(j *store.Job) (p policies) {
-	p = policies{j.Overlap, j.Missed, j.OnError, j.MaxRunning, j.MissedLimit, 0, j.PauseAfter, j.MissedWithin, j.Grace, j.Jitter, 0,
-		j.MaxCycles, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled}
-	if j.Retry.Attempts != nil { // else no decision has been made yet
-		p.attempts, p.backoff = int(*j.Retry.Attempts), *j.Retry.Backoff
-	}
-	return p
 }

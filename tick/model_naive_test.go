@@ -243,7 +243,9 @@ func (n *naive) take(now time.Time) []hold {
 		for _, r := range t.runs {
 			if r.State == store.Queued {
 				t.start(r, now)
-				list = append(list, hold{t.job.seed, r.Occurrence})
+				h := hold{t.job.seed, r.Occurrence, r.Fence}
+				r.LeaseUntil = t.job.lease(now, h)
+				list = append(list, h)
 			}
 		}
 	}
@@ -266,7 +268,7 @@ func (n *naive) stopped() []hold {
 	for _, t := range n.tales {
 		for _, r := range t.runs {
 			if r.State == store.Running && !r.CancelAt.IsZero() {
-				list = append(list, hold{t.job.seed, r.Occurrence})
+				list = append(list, hold{t.job.seed, r.Occurrence, r.Fence})
 			}
 		}
 	}

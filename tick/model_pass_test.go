@@ -257,9 +257,9 @@ func (p *passes) policy(c modelChange) {
 		after = j.PauseAfter
 	}
 	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, grace_ms = ?6, max_cycles = ?7,
-		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after = ?15, retry_jitter = 0 WHERE id = ?16`,
+		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after = ?15, retry_jitter = 0, handouts = ?17 WHERE id = ?16`,
 		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.Grace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
-		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job])
+		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job], j.Handouts)
 }
 
 func (p *passes) tick(now time.Time) {
@@ -275,13 +275,13 @@ func (p *passes) tick(now time.Time) {
 		r.Succeeded, r.Failed, r.Waiting, r.NextRun.Format(time.DateTime))
 }
 
-const holdColumns = " RETURNING job_id, occurrence"
+const holdColumns = " RETURNING job_id, occurrence, fence"
 
 func (p *passes) holds(list *[]hold) func(scan func(...any) error) {
 	return func(scan func(...any) error) {
 		var job int64
 		var h hold
-		p.must(scan(&job, &h.occurrence))
+		p.must(scan(&job, &h.occurrence, &h.fence))
 		h.job = p.names[job]
 		*list = append(*list, h)
 	}
@@ -291,6 +291,11 @@ func (p *passes) take(now time.Time) (list []hold) {
 	p.rows(`UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = 'worker', lease_until = '2030-01-01T00:00:00.000000Z', attempt = attempt + 1, attempts = attempts + 1,
 		started_at = coalesce(started_at, ?1) WHERE state = 'queued' AND queue = 'worker'
 		AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > ?1))`+holdColumns, p.holds(&list), p.at(now))
+	for _, h := range list {
+		if j := p.jobs[p.s.name(h.job)]; j.vanishes(h) {
+			p.exec("UPDATE dbjobs_runs SET lease_until = ?1 WHERE job_id = ?2 AND occurrence = ?3", p.at(j.lease(now, h)), p.ids[h.job], h.occurrence)
+		}
+	}
 	return list
 }
 
@@ -299,7 +304,7 @@ func (p *passes) end(now time.Time, h hold, state string) {
 }
 
 func (p *passes) stopped() (list []hold) {
-	p.rows("SELECT job_id, occurrence FROM dbjobs_runs WHERE settled_at IS NULL AND state = 'running' AND cancel_at IS NOT NULL ORDER BY id", p.holds(&list))
+	p.rows("SELECT job_id, occurrence, fence FROM dbjobs_runs WHERE settled_at IS NULL AND state = 'running' AND cancel_at IS NOT NULL ORDER BY id", p.holds(&list))
 	return list
 }
 

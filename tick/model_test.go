@@ -2,7 +2,6 @@ package tick
 
 import (
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -72,12 +71,6 @@ func (c modelChange) String() string {
 	return fmt.Sprintf("%s job %d, schedule %d %s", c.what, c.job, c.shared, c.request)
 }
 
-func policyText(j *store.Job) string {
-	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_cycles %d, %s..%s, jitter %s, disabled %t, attempts %d, on_error %s %d",
-		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.Grace, j.MaxCycles, j.NotBefore.Format(time.DateTime),
-		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.OnError, j.PauseAfter)
-}
-
 // String tells the scenario, so that it can be read.
 func (s *scenario) String() string {
 	var b strings.Builder
@@ -99,54 +92,6 @@ func (s *scenario) String() string {
 	}
 	return b.String()
 }
-
-// randomPolicy are policies that contradict nothing.
-func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
-	j := store.Job{Overlap: pick(rng, "wait", "wait-all", "skip", "allow", "replace"), Missed: pick(rng, "latest", "all", "skip")}
-	if limit := 1 + rng.IntN(6); j.Missed == "all" {
-		j.MissedLimit = limit
-	}
-	if j.Overlap == "allow" {
-		j.MaxRunning = 1 + rng.IntN(3)
-	}
-	if rng.IntN(4) == 0 {
-		j.MissedWithin = store.Duration(time.Duration(1+rng.IntN(300)) * time.Minute)
-	}
-	if rng.IntN(3) == 0 {
-		if grace := time.Duration(1+rng.IntN(100)) * time.Minute; j.Missed == "skip" {
-			j.Grace = store.Duration(grace)
-		}
-	}
-	if rng.IntN(5) == 0 {
-		j.MaxCycles = int64(1 + rng.IntN(30))
-	}
-	if rng.IntN(5) == 0 {
-		j.NotBefore = start.Add(time.Duration(rng.IntN(20*1440)) * time.Minute)
-	}
-	if rng.IntN(5) == 0 {
-		j.NotAfter = later(start, j.NotBefore).Add(time.Duration(rng.IntN(40*1440)) * time.Minute)
-	}
-	if rng.IntN(4) == 0 {
-		j.Jitter = store.Duration(time.Duration(1+rng.IntN(40)) * time.Minute)
-	}
-	j.Disabled = rng.IntN(12) == 0
-	none := 0
-	attempts, backoff := store.Attempts(1), store.Duration(time.Duration(1+rng.IntN(30))*time.Minute)
-	if rng.IntN(3) == 0 {
-		attempts = store.Attempts(rng.IntN(4)) // 0 is until-next
-	}
-	j.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &none}
-	// Runs of one job that a pass executes side by side end in no order of which a pause could depend.
-	if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
-		j.OnError = "pause"
-	} else if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
-		j.PauseAfter = 1 + rng.IntN(3)
-	}
-	j.Normalize()
-	return j
-}
-
-func pick(rng *rand.Rand, list ...string) string { return list[rng.IntN(len(list))] }
 
 // crowd is how many seeds share a database, and with it the ticks, the outages, and what concerns all of them.
 const crowd = 64
@@ -268,28 +213,6 @@ func (s *scenario) addJob(rng *rand.Rand, seed uint64) {
 	}
 }
 
-// chance is a number below n that an occurrence of a job has always.
-func chance(seed uint64, occurrence string, attempt, n int) int {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s %d", seed, occurrence, attempt)
-	return int(h.Sum64() >> 8 % uint64(n))
-}
-
-// duration is how long a worker takes for a run.
-func (j *modelJob) duration(occurrence string) time.Duration {
-	switch chance(j.seed, occurrence, 1, 4) {
-	case 0:
-		return time.Duration(chance(j.seed, occurrence, 2, 36*3600)) * time.Second
-	case 1:
-		return time.Duration(chance(j.seed, occurrence, 2, 3*3600)) * time.Second
-	}
-	return time.Duration(chance(j.seed, occurrence, 2, 600)) * time.Second
-}
-
-func (j *modelJob) succeeds(occurrence string, attempt int) bool {
-	return chance(j.seed, occurrence, 100+attempt, 100) >= j.fails
-}
-
 // A narrator tells what becomes of a scenario. Each of its methods is called with the time that it is.
 type narrator interface {
 	begin(s *scenario)
@@ -305,6 +228,7 @@ type narrator interface {
 type hold struct {
 	job        uint64
 	occurrence string
+	fence      int // which of the hand-outs
 }
 
 // tell lets a narrator tell a scenario, and gives the ledger that it comes to, sorted, by job.
@@ -335,10 +259,15 @@ func tell(s *scenario, n narrator) map[uint64][]string {
 		}
 		n.tick(st.at)
 		for _, h := range n.stopped() {
-			n.end(st.at, h, store.Cancelled)
-			delete(held, h)
+			if _, hears := held[h]; hears {
+				n.end(st.at, h, store.Cancelled)
+				delete(held, h)
+			}
 		}
 		for _, h := range n.take(st.at) {
+			if jobs[h.job].vanishes(h) {
+				continue
+			}
 			held[h] = st.at.Add(jobs[h.job].duration(h.occurrence))
 		}
 	}
@@ -366,8 +295,8 @@ func runLine(r *store.Run) string {
 		}
 		return t.UTC().Format("01-02T15:04:05.999999")
 	}
-	return fmt.Sprintf("run %4d %s %s held_by=%s for=%s [%s %s) ready=%s attempts=%d started=%s finished=%s settled=%t", r.Number, r.Occurrence, r.State, r.HeldBy,
-		at(r.ScheduledFor), at(r.IntervalStart), at(r.IntervalEnd), at(r.ReadyAt), r.Attempts, at(r.StartedAt), at(r.FinishedAt), !r.SettledAt.IsZero())
+	return fmt.Sprintf("run %4d %s %s held_by=%s for=%s [%s %s) ready=%s attempts=%d started=%s finished=%s handed out %d, lost %d, settled=%t", r.Number, r.Occurrence, r.State, r.HeldBy,
+		at(r.ScheduledFor), at(r.IntervalStart), at(r.IntervalEnd), at(r.ReadyAt), r.Attempts, at(r.StartedAt), at(r.FinishedAt), r.Fence, r.Losses, !r.SettledAt.IsZero())
 }
 
 // gapLine is an unbroken stretch of a rule's nominal times that one reason kept from running.

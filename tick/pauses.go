@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -78,7 +79,9 @@ func (d *decision) pause() *store.Pause {
 func (d *decision) pauseEnds() (first time.Time) {
 	for i := range d.pauses {
 		p := &d.pauses[i]
-		if p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
+		// That of a schedule whose link was just taken away is none of the job's any more.
+		own := p.Scope != store.ScopeSchedule || slices.ContainsFunc(d.kept, func(r store.Rule) bool { return r.ScheduleID == p.SubjectID })
+		if own && p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
 			first = p.Until
 		}
 	}

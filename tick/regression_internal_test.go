@@ -167,3 +167,19 @@ func TestACancelRequestIsHeededBeforeTheNextHandout(t *testing.T) {
 		}
 	}
 }
+
+// A job that has no time to come slept until the pause of a schedule ended that it had no more, and recorded that its times
+// since then were over its limit.
+func TestThePauseOfAScheduleTakenAwayWakesNobody(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	for _, linked := range []bool{true, false} {
+		c := &store.Case{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-time.Hour), RunsMade: 1}, Job: store.Job{ID: 1, Name: "job", MaxCycles: 1}}
+		c.Job.Normalize()
+		c.Rules = []store.Rule{{ScheduleID: 7, Input: "hourly", NewInput: "hourly", Text: "every 1h", Linked: linked, LinkPlanned: true}}
+		c.Pauses = []store.Pause{{Scope: store.ScopeSchedule, SubjectID: 7, Since: now.Add(-time.Minute), Until: now.Add(time.Hour)}}
+		d := decide(now, c, newParser("", ""))
+		if want := map[bool]time.Time{true: now.Add(time.Hour)}[linked]; !d.Plan.NextRun.Equal(want) || d.Plan.Error != "" {
+			t.Errorf("linked %t: next at %s, want %s; %s", linked, d.Plan.NextRun, want, d.Plan.Error)
+		}
+	}
+}

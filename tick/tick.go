@@ -86,6 +86,9 @@ func (p *pass) cutShort(ctx, work context.Context, err error) error {
 		return err
 	}
 	p.report.CutShort = "the budget was used up: what is left is for the next pass"
+	if errors.Is(err, store.ErrReadOnly) {
+		p.report.CutShort = "the budget was used up in waiting for another process, which holds the lock of the database file: what is left is for the next pass"
+	}
 	return nil
 }
 

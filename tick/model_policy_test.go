@@ -1,0 +1,115 @@
+package tick
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// randomPolicy are policies that contradict nothing.
+func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
+	j := store.Job{Overlap: pick(rng, "wait", "wait-all", "skip", "allow", "replace"), Missed: pick(rng, "latest", "all", "skip")}
+	if limit := 1 + rng.IntN(6); j.Missed == "all" {
+		j.MissedLimit = limit
+	}
+	if j.Overlap == "allow" {
+		j.MaxRunning = 1 + rng.IntN(3)
+	}
+	if rng.IntN(4) == 0 {
+		j.MissedWithin = store.Duration(time.Duration(1+rng.IntN(300)) * time.Minute)
+	}
+	if rng.IntN(3) == 0 {
+		if grace := time.Duration(1+rng.IntN(100)) * time.Minute; j.Missed == "skip" {
+			j.Grace = store.Duration(grace)
+		}
+	}
+	if rng.IntN(5) == 0 {
+		j.MaxCycles = int64(1 + rng.IntN(30))
+	}
+	if rng.IntN(5) == 0 {
+		j.NotBefore = start.Add(time.Duration(rng.IntN(20*1440)) * time.Minute)
+	}
+	if rng.IntN(5) == 0 {
+		j.NotAfter = later(start, j.NotBefore).Add(time.Duration(rng.IntN(40*1440)) * time.Minute)
+	}
+	if rng.IntN(4) == 0 {
+		j.Jitter = store.Duration(time.Duration(1+rng.IntN(40)) * time.Minute)
+	}
+	j.Disabled, j.Handouts = rng.IntN(12) == 0, 1+rng.IntN(3)
+	none := 0
+	attempts, backoff := store.Attempts(1), store.Duration(time.Duration(1+rng.IntN(30))*time.Minute)
+	if rng.IntN(3) == 0 {
+		attempts = store.Attempts(rng.IntN(4)) // 0 is until-next
+	}
+	j.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &none}
+	// Runs of one job that a pass executes side by side end in no order of which a pause could depend.
+	if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
+		j.OnError = "pause"
+	} else if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
+		j.PauseAfter = 1 + rng.IntN(3)
+	}
+	j.Normalize()
+	return j
+}
+
+func pick(rng *rand.Rand, list ...string) string { return list[rng.IntN(len(list))] }
+
+func policyText(j *store.Job) string {
+	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_cycles %d, %s..%s, jitter %s, disabled %t, attempts %d, handouts %d, on_error %s %d",
+		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.Grace, j.MaxCycles, j.NotBefore.Format(time.DateTime),
+		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.Handouts, j.OnError, j.PauseAfter)
+}
+
+// policies is what of a job's definition makes the plan anew, as it can be compared.
+type policies struct {
+	overlap, missed, onError                      string
+	maxRunning, limit, attempts, streak, handouts int
+	within, grace, jitter, backoff                store.Duration
+	cycles, notBefore, notAfter                   int64
+	disabled                                      bool
+}
+
+func planInput(j *store.Job) (p policies) {
+	p = policies{j.Overlap, j.Missed, j.OnError, j.MaxRunning, j.MissedLimit, 0, j.PauseAfter, j.Handouts, j.MissedWithin, j.Grace, j.Jitter, 0,
+		j.MaxCycles, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled}
+	if j.Retry.Attempts != nil { // else no decision has been made yet
+		p.attempts, p.backoff = int(*j.Retry.Attempts), *j.Retry.Backoff
+	}
+	return p
+}
+
+// chance is a number below n that an occurrence of a job has always.
+func chance(seed uint64, occurrence string, attempt, n int) int {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %d", seed, occurrence, attempt)
+	return int(h.Sum64() >> 8 % uint64(n))
+}
+
+// duration is how long a worker takes for a run.
+func (j *modelJob) duration(occurrence string) time.Duration {
+	switch chance(j.seed, occurrence, 1, 4) {
+	case 0:
+		return time.Duration(chance(j.seed, occurrence, 2, 36*3600)) * time.Second
+	case 1:
+		return time.Duration(chance(j.seed, occurrence, 2, 3*3600)) * time.Second
+	}
+	return time.Duration(chance(j.seed, occurrence, 2, 600)) * time.Second
+}
+
+// vanishes tells whether the worker who gets a hand-out never reports again.
+func (j *modelJob) vanishes(h hold) bool { return chance(j.seed, h.occurrence, 1000+h.fence, 6) == 0 }
+
+// lease is until when a worker who takes a run has to report: one who does not vanish always reports in time.
+func (j *modelJob) lease(now time.Time, h hold) time.Time {
+	if j.vanishes(h) {
+		return now.Add(90 * time.Minute)
+	}
+	return now.AddDate(10, 0, 0)
+}
+
+func (j *modelJob) succeeds(occurrence string, attempt int) bool {
+	return chance(j.seed, occurrence, 100+attempt, 100) >= j.fails
+}
