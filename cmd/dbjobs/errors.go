@@ -108,7 +108,7 @@ func (c *cli) explain(code int, err error) []string {
 
 // each is the errors that were joined; one that wraps several in a text of its own is one.
 func each(err error) (list []error) {
-	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what is joined, and not what it wraps
+	several, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
 		return []error{err}
 	}
