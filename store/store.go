@@ -166,6 +166,9 @@ func (s *Store) exec(ctx context.Context, q querier, name string, a args) (int64
 	}
 	res, err := q.ExecContext(ctx, text, bound...)
 	if err != nil {
+		if _, locked := q.(*sql.Tx); !locked {
+			err = s.waited(err)
+		}
 		return 0, s.wrap(words(name), err)
 	}
 	n, err := res.RowsAffected()
@@ -254,13 +257,25 @@ func (s *Store) Transient(err error) bool {
 func (s *Store) once(ctx context.Context, fn func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.d.isolation})
 	if err != nil {
-		return s.wrap("begin", err)
+		return s.wrap("begin", s.waited(err))
 	}
 	if err := fn(tx); err != nil {
 		_ = tx.Rollback() // the error that counts is err; a lost connection rolls back by itself
 		return err
 	}
 	return s.wrap("commit", tx.Commit())
+}
+
+// errLocked says for what a statement waited until its time was over.
+var errLocked = fmt.Errorf("%w: another process holds the lock of the file for writing", ErrReadOnly)
+
+// waited tells that a write which has not begun in time waited for the lock of an SQLite file: it does nothing else that
+// takes long.
+func (s *Store) waited(err error) error {
+	if s.d == sqlite && (errors.Is(err, context.DeadlineExceeded) || s.d.classify(err) == transient) {
+		return fmt.Errorf("%w: %w", errLocked, err)
+	}
+	return err
 }
 
 // secret matches the password of a URL or of a key=value string.

@@ -25,6 +25,11 @@ func (p *pass) last() (time.Time, bool) {
 	return p.ends.Add(-margin(p.whole()) / 4), p.t.Budget > 0
 }
 
+// lastEnd is the end of what may take time to record the end of a step: then there is time to say why it could not.
+func (p *pass) lastEnd() (time.Time, bool) {
+	return p.ends.Add(-margin(p.whole()) / 2), p.t.Budget > 0
+}
+
 // grace is the time for the record of a pass that has ended otherwise.
 func (p *pass) grace() time.Duration {
 	const most = 10 * time.Second
@@ -34,10 +39,10 @@ func (p *pass) grace() time.Duration {
 	return min(most, max(p.ends.Sub(p.t.Now())-margin(p.whole())/8, time.Millisecond))
 }
 
-// untilLast is a context that outlives the end of the work, and ends then.
-func (p *pass) untilLast(ctx context.Context) (context.Context, context.CancelFunc) {
+// until is a context that outlives the end of the work, and ends where last or lastEnd says.
+func (p *pass) until(ctx context.Context, end func() (time.Time, bool)) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
-	if at, bounded := p.last(); bounded {
+	if at, bounded := end(); bounded {
 		return context.WithTimeout(ctx, at.Sub(p.t.Now()))
 	}
 	return context.WithCancel(ctx)

@@ -2,11 +2,16 @@ package tick_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // beside runs a pass beside somebody's open transaction, which it must not wait for.
@@ -103,5 +108,82 @@ func TestSQLiteRefusesValuesOfAnotherType(t *testing.T) {
 	}
 	for _, set := range []string{"priority = 7", "not_before = '2026-02-28T08:00:00.000000Z'", "not_before = NULL"} {
 		d.Exec(t, "UPDATE dbjobs_jobs SET "+set)
+	}
+}
+
+// locking is an executor during whose step somebody else takes the lock of an SQLite file.
+type locking struct {
+	t    *testing.T
+	d    *storetest.DB
+	held *sql.Tx
+}
+
+func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Result, error) {
+	tx, err := l.d.SQL.BeginTx(context.WithoutCancel(ctx), nil) // immediate: it holds the lock for writing
+	if err != nil {
+		l.t.Error(err)
+	}
+	l.held = tx
+	return executor.Result{}, nil
+}
+
+// A pass with a budget does not wait beyond it for another process that writes to the SQLite file. It says what it waited
+// for, and leaves nothing half-way: neither what it could not decide, nor the run whose end it could not record.
+func TestALockedFileKeepsNoPass(t *testing.T) {
+	d := storetest.Open(t, "sqlite", store.Options{})
+	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: everyFiveMinutes(), Steps: []store.Step{{Executor: "locking", Spec: []byte("{}")}}}}})
+	run(t, d)
+	d.Clock.Add(6 * time.Minute)
+	count := func(of string) int { return d.Int(t, "SELECT count(*) FROM dbjobs_"+of) }
+	x := &locking{t: t, d: d}
+	pass := func(budget time.Duration) (tick.Report, error) {
+		t.Helper()
+		tk := newTick(t, d.Store)
+		tk.Executors, tk.Budget = executor.Registry{"locking": x}, budget
+		began := time.Now()
+		r, err := tk.Run(t.Context())
+		t.Logf("%s of %s: %v: %s", time.Since(began).Round(time.Millisecond), budget, err, r.CutShort)
+		if took := time.Since(began); took > 8*time.Second { // SQLite alone waits for ten
+			t.Errorf("it took %s", took)
+		}
+		return r, err
+	}
+	locked := func(when string, r tick.Report, err error) {
+		t.Helper()
+		if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "another process holds the lock") {
+			t.Errorf("%s: %v: %+v", when, err, r)
+		}
+	}
+	release := func() {
+		t.Helper()
+		if err := x.held.Rollback(); err != nil {
+			t.Error(err)
+		}
+	}
+
+	if _, err := x.Execute(t.Context(), executor.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := pass(time.Second)
+	locked("deciding", r, err)
+	release()
+	if !strings.Contains(r.CutShort, "another process") || r.Made != 0 || count("runs") != 0 || count("gaps") != 0 {
+		t.Errorf("%d runs, %d gaps: %+v", count("runs"), count("gaps"), r)
+	}
+
+	r, err = pass(time.Second) // decides, takes, and is locked out of the end
+	locked("ending a step", r, err)
+	release()
+	if n := count("runs WHERE state = 'running' AND fence = 1"); r.Made != 1 || r.Started != 1 || n != 1 || count("attempts") != 1 {
+		t.Fatalf("%d run: %+v", n, r)
+	}
+
+	d.Clock.Add(3 * time.Minute) // the lease is over, and nobody gives a sign of life
+	time.AfterFunc(500*time.Millisecond, release)
+	if r, err = pass(0); err != nil || r.Succeeded != 1 || r.Made != 0 {
+		t.Errorf("when the lock is free again: %v: %+v", err, r)
+	}
+	if n := count("attempts WHERE state = 'lost'"); n != 1 || count("attempts") != 2 || count("runs") != 1 {
+		t.Errorf("%d attempt lost of %d, %d runs", n, count("attempts"), count("runs"))
 	}
 }

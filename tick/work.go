@@ -185,7 +185,7 @@ func (p *pass) await(ctx context.Context) error {
 
 // finishAll waits for what still runs.
 func (p *pass) finishAll(ctx context.Context) error {
-	last, cancel := p.untilLast(ctx)
+	last, cancel := p.until(ctx, p.last)
 	defer cancel()
 	for len(p.running) > 0 {
 		select {
@@ -222,7 +222,7 @@ func (p *pass) settle(r result) {
 		return
 	}
 	if r.err != nil { // the lease ends, and the run is recovered
-		p.errs = append(p.errs, r.err)
+		p.errs = append(p.errs, fmt.Errorf("run %s of job %s is recovered when its lease ends: %w", run.ID, r.ended.Job.FullName(), r.err))
 		return
 	}
 	p.report.end(&r.ended)
@@ -284,7 +284,10 @@ func (p *pass) run(ctx context.Context, t *store.Task) error {
 	within, over, release := p.overdue(ctx, t)
 	defer release()
 	for {
+		log := p.log.With("run", t.Run.ID, "job", t.Job.FullName(), "step", t.Run.Step, "try", t.Run.Attempt)
+		log.Debug("step begins")
 		end, ended := p.attempt(within, t)
+		log.Debug("step has ended", "state", end.State, "error", end.Error)
 		if !ended {
 			if err := p.endStep(ctx, t, p.inTime(t, over, end)); err != nil {
 				return err
@@ -306,7 +309,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 		return store.ErrOutdated
 	}
 	patient := p.t.Store.Dialect() == "sqlite"
-	last, stop := p.untilLast(ctx)
+	last, stop := p.until(ctx, p.lastEnd)
 	defer stop()
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(last, heartbeat)
@@ -317,7 +320,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 			return nil
 		case errors.Is(err, store.ErrOutdated):
 			return p.again(last, t, err)
-		case !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded):
+		case !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) && !p.t.Store.Transient(err):
 			return err
 		case over(last), try >= 5 && (!patient || ctx.Err() != nil):
 			return err

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"io"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +61,52 @@ func (d *deaf) serve(t *testing.T, l net.Listener) {
 func written(to io.Writer, b []byte) bool {
 	_, err := to.Write(b)
 	return err == nil
+}
+
+// TestALockedFileKeepsNoTick: a budget is shorter than the patience of SQLite, and ends a tick that waits for another process.
+func TestALockedFileKeepsNoTick(t *testing.T) {
+	const budget = time.Second
+	home := t.TempDir()
+	path := filepath.Join(home, "jobs.db")
+	dbjobs := func(args ...string) (code int, stderr string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 8*budget)
+		defer cancel()
+		code, stderr = invoke(ctx, t, home, nil, io.Discard, append(args, "--database", "sqlite:"+path)...)
+		if ctx.Err() != nil {
+			t.Errorf("%q did not end by itself", args)
+		}
+		return code, stderr
+	}
+	for _, args := range [][]string{{"migrate"}, {"job", "create", "a", "--sql", "SELECT 1"}, {"job", "run-now", "a"}} {
+		if code, stderr := dbjobs(args...); code != exitDone {
+			t.Fatalf("%q: code %d, said %q", args, code, stderr)
+		}
+	}
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	code, stderr := dbjobs("tick", "--budget", budget.String())
+	if code != exitDatabase || !strings.Contains(stderr, "not writable: another process holds the lock") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("code %d, said %q", code, stderr)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if code, stderr := dbjobs("tick", "--budget", "5s", "--fail-on-job-error"); code != exitDone || stderr != "" {
+		t.Errorf("when the lock is free: code %d, said %q", code, stderr)
+	}
+	var runs int
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM dbjobs_runs WHERE state = 'succeeded' AND fence = 1").Scan(&runs); err != nil || runs != 1 {
+		t.Errorf("%d runs: %v", runs, err)
+	}
 }
 
 // TestAServerThatDoesNotAnswerKeepsNoPass: whatever a pass is doing when its server falls silent, with a budget it ends.

@@ -207,13 +207,14 @@ SELECT id, plan_input, @false FROM dbjobs.schedules WHERE @stale ORDER BY id LIM
 -- name: lock_schedules
 SELECT id, plan_input FROM dbjobs.schedules WHERE id @among @skip;
 
--- A value for each link, by the key: as a join, it would be planned by statistics that a table newly filled has not,
--- and compare every link with every rule.
+-- Values, by the keys: as joins, they would be planned by statistics that a table newly filled has not, and read every
+-- link, or compare every link with every rule.
 
 -- name: mark_schedules
-UPDATE dbjobs.schedules SET planned = plan_input WHERE id @these AND NOT EXISTS (
-  SELECT 1 FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
-  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input);
+UPDATE dbjobs.schedules SET planned = plan_input WHERE id @these AND (
+  SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
+  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input
+  LIMIT 1) IS NULL;
 
 -- name: stale_pauses
 SELECT id, plan_input, CASE WHEN scope IN ('tag', 'owner', 'all') THEN @true ELSE @false END
