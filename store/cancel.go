@@ -103,7 +103,7 @@ func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Au
 			return err
 		}
 		if v.Disabled != enabled {
-			return &FieldError{"job " + v.FullName(), "disabled", fmt.Sprintf("is %v already", v.Disabled)}
+			return &FieldError{"job " + v.FullName(), "state", fmt.Sprintf("is %sd already", action)}
 		}
 		return a.enable(ctx, v.Job, enabled, action)
 	})

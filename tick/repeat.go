@@ -20,8 +20,8 @@ func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.
 // A pass that finds nothing to do is the probe and its record. The end of ctx ends a sleep without an error.
 //
 // No pass begins beyond the length, but what runs then goes on, as in a single pass: a job that takes longer than the
-// length would be cut each time, and be lost. A budget bounds both: no further pass begins where too little of it is left. The limit counts over all passes, and the report is
-// their sum.
+// length would be cut each time, and be lost. A budget bounds both: no further pass begins where too little of it
+// is left. The limit counts over all passes, and the report is their sum.
 func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error) {
 	began := t.Now()
 	end := began.Add(length)
@@ -51,6 +51,9 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 		wait := max(r.wake.Sub(now), shortest)
 		if !r.wake.After(now) && !r.NextRun.After(r.StartedAt) { // and not since the pass began
 			wait = staysDue
+		}
+		if t.Log != nil {
+			t.Log.Debug("sleeps", "for", min(wait, end.Sub(now)), "due", r.NextRun)
 		}
 		if over := t.sleep(ctx, min(wait, end.Sub(now))); !over || !t.Now().Before(end) {
 			return total, nil

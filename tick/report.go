@@ -18,14 +18,15 @@ type Report struct {
 	Gaps      map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
 	Started   int             `json:"started"`          // runs handed out here
 	Succeeded int             `json:"succeeded"`
-	Failed    int             `json:"failed"`             // finally
-	Waiting   int             `json:"waiting"`            // runs that wait for a retry
-	Pruned    int             `json:"pruned,omitempty"`   // old runs deleted
-	Outdated  int             `json:"outdated,omitempty"` // ends that were refused: the run was handed out again
-	Parked    []store.Parked  `json:"parked,omitempty"`   // jobs that cannot be planned
-	Runs      []Ended         `json:"runs,omitempty"`     // runs that ended or wait for a retry, in that order
-	Due       []Coming        `json:"due,omitempty"`      // with a dry run: what a pass would decide
-	NextRun   time.Time       `json:"next_run,omitzero"`  // when something needs a decision next
+	Failed    int             `json:"failed"`              // finally
+	Cancelled int             `json:"cancelled,omitempty"` // here: on request, or replaced
+	Waiting   int             `json:"waiting"`             // runs that wait for a retry
+	Pruned    int             `json:"pruned,omitempty"`    // old runs deleted
+	Outdated  int             `json:"outdated,omitempty"`  // ends that were refused: the run was handed out again
+	Parked    []store.Parked  `json:"parked,omitempty"`    // jobs that cannot be planned
+	Runs      []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
+	Due       []Coming        `json:"due,omitempty"`       // with a dry run: what a pass would decide
+	NextRun   time.Time       `json:"next_run,omitzero"`   // when something needs a decision next
 	CutShort  string          `json:"cut_short,omitempty"`
 	TooLong   []store.TooLong `json:"too_long,omitempty"` // jobs with a queued run whose timeout never fits the budget
 	Passes    int             `json:"passes,omitempty"`   // of RunFor: what is told is the sum of so many
@@ -75,7 +76,7 @@ func (r *Report) join(next Report) {
 	}
 	r.Decided, r.Made, r.Started = r.Decided+next.Decided, r.Made+next.Made, r.Started+next.Started
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
-	r.Lost, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Pruned+next.Pruned, r.Outdated+next.Outdated
+	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.addGaps(next.Gaps)
 	r.addParked(next.Parked)
 	r.Runs = append(r.Runs, next.Runs...)
@@ -122,6 +123,8 @@ func (r *Report) end(t *store.Task) {
 		r.Succeeded++
 	case store.Waiting:
 		r.Waiting++
+	case store.Cancelled:
+		r.Cancelled++
 	case store.Lost:
 		r.Failed++
 		r.Lost++

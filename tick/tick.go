@@ -121,6 +121,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.init(t.Concurrency)
+	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {
+		return p, err
+	}
 	within, cancel := p.budget(ctx)
 	defer cancel()
 	probe, err := t.Store.Probe(within, t.Name, ownQueue)
@@ -134,6 +137,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.parse.began = probe.Now
 	p.report.StartedAt, p.report.Frozen = probe.Now, probe.Frozen
+	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
 	p.coming(probe)
 	if !probe.NextWake.After(probe.Now) {
 		p.report.OldestDue = probe.NextWake
@@ -223,6 +227,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 			continue
 		}
 		err = cmp.Or(err, b.err)
+		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", b.jobs-b.Decided)
 		passed += b.jobs - b.Decided
 		p.moved += len(b.Made) + b.Moved
 		p.report.add(b.Batch)

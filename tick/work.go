@@ -284,7 +284,10 @@ func (p *pass) run(ctx context.Context, t *store.Task) error {
 	within, over, release := p.overdue(ctx, t)
 	defer release()
 	for {
+		log := p.log.With("run", t.Run.ID, "job", t.Job.FullName(), "step", t.Run.Step, "try", t.Run.Attempt)
+		log.Debug("step begins")
 		end, ended := p.attempt(within, t)
+		log.Debug("step has ended", "state", end.State, "error", end.Error)
 		if !ended {
 			if err := p.endStep(ctx, t, p.inTime(t, over, end)); err != nil {
 				return err

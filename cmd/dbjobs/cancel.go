@@ -39,7 +39,8 @@ func (c *cli) jobAbort() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "abort NAME", Short: "Cancel a job's runs, and disable the job", Args: positional("NAME"),
 		Long: `Cancels all runs of a job that have not ended, as run cancel does, and disables the job, until dbjobs job enable.
-With --run-only the job goes on with its next occurrence.`,
+With --run-only the job goes on with its next occurrence. An apply of the manifest that the job comes from enables it,
+too, unless it says disabled: true.`,
 		Example: `  dbjobs job abort rollup --reason "it fills the disk"`,
 	}
 	cmd.Flags().BoolVar(&runOnly, "run-only", false, "leave the job enabled")
@@ -51,10 +52,22 @@ With --run-only the job goes on with its next occurrence.`,
 		a := report.Aborted{Job: args[0], Disabled: !runOnly, Runs: report.List(runs)}
 		return c.print(a, func() error {
 			c.say("%s", a)
-			return nil
+			if runOnly {
+				return nil
+			}
+			return c.untilApply(ctx, s, args[0])
 		})
 	})
 	return c.prints(c.authored(cmd))
+}
+
+// untilApply says what else ends a job's being disabled.
+func (c *cli) untilApply(ctx context.Context, s *store.Store, name string) error {
+	j, err := s.Job(ctx, name)
+	if err == nil && j.Manifest != "" {
+		c.say("job %s is from the manifest %q: so that an apply of it does not enable the job, write disabled: true into it", name, j.Manifest)
+	}
+	return err
 }
 
 func (c *cli) jobEnable() *cobra.Command {
@@ -67,7 +80,8 @@ func (c *cli) jobEnable() *cobra.Command {
 func (c *cli) jobDisable() *cobra.Command {
 	return c.enables(&cobra.Command{
 		Use: "disable NAME", Short: "Disable a job: nothing is decided for it", Args: positional("NAME"),
-		Long: `Disables a job. Runs that were made go on, and so do requests; what falls due is a recorded gap.`,
+		Long: `Disables a job. Runs that were made go on, and so do requests; what falls due is a recorded gap. An
+apply of the manifest that the job comes from enables it, unless it says disabled: true; job pause is not undone so.`,
 	}, false)
 }
 
@@ -78,6 +92,11 @@ func (c *cli) enables(cmd *cobra.Command, enabled bool) *cobra.Command {
 			return err
 		}
 		c.say("%sd job %s", cmd.Name(), args[0])
+		if !enabled {
+			if err := c.untilApply(ctx, s, args[0]); err != nil {
+				return err
+			}
+		}
 		return c.showJob(ctx, s, args[0])
 	})
 	return c.prints(c.authored(cmd))

@@ -47,7 +47,7 @@ func TestCancelReachesAnotherProcess(t *testing.T) {
 			dbjobs("job", "create", "two", "--sql", forever[engine].statement, "--rule", "every 1000h")
 			one, two := dbjobs("job", "run-now", "one"), dbjobs("job", "run-now", "two")
 
-			tick := command("tick")
+			tick := command("tick", "--verbose", "--fail-on-job-error")
 			var talk bytes.Buffer
 			tick.Stdout, tick.Stderr = &talk, &talk
 			if err := tick.Start(); err != nil {
@@ -74,6 +74,11 @@ func TestCancelReachesAnotherProcess(t *testing.T) {
 				}
 			case <-time.After(3 * time.Minute):
 				t.Fatalf("the tick goes on: %s", talk.String())
+			}
+			for _, want := range []string{"2 started: 0 succeeded, 0 failed, 2 cancelled", `level=DEBUG msg="step begins" run=` + one, `msg="step has ended" run=` + one} {
+				if !strings.Contains(talk.String(), want) {
+					t.Errorf("%s: not in: %s", want, talk.String())
+				}
 			}
 			if n := executing(t, s, engine); n != 0 && engine != "sqlite" {
 				t.Errorf("%d statements are left on the server", n)

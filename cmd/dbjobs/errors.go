@@ -97,7 +97,25 @@ func (c *cli) explain(code int, err error) []string {
 	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) {
 		where = c.db.Display() + ": "
 	}
-	return []string{report.Line(c.db.Scrub(where + err.Error()))}
+	var lines []string
+	for _, e := range each(err) {
+		if line := report.Line(c.db.Scrub(where + e.Error())); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// each is the errors that were joined; one that wraps several in a text of its own is one.
+func each(err error) (list []error) {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
+		return []error{err}
+	}
+	for _, e := range several.Unwrap() {
+		list = append(list, each(e)...)
+	}
+	return list
 }
 
 // say writes one line of talk.

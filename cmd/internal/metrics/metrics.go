@@ -47,6 +47,7 @@ func (p Pass) figures() []figure {
 		{"started", "Runs started.", r.Started},
 		{"succeeded", "Runs that succeeded.", r.Succeeded},
 		{"failed", "Runs that have finally failed.", r.Failed},
+		{"cancelled", "Runs that were stopped on request, or replaced.", r.Cancelled},
 		{"waiting", "Runs that wait for another try.", r.Waiting},
 		{"missed", "Jobs with occurrences that were missed and are not made up for.", r.Gaps["missed"]},
 		{"lost", "Runs whose last hand-out never came back.", r.Lost},

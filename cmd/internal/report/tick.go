@@ -50,6 +50,9 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 		}
 	}
 	text := decided + fmt.Sprintf("%d started: %d succeeded, %d failed", r.Started, r.Succeeded, r.Failed)
+	if r.Cancelled > 0 {
+		text += fmt.Sprintf(", %d cancelled", r.Cancelled)
+	}
 	if r.Waiting > 0 {
 		text += fmt.Sprintf(", %d wait to be tried again", r.Waiting)
 	}
