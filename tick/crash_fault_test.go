@@ -58,6 +58,7 @@ type fault struct {
 	process string           // whose call that is; empty before
 	froze   chan struct{}
 	thawed  chan struct{}
+	once    sync.Once
 }
 
 func newFault(kind faultKind, k int, w *world) *fault {
@@ -163,14 +164,28 @@ func (f *fault) count() int {
 	return len(f.all)
 }
 
-// freezes is the fault that is still to freeze a process; nil: none.
-func (f *fault) freezes() *fault {
+// freezes are the faults that are still to freeze a process, in their order.
+func (f *fault) freezes() (list []*fault) {
 	for ; f != nil; f = f.then {
 		if f.kind == frozen && f.struck() == 0 {
-			return f
+			list = append(list, f)
 		}
 	}
-	return nil
+	return list
+}
+
+// thaw lets the frozen process go on, or freezes it no more.
+func (f *fault) thaw() {
+	f.once.Do(func() { close(f.thawed) })
+}
+
+func (f *fault) isThawed() bool {
+	select {
+	case <-f.thawed:
+		return true
+	default:
+		return false
+	}
 }
 
 // busyError is an answer of the engine that tells the caller to try again.

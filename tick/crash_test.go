@@ -122,7 +122,7 @@ func (w *world) quiet(s *stage) (bool, error) {
 // freezable runs a pass. While it is frozen, others go on: until it is quiet, or until they wait for what it holds.
 func (w *world) freezable(s *stage, f *fault) (tick.Report, error) {
 	freezes := f.freezes()
-	if freezes == nil {
+	if len(freezes) == 0 {
 		return w.pass(s, f)
 	}
 	var report tick.Report
@@ -132,21 +132,27 @@ func (w *world) freezable(s *stage, f *fault) (tick.Report, error) {
 		defer close(done)
 		report, passed = w.pass(s, f)
 	}()
-	select {
-	case <-done:
-		return report, passed
-	case <-freezes.froze:
+	for len(freezes) > 0 && !freezes[0].isThawed() {
+		select {
+		case <-done:
+			return report, passed
+		case <-freezes[0].froze:
+		}
+		if err := w.others(s, freezes); err != nil {
+			for _, f := range freezes {
+				f.thaw()
+			}
+			<-done
+			return report, errors.Join(errors.New("while another was frozen"), err)
+		}
+		freezes = freezes[1:]
 	}
-	err := w.others(s, freezes)
 	<-done
-	if err != nil {
-		return report, errors.Join(errors.New("while another was frozen"), err)
-	}
 	return report, passed
 }
 
 // others go on without the one that is frozen: until it is quiet, or until none of their calls ends any more. Then it thaws.
-func (w *world) others(s *stage, freezes *fault) error {
+func (w *world) others(s *stage, freezes []*fault) error {
 	w.dieHolders()
 	w.d.Clock.Add(between)
 	done, enough, counting := make(chan error, 1), make(chan struct{}), newFault("", 0, w)
@@ -154,13 +160,15 @@ func (w *world) others(s *stage, freezes *fault) error {
 	for before := -1; ; {
 		select {
 		case err := <-done:
-			close(freezes.thawed)
+			freezes[0].thaw()
 			return err
 		case <-time.After(300 * time.Millisecond):
 			now := counting.count()
 			if now == before { // they wait for a lock that it holds
-				close(enough) // the clock does not run on beside the one that is back
-				close(freezes.thawed)
+				close(enough)               // the clock does not run on beside the one that is back
+				for _, f := range freezes { // nor does it stand still a second time, with what they wait for
+					f.thaw()
+				}
 				return <-done
 			}
 			before = now

@@ -63,7 +63,9 @@ on record. Jobs that were not decided beyond now are left as they are.`,
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		name := ""
 		if len(args) > 0 {
-			name = args[0]
+			if name = args[0]; name == "" { // a shell's variable that is empty does not mean all of them
+				return badInput("job replan: NAME is empty; leave it out to plan all jobs anew")
+			}
 		}
 		n, err := s.Replan(ctx, name, c.author(s))
 		switch {
