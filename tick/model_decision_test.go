@@ -11,24 +11,69 @@ import (
 func (t *tale) decide(now time.Time) bool {
 	p := &t.policy
 	changed := t.decidedEver && planInput(&t.planned) != planInput(p) || t.cut
-	wake := t.woken || changed || t.ready(now) || !t.wakeAt.IsZero() && !t.wakeAt.After(now)
-	edited := !t.decidedEver || changed
+	boots := p.OnStartup && t.n.startup != "" && !t.booted[t.n.startup]
+	wake := boots || t.woken || changed || t.ready(now) || !t.wakeAt.IsZero() && !t.wakeAt.After(now)
+	edited := false
 	for i, l := range t.links {
 		edited = edited || l.gone || l.known == nil || l.known.String() != t.definition(i).rule.String()
 	}
-	if wake = wake || edited; t.asleep && !wake {
+	if wake = wake || edited || !t.decidedEver; t.asleep && !wake {
 		return false
 	}
 	t.settle(now)
 	t.recover(now)
-	pauses := t.pausesNow()
 	last := t.through
 	if !t.decidedEver {
 		last = t.n.s.start
 	}
 	since := t.eras(now, last)
-	upTo := later(last, t.upTo(now, since, edited || p.Disabled))
+	switch {
+	case t.parked():
+		t.through = last
+		if edited {
+			t.passOver(now, last, since)
+		}
+	default:
+		t.owe(now, last, later(last, t.upTo(now, since, edited || changed || !t.decidedEver || p.Disabled)), since, changed)
+		if boots && !p.Disabled {
+			t.numbers++
+			t.booted[t.n.startup] = true
+			t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "start:" + t.n.startup, State: store.Waiting, ReadyAt: now})
+		}
+	}
+	t.admit(now)
+	t.sleep(now)
+	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick looks after
+	t.cut, t.decidedEver, t.planned = false, true, t.policy
+	return true
+}
 
+// parked: one of the rules does not parse. Nothing is decided until it is mended.
+func (t *tale) parked() bool {
+	for i := range t.links {
+		if t.definition(i).rule.broken {
+			return true
+		}
+	}
+	return false
+}
+
+// passOver lets go what the other rules owe when the job is parked: nothing fires back over the edit.
+func (t *tale) passOver(now, last time.Time, since map[int]time.Time) {
+	for i, from := range since {
+		rule := t.definition(i).rule
+		for _, at := range rule.within(t.n.s.span, window{from, now}) {
+			if t.valid(at, now, last) {
+				t.note(i, rule, at, store.Edited)
+			}
+		}
+	}
+	t.through = now
+}
+
+// owe judges the nominal times up to an instant.
+func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed bool) {
+	p, pauses := &t.policy, t.pausesNow()
 	// What the schedules name, by instant; several may name the same.
 	var times []time.Time
 	named := map[time.Time][]int{}
@@ -63,11 +108,6 @@ func (t *tale) decide(now time.Time) bool {
 		t.judge(now, times, named)
 	}
 	t.through = upTo
-	t.admit(now)
-	t.sleep(now)
-	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick looks after
-	t.cut, t.decidedEver, t.planned = false, true, t.policy
-	return true
 }
 
 // eras notes what old rules still owed, and tells from when on each of the job's rules counts.
@@ -367,7 +407,7 @@ func (t *tale) sleep(now time.Time) {
 	for i := range t.links {
 		next = next || slices.ContainsFunc(t.definition(i).rule.within(t.n.s.span, window{now, t.n.s.span.to}), func(at time.Time) bool { return t.valid(at, now, now) })
 	}
-	t.asleep = p.Disabled || !next || p.MaxCycles > 0 && t.numbers >= p.MaxCycles
+	t.asleep = p.Disabled || t.parked() || !next || p.MaxCycles > 0 && t.numbers >= p.MaxCycles
 	t.wakeAt = time.Time{}
 	for _, q := range t.pausesNow() {
 		if !q.since.After(now) && q.end(now.Add(1)).After(now) && !q.until.IsZero() && (t.wakeAt.IsZero() || q.until.Before(t.wakeAt)) {

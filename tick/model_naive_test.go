@@ -13,10 +13,11 @@ import (
 // naive narrates a scenario by looking at every nominal time of every rule, one by one. It keeps all, seeks nothing, and
 // has no plan, no index and no SQL; what it knows of dbjobs is what its documentation promises.
 type naive struct {
-	s      *scenario
-	tales  []*tale
-	shared []definition
-	pauses []*interval
+	s       *scenario
+	tales   []*tale
+	shared  []definition
+	pauses  []*interval
+	startup string // that this tick reports
 }
 
 // definition is a rule as it stands, and since when by a command.
@@ -74,6 +75,7 @@ type tale struct {
 	woken       bool
 	paused      bool // by itself, in this decision
 	decidedEver bool
+	booted      map[string]bool
 	decided     []decided
 }
 
@@ -99,7 +101,7 @@ func (n *naive) begin(s *scenario) {
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		t := &tale{n: n, job: j, policy: j.policy, policyAt: s.start, links: map[int]*link{}}
+		t := &tale{n: n, job: j, policy: j.policy, policyAt: s.start, links: map[int]*link{}, booted: map[string]bool{}}
 		if j.own != nil {
 			t.own = definition{*j.own, s.start}
 			t.links[-1] = &link{linkedAt: s.start}
@@ -196,7 +198,8 @@ func (n *naive) frozen(now time.Time) bool {
 	})
 }
 
-func (n *naive) tick(now time.Time) {
+func (n *naive) tick(now time.Time, startup string) {
+	n.startup = startup
 	if n.frozen(now) {
 		return
 	}

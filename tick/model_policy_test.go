@@ -38,7 +38,7 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	if rng.IntN(4) == 0 {
 		j.Jitter = store.Duration(time.Duration(1+rng.IntN(40)) * time.Minute)
 	}
-	j.Disabled, j.Handouts = rng.IntN(12) == 0, 1+rng.IntN(3)
+	j.Disabled, j.Handouts, j.OnStartup = rng.IntN(12) == 0, 1+rng.IntN(3), rng.IntN(6) == 0
 	none := 0
 	attempts, backoff := store.Attempts(1), store.Duration(time.Duration(1+rng.IntN(30))*time.Minute)
 	if rng.IntN(3) == 0 {
@@ -58,9 +58,9 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 func pick(rng *rand.Rand, list ...string) string { return list[rng.IntN(len(list))] }
 
 func policyText(j *store.Job) string {
-	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_cycles %d, %s..%s, jitter %s, disabled %t, attempts %d, handouts %d, on_error %s %d",
+	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_cycles %d, %s..%s, jitter %s, disabled %t, attempts %d, handouts %d, on_startup %t, on_error %s %d",
 		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.Grace, j.MaxCycles, j.NotBefore.Format(time.DateTime),
-		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.Handouts, j.OnError, j.PauseAfter)
+		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.Handouts, j.OnStartup, j.OnError, j.PauseAfter)
 }
 
 // policies is what of a job's definition makes the plan anew, as it can be compared.
@@ -69,12 +69,12 @@ type policies struct {
 	maxRunning, limit, attempts, streak, handouts int
 	within, grace, jitter, backoff                store.Duration
 	cycles, notBefore, notAfter                   int64
-	disabled                                      bool
+	disabled, startup                             bool
 }
 
 func planInput(j *store.Job) (p policies) {
 	p = policies{j.Overlap, j.Missed, j.OnError, j.MaxRunning, j.MissedLimit, 0, j.PauseAfter, j.Handouts, j.MissedWithin, j.Grace, j.Jitter, 0,
-		j.MaxCycles, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled}
+		j.MaxCycles, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled, j.OnStartup}
 	if j.Retry.Attempts != nil { // else no decision has been made yet
 		p.attempts, p.backoff = int(*j.Retry.Attempts), *j.Retry.Backoff
 	}

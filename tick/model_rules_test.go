@@ -30,6 +30,7 @@ type modelRule struct {
 	zone        string
 	nonexistent string
 	ambiguous   string
+	broken      bool // it does not parse
 }
 
 func randomRule(rng *rand.Rand, span window) modelRule {
@@ -70,9 +71,22 @@ func list[T ~int](values []T, none string) string {
 	return strings.Join(words, ",")
 }
 
+// misspelling is what no form of a rule is.
+const misspelling = "evry 5 minutes"
+
+// misspelt makes some changes of a rule such as only plain SQL lets through.
+func (c modelChange) misspelt(rng *rand.Rand) modelChange {
+	if rng.IntN(6) == 0 {
+		c.sql, c.rule.broken = true, true
+	}
+	return c
+}
+
 // text is the rule as a person would write it.
 func (r modelRule) text() string {
 	switch {
+	case r.broken:
+		return misspelling
 	case r.every > 0:
 		return fmt.Sprintf("every %dm", r.every)
 	case !r.once.IsZero():
@@ -102,6 +116,9 @@ func (r modelRule) walk(span window) []time.Time {
 		panic(err)
 	}
 	var found []time.Time
+	if r.broken {
+		return nil
+	}
 	if r.hours == nil && r.once.IsZero() { // real time
 		for t := span.from; !t.After(span.to); t = t.Add(time.Minute) {
 			if r.every > 0 && t.Unix()/60%int64(r.every) == 0 || r.every == 0 && r.reads(t.In(zone)) {

@@ -40,6 +40,7 @@ func (j *modelJob) name() string { return fmt.Sprintf("job %d", j.seed) }
 type modelStep struct {
 	at      time.Time
 	changes []modelChange // none: it is a tick
+	startup string        // the identity that the tick reports
 }
 
 // modelChange is one thing that somebody does.
@@ -84,7 +85,7 @@ func (s *scenario) String() string {
 	}
 	for _, st := range s.steps {
 		if len(st.changes) == 0 {
-			fmt.Fprintf(&b, "%s tick\n", st.at.Format(time.DateTime))
+			fmt.Fprintf(&b, "%s tick %s\n", st.at.Format(time.DateTime), st.startup)
 		}
 		for _, c := range st.changes {
 			fmt.Fprintf(&b, "%s %s\n", st.at.Format(time.DateTime), c)
@@ -105,6 +106,7 @@ func newScenario(first uint64, jobs int) *scenario {
 		s.shared = append(s.shared, randomRule(rng, s.span))
 	}
 	now, most := s.start, 30+20*int(first/crowd%4) // the first are short: they are tried with every change of the program
+	boots := 1
 	for end := s.span.to.AddDate(0, 0, -2); len(s.steps) < most; {
 		switch x := rng.IntN(20); { // the trigger, and when it was down
 		case x < 11:
@@ -119,7 +121,14 @@ func newScenario(first uint64, jobs int) *scenario {
 		if now.After(end) {
 			break
 		}
-		s.steps = append(s.steps, modelStep{at: now})
+		if rng.IntN(10) == 0 {
+			boots++
+		}
+		st := modelStep{at: now}
+		if rng.IntN(3) > 0 {
+			st.startup = fmt.Sprintf("boot %d", boots)
+		}
+		s.steps = append(s.steps, st)
 		if rng.IntN(4) == 0 {
 			now = now.Add(time.Duration(1+rng.IntN(40*60)) * time.Second)
 			s.steps = append(s.steps, modelStep{at: now, changes: s.everybodys(rng, now)})
@@ -149,7 +158,7 @@ func (s *scenario) everybodys(rng *rand.Rand, now time.Time) []modelChange {
 			changes = append(changes, c)
 		}
 	case 2:
-		changes = append(changes, modelChange{what: "rule", shared: c.shared, rule: randomRule(rng, s.span), sql: rng.IntN(2) == 0})
+		changes = append(changes, modelChange{what: "rule", shared: c.shared, rule: randomRule(rng, s.span), sql: rng.IntN(2) == 0}.misspelt(rng))
 	}
 	return changes
 }
@@ -195,6 +204,7 @@ func (s *scenario) addJob(rng *rand.Rand, seed uint64) {
 				continue
 			}
 			c.what, c.rule = "rule", randomRule(rng, s.span)
+			c = c.misspelt(rng)
 		case 5:
 			c.what, c.shared, c.sql = "link", shared, false
 			if linked[shared] {
@@ -217,7 +227,7 @@ func (s *scenario) addJob(rng *rand.Rand, seed uint64) {
 type narrator interface {
 	begin(s *scenario)
 	change(now time.Time, list []modelChange)
-	tick(now time.Time)                      // one pass, with the runs that it executes itself
+	tick(now time.Time, startup string)      // one pass, with the runs that it executes itself
 	take(now time.Time) []hold               // a worker takes all that it may
 	end(now time.Time, h hold, state string) // and ends a run
 	stopped() []hold                         // those that it is to stop
@@ -257,7 +267,7 @@ func tell(s *scenario, n narrator) map[uint64][]string {
 			n.change(st.at, st.changes)
 			continue
 		}
-		n.tick(st.at)
+		n.tick(st.at, st.startup)
 		for _, h := range n.stopped() {
 			if _, hears := held[h]; hears {
 				n.end(st.at, h, store.Cancelled)

@@ -356,6 +356,9 @@ WHERE j.removed_at IS NULL AND (:job = 0 OR j.id = :job) ORDER BY j.name, j.owne
 -- name: jobs_named
 SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
 
+-- name: removed_job
+SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
+
 -- name: job_name
 SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 
