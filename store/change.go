@@ -118,16 +118,21 @@ func (s *Store) JobHistory(ctx context.Context, name string, limit int) ([]Chang
 	if !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	full := name
-	if !strings.Contains(name, "/") {
-		login, err := s.Login(ctx)
-		if err != nil {
-			return nil, err
-		}
-		gone := Job{Owner: login, Name: name}
-		full = gone.FullName()
+	gone, failed := s.named(ctx, name)
+	if failed != nil {
+		return nil, failed
 	}
-	return s.history(ctx, "job", full, limit, err)
+	return s.history(ctx, "job", gone.FullName(), limit, err)
+}
+
+// named is a job of which only the name is known: without an owner, the login's.
+func (s *Store) named(ctx context.Context, name string) (j Job, err error) {
+	if owner, plain, ok := strings.Cut(name, "/"); ok {
+		return Job{Owner: owner, Name: plain}, nil
+	}
+	j.Name = name
+	j.Owner, err = s.Login(ctx)
+	return j, err
 }
 
 // ScheduleHistory reads the change log of a shared schedule, also of one that was removed.

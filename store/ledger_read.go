@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -25,16 +26,32 @@ type RunDetail struct {
 func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	var job int64
 	if f.Job != "" {
-		j, err := s.findJob(ctx, s.db, f.Job)
-		if err != nil {
+		var err error
+		if job, err = s.jobWithRuns(ctx, f.Job); err != nil {
 			return nil, err
 		}
-		job = j.ID
 	}
 	if f.Limit == 0 {
 		f.Limit = 100
 	}
 	return s.listRuns(ctx, "runs", args{"job": job, "state": f.State, "limit": f.Limit})
+}
+
+// jobWithRuns finds a job, or where there is none, the last of that name that was removed.
+func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err error) {
+	j, err := s.findJob(ctx, s.db, name)
+	if !errors.Is(err, ErrNotFound) {
+		return j.ID, err
+	}
+	gone, failed := s.named(ctx, name)
+	if failed != nil {
+		return 0, failed
+	}
+	failed = s.row(ctx, s.db, "removed_job", args{"owner": gone.Owner, "name": gone.Name}, &id)
+	if errors.Is(failed, ErrNotFound) {
+		return 0, err
+	}
+	return id, failed
 }
 
 // listRuns reads runs with the names of their jobs. One that a pause holds since the last pass says so already.

@@ -23,7 +23,7 @@ func (c *cli) runList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List runs, the newest first", Args: positional(),
 		Example: `  dbjobs run list --state failed
   dbjobs run list --job rollup --limit 5 --json`}
-	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job")
+	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job, or of the last of that name that was removed")
 	cmd.Flags().StringVar(&f.State, "state", "", "only runs in this state: "+strings.Join(states, ", "))
 	cmd.Flags().IntVar(&f.Limit, "limit", 20, "at most so many")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {

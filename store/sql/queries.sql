@@ -356,6 +356,9 @@ WHERE j.removed_at IS NULL AND (:job = 0 OR j.id = :job) ORDER BY j.name, j.owne
 -- name: jobs_named
 SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
 
+-- name: removed_job
+SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
+
 -- name: job_name
 SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 
@@ -542,11 +545,17 @@ WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 -- name: expired_runs
 SELECT id FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT :limit;
 
+-- With the number of the first attempt that is still there, and of the last.
+
 -- name: lock_settled
-SELECT id FROM dbjobs.runs WHERE id @among_runs AND settled_at IS NOT NULL ORDER BY id @skip;
+SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts
+FROM dbjobs.runs WHERE id @among_runs AND settled_at IS NOT NULL ORDER BY id @skip;
 
 -- name: delete_attempts
 DELETE FROM dbjobs.attempts WHERE run_id @these_runs;
+
+-- name: delete_first_attempts
+DELETE FROM dbjobs.attempts WHERE run_id = :id AND number <= :through;
 
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
