@@ -84,11 +84,14 @@ func (w *world) crash(stages []stage, m *model, c crash) (violations []string, s
 }
 
 // every lists each call of the course with each fault.
-func (m *model) every() []crash {
+func (m *model) every() []crash { return m.with(faultKinds...) }
+
+// with lists each call of the course with each of these faults.
+func (m *model) with(kinds ...faultKind) []crash {
 	var list []crash
 	for i, calls := range m.calls {
 		for k := range calls {
-			for _, kind := range faultKinds {
+			for _, kind := range kinds {
 				list = append(list, crash{stage: i, k: k + 1, kind: kind})
 			}
 		}

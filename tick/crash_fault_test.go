@@ -31,6 +31,9 @@ const (
 	// The process stands still while its leases end and others go on until it is quiet; then it goes on as if nothing
 	// had happened.
 	frozen faultKind = "frozen"
+	// The holder of a run whose lease is over comes back, and ends its step. That breaks nobody's call, and is for the twin
+	// that lets a decision write over it.
+	returns faultKind = "the holder returns"
 )
 
 var faultKinds = []faultKind{killedBefore, killedAfter, cutBefore, cutAfter, refused, unanswered, frozen}
@@ -45,6 +48,7 @@ type fault struct {
 	busy  error                     // what the engine answers to a refused call
 	// held: a process that is frozen within a transaction stops all others, as on SQLite. It is not frozen there.
 	held bool
+	back func() // the holder
 	then *fault // a second one, counted from the first
 
 	mu      sync.Mutex
@@ -58,7 +62,7 @@ type fault struct {
 }
 
 func newFault(kind faultKind, k int, w *world) *fault {
-	return &fault{kind: kind, k: k, busy: w.busy, held: w.d.Engine == "sqlite", open: map[string]int{}, froze: make(chan struct{}), thawed: make(chan struct{})}
+	return &fault{kind: kind, k: k, busy: w.busy, held: w.d.Engine == "sqlite", back: w.comeBack, open: map[string]int{}, froze: make(chan struct{}), thawed: make(chan struct{})}
 }
 
 // attach puts the fault into the calls of a process.
@@ -97,6 +101,8 @@ func (f *fault) before(c *storetest.Calls, call storetest.Call, process string) 
 	case frozen:
 		close(f.froze)
 		<-f.thawed
+	case returns:
+		f.back()
 	}
 	return nil
 }

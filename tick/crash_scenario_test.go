@@ -173,5 +173,25 @@ func (w *world) abandon(job string) {
 	if err != nil || len(tasks) != 1 || tasks[0].Job.Name != job {
 		w.t.Fatal(err, tasks)
 	}
+	w.abandoned = tasks[0]
 	w.d.Clock.Add(10 * time.Minute)
+}
+
+// comeBack is the late end of the run that was abandoned. It is refused where that has gone on without it.
+func (w *world) comeBack() {
+	err := w.d.EndStep(context.Background(), &w.abandoned, store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, store.Holder{Name: "dead", Lease: time.Minute})
+	if err == nil {
+		err = w.mark(&w.abandoned)
+	}
+	if err != nil && !errors.Is(err, store.ErrOutdated) {
+		w.t.Error(err)
+	}
+}
+
+// recovery is what the twin of that guard needs: a run whose lease is over when the passes come.
+func recovery() []stage {
+	return []stage{
+		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("orphan")) }},
+		{name: "requests", at: time.Hour, edit: func(w *world) { w.abandon("orphan") }},
+	}
 }

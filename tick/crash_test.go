@@ -27,6 +27,7 @@ type world struct {
 	twin      *twin     // nil: with all guards
 	began     time.Time // the clock before the first stage
 	held      store.Task
+	abandoned store.Task // whose holder died
 }
 
 func newWorld(t testing.TB, engine string, tw *twin) *world {

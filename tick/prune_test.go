@@ -61,6 +61,47 @@ func TestAYearOfHistoryIsDeletedInParts(t *testing.T) {
 	})
 }
 
+// A run with more attempts than a pass deletes goes in parts too, and what is behind it waits its turn.
+func TestManyAttemptsAreDeletedInParts(t *testing.T) {
+	const attempts, most = 25_000, 10_000
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Keep: store.Keep{Runs: 1}, Steps: []store.Step{step("", "SELECT 1")}}}})
+		for range 2 {
+			request(t, d, "job")
+			decideOnly(t, d)
+			d.Clock.Add(time.Second)
+		}
+		run(t, d)
+		list, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(list) < 1 {
+			t.Fatal(err, list)
+		}
+		first := list[len(list)-1].ID
+		count := func() int { return d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE run_id = '"+first+"'") }
+		d.Exec(t, fmt.Sprintf("INSERT INTO %s (run_id, number, step, step_name, attempt, fence, holder, state, started_at) SELECT '%s', i + 1, 1, 'step 1', i + 1, 1, 'h', 'failed', %s FROM %s",
+			d.Table("attempts"), first, literal(d, d.Clock.Now()), storetest.Numbers(attempts-1)))
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET attempts = %d WHERE id = '%s'", d.Table("runs"), attempts, first))
+		left, passes := count(), 0
+		for ; left > 0 && passes < 9; passes++ {
+			request(t, d, "job")
+			run(t, d)
+			now := count()
+			if gone := left - now; gone > most || gone <= 0 {
+				t.Fatalf("pass %d deleted %d attempts of %d", passes, gone, left)
+			}
+			left = now
+		}
+		if d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE id = '"+first+"'") != 0 {
+			t.Error("the run is still there")
+		}
+		request(t, d, "job")
+		run(t, d)
+		if runs, attempts := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")), d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); passes != 3 || runs > 2 || attempts != runs {
+			t.Errorf("after %d passes %d runs and %d attempts are left", passes, runs, attempts)
+		}
+	})
+}
+
 // A run that somebody opens again while the history is pruned keeps all of its attempts, or goes with them: whenever that
 // comes, before its rows are locked or after.
 func TestAPrunedRunThatIsOpenedAgainLosesNoAttempt(t *testing.T) {

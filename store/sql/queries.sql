@@ -545,11 +545,17 @@ WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 -- name: expired_runs
 SELECT id FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT :limit;
 
+-- With the number of the first attempt that is still there, and of the last.
+
 -- name: lock_settled
-SELECT id FROM dbjobs.runs WHERE id @among_runs AND settled_at IS NOT NULL ORDER BY id @skip;
+SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts
+FROM dbjobs.runs WHERE id @among_runs AND settled_at IS NOT NULL ORDER BY id @skip;
 
 -- name: delete_attempts
 DELETE FROM dbjobs.attempts WHERE run_id @these_runs;
+
+-- name: delete_first_attempts
+DELETE FROM dbjobs.attempts WHERE run_id = :id AND number <= :through;
 
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
