@@ -86,7 +86,7 @@ func (p *pass) giveWay(ctx context.Context) error {
 			return ctx.Err()
 		}
 		queued, err := p.t.Store.Queues(ctx)
-		if err != nil || !slices.Contains(queued, ownQueue) {
+		if err != nil || !slices.Contains(queued, OwnQueue) {
 			return err
 		}
 		if err := p.await(ctx); err != nil {

@@ -63,7 +63,7 @@ func (p *pass) turns(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = slices.DeleteFunc(all, func(q string) bool { return q == ownQueue })
+		list = slices.DeleteFunc(all, func(q string) bool { return q == OwnQueue })
 	}
 	slices.Sort(list)
 	list = slices.Compact(list)

@@ -21,11 +21,13 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
+// OwnQueue is the queue whose runs a tick takes itself.
+const OwnQueue = "tick"
+
 const (
 	heartbeat  = 30 * time.Second // between two signs of life
 	lease      = 3 * heartbeat    // what a hand-out or a heartbeat gives
 	decideSize = 1000             // jobs a batch, unless Batch says otherwise
-	ownQueue   = "tick"           // the queue whose runs a tick takes itself
 )
 
 // Tick is a pass to be run. Store, Executors, Name, Holder and Now are required.
@@ -62,7 +64,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 	if err != nil || t.DryRun || p.probe == nil || p.probe.Frozen || !p.probe.Anything() && t.StartupID == "" {
 		return p.end(ctx, err)
 	}
-	p.queues = []string{ownQueue}
+	p.queues = []string{OwnQueue}
 	work, stop := p.budget(ctx)
 	defer stop()
 	for needs := p.needed(); err == nil; needs = []store.Need{store.RunWakes} {
@@ -127,7 +129,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	within, cancel := p.budget(ctx)
 	defer cancel()
-	probe, err := t.Store.Probe(within, t.Name, ownQueue)
+	probe, err := t.Store.Probe(within, t.Name, OwnQueue)
 	if err != nil {
 		if t.whole > 0 { // an earlier pass of this trigger has done its part
 			err = p.cutShort(ctx, within, err)
@@ -331,7 +333,7 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 		err = recorded
 	}
 	if err == nil && p.report.Decided+p.report.Started > 0 { // a run that backs off wakes its job too
-		probe, again := p.t.Store.Probe(ctx, p.t.Name, ownQueue)
+		probe, again := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
 		if again != nil {
 			return p.report, again
 		}

@@ -208,7 +208,7 @@ for covered.`,
 			return err
 		}
 		return c.print(r, func() error {
-			c.say("the next dbjobs tick runs it")
+			c.say("the next dbjobs tick %s", runs(r.Queue))
 			_, err := fmt.Fprintln(c.stdout, r.ID)
 			return err
 		})

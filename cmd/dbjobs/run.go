@@ -9,6 +9,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 func (c *cli) runs() *cobra.Command {
@@ -42,6 +43,14 @@ func (c *cli) runList() *cobra.Command {
 	return c.prints(cmd)
 }
 
+// runs says what a tick does about a run of the queue.
+func runs(queue string) string {
+	if queue == tick.OwnQueue {
+		return "runs it"
+	}
+	return "lets it go, and a worker of the queue " + queue + " runs it"
+}
+
 func (c *cli) runShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show ID", Short: "Show a run and each try of its steps", Args: positional("ID"),
@@ -72,7 +81,7 @@ named, behind what its job has open; the next tick executes it.`,
 			return err
 		}
 		return c.print(r, func() error {
-			c.say("run %s is open again: the next dbjobs tick runs it from step %d", r.ID, r.Step)
+			c.say("run %s is open again: the next dbjobs tick %s from step %d", r.ID, runs(r.Queue), r.Step)
 			return nil
 		})
 	})
