@@ -46,7 +46,7 @@ func (d *decisions) begin(s *scenario) {
 	for i := range s.jobs {
 		j := &s.jobs[i]
 		b := &casebook{job: j, changed: s.start, ownAt: s.start, links: map[int]time.Time{}, known: map[int64]store.Rule{}}
-		b.c.Plan.JobID, b.c.Job = int64(j.seed)+1, j.policy
+		b.c.Plan.JobID, b.c.Job = int64(j.seed)+1, asWritten(j.policy)
 		b.c.Job.ID, b.c.Job.Name, b.c.Job.CreatedAt = int64(j.seed)+1, j.name(), s.start
 		if j.own != nil {
 			b.own = created(j.own.schedule(""), s.start)
@@ -112,7 +112,9 @@ func (d *decisions) change(now time.Time, list []modelChange) {
 		b := d.cases[i]
 		switch c.what {
 		case "rule":
-			redefine(&b.own, &b.ownAt, c)
+			if redefine(&b.own, &b.ownAt, c); b.ownAt.Equal(now) {
+				b.changed = now
+			}
 		case "link":
 			b.links[c.shared], b.changed = now, now
 		case "unlink":
@@ -120,7 +122,7 @@ func (d *decisions) change(now time.Time, list []modelChange) {
 			b.changed, b.touched = now, true
 		case "policy":
 			was := b.c.Job
-			b.c.Job = c.policy
+			b.c.Job = asWritten(c.policy)
 			b.c.Job.ID, b.c.Job.Name, b.c.Job.CreatedAt = was.ID, was.Name, was.CreatedAt
 			if !c.sql {
 				b.changed = now
@@ -196,7 +198,8 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 	decided := !c.Plan.DecidedThrough.IsZero()
 	c.Stale = !decided || b.touched || planInput(&b.planned) != planInput(&c.Job)
 	if c.Was = (store.Was{}); c.Stale && decided {
-		c.Was = store.Was{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxCycles: b.planned.MaxCycles}
+		c.Was = store.Was{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxCycles: b.planned.MaxCycles,
+			Start: b.planned.Start, StartZone: b.planned.StartZone}
 	}
 	c.ChangedAt = b.changed
 	if again || b.needed(now) || c.Job.OnStartup && d.parse.startupID != "" && !c.Plan.KnowsStartup(d.parse.startupID) {

@@ -164,6 +164,9 @@ func (t *tale) change(now time.Time, c modelChange) {
 	switch c.what {
 	case "rule":
 		if c.shared < 0 {
+			if t.own.rule.String() != c.rule.String() && !c.sql {
+				t.policyAt = now // a command that changes the rule changes the job, whatever SQL did to it before
+			}
 			t.n.redefine(&t.own, c, now)
 		}
 	case "link":

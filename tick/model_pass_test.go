@@ -114,6 +114,7 @@ func sharedName(i int) string { return fmt.Sprintf("schedule %d", i) }
 
 // define is the job with a policy and links, as a manifest would have it.
 func (j *modelJob) define(policy store.Job, links []int) store.Job {
+	policy = asWritten(policy)
 	policy.Name, policy.Schedules = j.name(), nil
 	for _, i := range links {
 		policy.Schedules = append(policy.Schedules, sharedName(i))
@@ -209,7 +210,7 @@ func (p *passes) change(now time.Time, list []modelChange) {
 			p.policy(c)
 		case c.what == "policy":
 			j := job(c.job)
-			changed := c.policy
+			changed := asWritten(c.policy)
 			changed.Name, changed.Schedules, changed.Own, changed.Tags, changed.Queue, changed.Steps = j.Name, j.Schedules, j.Own, j.Tags, j.Queue, j.Steps
 			*j = changed
 		case c.what == "request":
@@ -245,7 +246,11 @@ func (c modelChange) subject() any {
 
 // policy changes a row as somebody would who knows nothing of commands.
 func (p *passes) policy(c modelChange) {
-	j := &c.policy
+	policy := asWritten(c.policy)
+	j, start, zone := &policy, any(nil), any(nil)
+	if j.Start != "" {
+		start, zone = j.Start, j.StartZone
+	}
 	within, cycles, after := any(nil), any(nil), any(nil)
 	if j.MissedWithin > 0 {
 		within = time.Duration(j.MissedWithin).Milliseconds()
@@ -257,9 +262,9 @@ func (p *passes) policy(c modelChange) {
 		after = j.PauseAfter
 	}
 	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, grace_ms = ?6, max_cycles = ?7,
-		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after = ?15, retry_jitter = 0, handouts = ?17, on_startup = ?18 WHERE id = ?16`,
+		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after = ?15, retry_jitter = 0, handouts = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20 WHERE id = ?16`,
 		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.Grace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
-		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job], j.Handouts, j.OnStartup)
+		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job], j.Handouts, j.OnStartup, start, zone)
 }
 
 func (p *passes) tick(now time.Time, startup string) {

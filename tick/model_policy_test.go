@@ -30,7 +30,10 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 		j.MaxCycles = int64(1 + rng.IntN(30))
 	}
 	if rng.IntN(5) == 0 {
-		j.NotBefore = start.Add(time.Duration(rng.IntN(20*1440)) * time.Minute)
+		j.NotBefore = start.Add(time.Duration(1+rng.IntN(20*1440)) * time.Minute)
+		if rng.IntN(2) == 0 {
+			j.Start, j.StartZone = "at "+j.NotBefore.Format("2006-01-02T15:04:05"), "UTC"
+		}
 	}
 	if rng.IntN(5) == 0 {
 		j.NotAfter = later(start, j.NotBefore).Add(time.Duration(rng.IntN(40*1440)) * time.Minute)
@@ -55,11 +58,25 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	return j
 }
 
+// asWritten is the policy as somebody writes it down: with a start schedule, not_before is what a decision makes of it.
+func asWritten(j store.Job) store.Job {
+	if j.Start != "" {
+		j.NotBefore = time.Time{}
+	}
+	return j
+}
+
+// withoutStart is for a job that might lose all of its schedules, which a start schedule alone would park.
+func withoutStart(j store.Job) store.Job {
+	j.Start, j.StartZone = "", ""
+	return j
+}
+
 func pick(rng *rand.Rand, list ...string) string { return list[rng.IntN(len(list))] }
 
 func policyText(j *store.Job) string {
-	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_cycles %d, %s..%s, jitter %s, disabled %t, attempts %d, handouts %d, on_startup %t, on_error %s %d",
-		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.Grace, j.MaxCycles, j.NotBefore.Format(time.DateTime),
+	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_cycles %d, %s%s..%s, jitter %s, disabled %t, attempts %d, handouts %d, on_startup %t, on_error %s %d",
+		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.Grace, j.MaxCycles, j.Start, j.NotBefore.Format(time.DateTime),
 		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.Handouts, j.OnStartup, j.OnError, j.PauseAfter)
 }
 

@@ -180,6 +180,9 @@ func (s *scenario) addJob(rng *rand.Rand, seed uint64) {
 			j.links = append(j.links, i)
 		}
 	}
+	if j.own == nil {
+		j.policy = withoutStart(j.policy)
+	}
 	s.jobs = append(s.jobs, j)
 	linked := map[int]bool{}
 	for _, i := range j.links {
@@ -213,6 +216,9 @@ func (s *scenario) addJob(rng *rand.Rand, seed uint64) {
 			linked[shared] = !linked[shared]
 		case 6:
 			c.what, c.policy = "policy", randomPolicy(rng, st.at)
+			if j.own == nil {
+				c.policy = withoutStart(c.policy)
+			}
 			if j.worker {
 				*c.policy.Retry.Attempts = 1
 			}
