@@ -268,6 +268,11 @@ SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry
   retry_jitter, on_success, on_failure
 FROM dbjobs.steps WHERE job_id @among ORDER BY job_id, position;
 
+-- Of steps that say it themselves.
+
+-- name: step_attempts
+SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id @among AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+
 -- name: read_now
 SELECT @now FROM (SELECT 1 AS one) AS source;
 
