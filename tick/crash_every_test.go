@@ -147,9 +147,8 @@ func sideBySide(engine string) int {
 }
 
 // crashes breaks courses as choose tells, and prints the counts.
-func crashes(t *testing.T, engine string, choose func(m *model) []crash) {
+func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) []crash) {
 	t.Helper()
-	stages := stagesOf(engine)
 	worlds, models := unbrokenWorlds(t, engine, stages, sideBySide(engine))
 	list := choose(models[0])
 	if one := os.Getenv("DBJOBS_CRASH"); one != "" {
@@ -189,7 +188,17 @@ func TestACrashAtEveryCall(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, func(m *model) []crash { return sample(m.every(), bounded[e]) })
+			crashes(t, e, stagesOf(e), func(m *model) []crash { return sample(m.every(), bounded[e]) })
+		})
+	}
+}
+
+// The same for jobs that share a cap, and for signs of life.
+func TestACrashAtEveryCallOfAGroup(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			crashes(t, e, sharing(), func(m *model) []crash { return sample(m.every(), bounded[e]/2) })
 		})
 	}
 }
@@ -199,7 +208,7 @@ func TestTwoCrashes(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, func(m *model) []crash {
+			crashes(t, e, stagesOf(e), func(m *model) []crash {
 				draw := rand.New(rand.NewPCG(6, 10))
 				list := m.every()
 				out := make([]crash, bounded[e])

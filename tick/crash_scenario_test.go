@@ -16,22 +16,29 @@ import (
 // acting is an executor whose action is a call of its own, with an effect outside of the store's transactions: what is
 // done at least once is counted there.
 type acting struct {
-	w     *world
-	calls *storetest.Calls
+	w      *world
+	calls  *storetest.Calls
+	store  *store.Store // the process's
+	holder string
 }
 
-// action is the spec of its steps. An attempt up to Fails fails when it has taken effect.
+// action is the spec of its steps. An attempt up to Fails fails when it has taken effect. One that Beats reports a sign of
+// life before, as the pass does beside it by a clock that no test drives.
 type action struct {
-	Fails int `json:"fails"`
+	Fails int  `json:"fails"`
+	Beats bool `json:"beats"`
 }
 
-func (a acting) Execute(_ context.Context, r executor.Request) (executor.Result, error) {
+func (a acting) Execute(ctx context.Context, r executor.Request) (executor.Result, error) {
 	var what action
 	if err := json.Unmarshal(r.Spec, &what); err != nil {
 		return executor.Result{}, err
 	}
 	run := &r.Task.Run
 	name := r.Task.StepAt(run.Step).Name
+	if what.Beats { // whatever becomes of it: the next one may get through
+		_, _ = a.store.Heartbeat(ctx, []string{run.ID}, store.Holder{Name: a.holder, Lease: time.Minute})
+	}
 	err := a.calls.Act(r.Task.Job.Name+": "+name, func() error { return a.w.mark(r.Task) })
 	if err == nil && run.Attempt <= what.Fails {
 		err = errors.New("as the scenario wants it")
@@ -149,6 +156,32 @@ func small() []stage {
 		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("chain", "follows", "doomed", "replaced")) }},
 		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true},
 		{name: "outage", at: 5*time.Hour + 5*time.Minute},
+	}
+}
+
+// sharing are three jobs that share a cap of one, and then of two. Their runs are executed one at a time, as in all
+// scenarios: side by side, the order of calls would be another one each time, and a fault would not fall where it is said
+// to. What runs side by side is in the tests of orders and of kills.
+func sharing() []stage {
+	define := func(most int) func(w *world) {
+		return func(w *world) {
+			first := hourlyOf(patient("first", act("act", 1)), "latest", "wait")
+			second := hourlyOf(patient("second", w.effect("act", true)), "latest", "wait")
+			second.Priority = 5
+			third := hourlyOf(patient("third", store.Step{Name: "act", Executor: "act", Spec: []byte(`{"beats": true}`)}), "latest", "wait")
+			defs := store.Definitions{Groups: []store.Group{{Name: "few", MaxRunning: most}}, Jobs: []store.Job{first, second, third}}
+			for i := range defs.Jobs {
+				defs.Jobs[i].Group = "few"
+			}
+			if _, err := w.d.Apply(context.Background(), defs, store.ApplyOptions{}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	return []stage{
+		{name: "plan the group", at: time.Minute, edit: define(1)},
+		{name: "let one go", at: time.Hour + 5*time.Minute, decide: true},
+		{name: "two", at: 2*time.Hour + 5*time.Minute, edit: define(2)},
 	}
 }
 

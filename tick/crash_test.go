@@ -216,7 +216,7 @@ func (w *world) passWith(s *stage, calls *storetest.Calls, holder string) (tick.
 	}
 	defer x.Close()
 	tk := &tick.Tick{Store: st, Name: "test", Holder: holder, Version: "test", Now: time.Now, Concurrency: 1, StartupID: "boot 1",
-		Executors: executor.Registry{"sql": x, "act": acting{w, calls}}}
+		Executors: executor.Registry{"sql": x, "act": acting{w, calls, st, holder}}}
 	if s.decide {
 		tk.Limit = -1
 	}
