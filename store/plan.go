@@ -251,6 +251,7 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
+	Woken   int    // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
 	Lost    int    // runs that were handed out as often as allowed, and never brought back
 	Kept    []Kept // of jobs that have runs newly settled
 }
@@ -295,7 +296,7 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 			if err := s.wakeHeld(ctx, tx, wake); err != nil {
 				return err
 			}
-			b.Moved += len(wake)
+			b.Moved, b.Woken = b.Moved+len(wake), len(wake)
 		}
 		for i := range members {
 			b.add(w, members[i].Case, &members[i].Decision)

@@ -177,3 +177,38 @@ func TestRivalsWithoutTheLockExceedAGroupsCap(t *testing.T) {
 		})
 	}
 }
+
+// Whose turn it is in a group is so whatever else comes due in the same pass: a run that waited is not passed by one that is
+// new, or it might wait for ever.
+func TestWhoWaitsInAGroupIsNotPassedByWhoBecomesDue(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		daily := func(name, rule string) store.Job {
+			j := grouped(name, "one", 0)
+			j.Own = &store.Schedule{Rule: rule}
+			return j
+		}
+		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
+			daily("first", "5 8 * * *"), daily("waits", "6 8 * * *"), daily("new", "7 8 * * *")}})
+		decideOnly(t, d)
+		h := store.Holder{Name: "h", Lease: time.Hour}
+		d.Clock.Add(5 * time.Minute)
+		decideOnly(t, d)
+		tasks, err := d.Take(t.Context(), "another", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatalf("%v: %d taken", err, len(tasks))
+		}
+		d.Clock.Add(time.Minute)
+		decideOnly(t, d)
+		if got := standing(t, d); got != "first running, waits waiting group" {
+			t.Fatalf("before: %s", got)
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(time.Minute)
+		decideOnly(t, d)
+		if got := standing(t, d); got != "first succeeded, new waiting group, waits queued" {
+			t.Fatalf("one ended, and another became due: %s", got)
+		}
+	})
+}

@@ -102,6 +102,7 @@ type pass struct {
 	probe    *store.Probe
 	kept     []store.Kept
 	moved    int // runs that the last decisions made, let go or settled
+	woken    int // and of them those of other jobs whose turn in their group it is
 	deciding stopwatch
 	report   Report
 	holder   store.Holder
@@ -172,7 +173,8 @@ func (p *pass) needed() []store.Need {
 	return list
 }
 
-// decide pages through the needs. What somebody else had locked is tried once more, at the end of its need.
+// decide pages through the needs. What somebody else had locked is tried once more, at the end of its need. Whose turn in a
+// group has come is decided for before what became due, which would take the place.
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	p.moved = 0
 	p.deciding.start(p.t.Now())
@@ -184,6 +186,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 				return err
 			}
 			passed := 1
+			p.woken = 0
 			for try := 0; try < 2 && passed > 0; try++ {
 				if passed, err = p.decideNeed(ctx, n, seen, try > 0); err != nil {
 					return err
@@ -196,6 +199,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 				}
 				more = seen.More() && marked > 0
 			}
+			more = more || n == store.RunWakes && p.woken > 0
 		}
 	}
 	return nil
@@ -232,6 +236,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", b.jobs-b.Decided)
 		passed += b.jobs - b.Decided
 		p.moved += len(b.Made) + b.Moved
+		p.woken += b.Woken
 		p.report.add(b.Batch)
 		p.kept = append(p.kept, b.Kept...)
 	}
