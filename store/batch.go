@@ -54,6 +54,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	}
 	ended := false
 	var expired []string
+	var again []int64 // jobs with a run to be tried again
 	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
 		var run Run
 		if err := r.Scan(scanRun(&run)...); err != nil {
@@ -67,9 +68,15 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		ended = ended || run.State == Succeeded
 		c := byJob[run.JobID]
 		c.Runs = append(c.Runs, run)
+		if run.Begun() && (run.State == Waiting || run.State == Running && run.LeaseUntil.Before(p.now)) {
+			again = append(again, run.JobID)
+		}
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.readStepAttempts(ctx, tx, again, byJob); err != nil {
 		return err
 	}
 	if err := s.lockExpired(ctx, tx, expired, byJob); err != nil {
@@ -90,6 +97,27 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 				c.Pauses = append(c.Pauses, pause)
 			}
 		}
+		return nil
+	})
+}
+
+// readStepAttempts reads which steps have a number of tries of their own.
+func (s *Store) readStepAttempts(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.query(ctx, tx, "step_attempts", args{"ids": ids}, func(r *sql.Rows) error {
+		var job int64
+		var position int
+		var attempts Attempts
+		if err := r.Scan(&job, &position, &attempts); err != nil {
+			return err
+		}
+		c := byJob[job]
+		if c.StepAttempts == nil {
+			c.StepAttempts = map[int]Attempts{}
+		}
+		c.StepAttempts[position] = attempts
 		return nil
 	})
 }

@@ -73,8 +73,18 @@ type Case struct {
 	// Followers are the jobs that run after this one.
 	Followers []Follower
 	Pauses    []Pause
-	Circle    bool // the job runs after itself, by way of others; looked up where that may have changed
-	input     string
+	// StepAttempts are those of steps that have their own, by position; looked up where a run is to be tried again.
+	StepAttempts map[int]Attempts
+	Circle       bool // the job runs after itself, by way of others; looked up where that may have changed
+	input        string
+}
+
+// UntilNext tells whether a step is tried until the next occurrence.
+func (c *Case) UntilNext(step int) bool {
+	if own, ok := c.StepAttempts[step]; ok {
+		return own == 0
+	}
+	return *c.Job.Retry.Attempts == 0
 }
 
 // Follower is a job that runs when a run of another has succeeded.

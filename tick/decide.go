@@ -226,7 +226,7 @@ func (d *decision) admit() {
 		case r.State != store.Waiting || r.HeldBy == "pause":
 		case r.ReadyAt.After(d.now): // back-off, jitter: the run wakes the job by itself
 			r.HeldBy = ""
-		case !first && outlived: // the next pass gives it up
+		case outlived && d.untilNext(*r): // the next pass gives it up
 			r.HeldBy = ""
 		case first && room <= 0:
 			r.HeldBy = "predecessor"

@@ -212,7 +212,7 @@ func (d *decision) judge(owed [][]window) {
 	}
 	due := d.due(owed)
 	missed := before(due)
-	if len(due) > 0 && *d.job().Retry.Attempts == 0 {
+	if len(due) > 0 {
 		d.giveUp()
 	}
 	if limit := d.job().MaxCycles; limit > 0 {
@@ -303,35 +303,6 @@ func (d *decision) overlaps() bool {
 		active = active || !final(r.State)
 	}
 	return d.job().Overlap == "wait" && waits || d.job().Overlap == "skip" && active
-}
-
-// giveUp ends the runs that were tried until the next occurrence: it is here.
-func (d *decision) giveUp() {
-	for i := range d.active {
-		if r := &d.active[i]; r.State == store.Waiting && r.Begun() {
-			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
-		}
-	}
-}
-
-// outlived: runs are tried until the next occurrence, and that has come since the pass began, which decides it no more.
-func (d *decision) outlived() bool {
-	if d.gone() || *d.job().Retry.Attempts != 0 || d.job().Disabled || !d.dueBy().Before(d.now) {
-		return false
-	}
-	for i := range d.live {
-		l := &d.live[i]
-		if !d.pausedSince(l).IsZero() {
-			continue
-		}
-		from := later(d.plan.DecidedThrough, l.from)
-		for _, w := range d.valid(window{from, d.now}) {
-			if t := l.next(d, w.from); !t.IsZero() && !t.After(w.to) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // replace makes way for newer occurrences: what has not begun is cancelled, and whoever executes an older one is told.

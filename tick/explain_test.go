@@ -52,7 +52,7 @@ var hot = []struct {
 	{"request_cancel", `^UPDATE dbjobs.runs SET cancel_at`, "PRIMARY"},
 	{"advance", `(?s)^UPDATE .*dbjobs.plans.*version = p.version \+ 1`, "PRIMARY"},
 	{"queued_ids", `^SELECT id FROM dbjobs.runs WHERE (state = 'queued' AND queue|queued_in)`, "runs_queued"},
-	{"queues", `^WITH RECURSIVE q`, "runs_queued"},
+	{"next_queue", `^SELECT (queue|queued_in) FROM dbjobs.runs`, "runs_queued"},
 	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
 	{"finish", `(?s)^(WITH moved AS \(\s*)?UPDATE dbjobs.runs (r LEFT JOIN .*)?SET (r\.)?state = \S+ (r\.)?finished_at`, "PRIMARY|after reading const tables"}, // it is finished by then

@@ -239,15 +239,8 @@ AND (:within_ms = 0 OR
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 ORDER BY @urgency, id LIMIT :limit;
 
--- From queue to queue along the index, whatever their lengths.
-
--- name: queues
-WITH RECURSIVE q AS (
-  SELECT MIN(@queue_key) AS name FROM dbjobs.runs WHERE @queued > ''
-  UNION ALL
-  SELECT (SELECT MIN(@queue_key) FROM dbjobs.runs WHERE @queued > q.name) FROM q WHERE q.name IS NOT NULL
-)
-SELECT name FROM q WHERE name IS NOT NULL;
+-- name: next_queue
+SELECT @queue_key FROM dbjobs.runs WHERE @queued > :after ORDER BY @queue_key LIMIT 1;
 
 -- name: too_long
 SELECT j.owner, j.name, j.timeout_ms
@@ -267,6 +260,11 @@ WHERE id @these_runs AND @is_queued;
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure
 FROM dbjobs.steps WHERE job_id @among ORDER BY job_id, position;
+
+-- Of steps that say it themselves.
+
+-- name: step_attempts
+SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id @among AND retry_attempts IS NOT NULL ORDER BY job_id, position;
 
 -- name: read_now
 SELECT @now FROM (SELECT 1 AS one) AS source;

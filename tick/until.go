@@ -1,0 +1,41 @@
+package tick
+
+import (
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// giveUp ends the runs that were tried until the next occurrence: it is here.
+func (d *decision) giveUp() {
+	for i := range d.active {
+		if r := &d.active[i]; d.untilNext(*r) {
+			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
+		}
+	}
+}
+
+// untilNext: the run is to be tried again, in a step that is tried until the next occurrence.
+func (d *decision) untilNext(r store.Run) bool {
+	return r.State == store.Waiting && r.Begun() && d.c.UntilNext(r.Step)
+}
+
+// outlived: runs are tried until the next occurrence, and that has come since the pass began, which decides it no more.
+func (d *decision) outlived() bool {
+	if d.gone() || d.job().Disabled || !d.dueBy().Before(d.now) || !slices.ContainsFunc(d.active, d.untilNext) {
+		return false
+	}
+	for i := range d.live {
+		l := &d.live[i]
+		if !d.pausedSince(l).IsZero() {
+			continue
+		}
+		from := later(d.plan.DecidedThrough, l.from)
+		for _, w := range d.valid(window{from, d.now}) {
+			if t := l.next(d, w.from); !t.IsZero() && !t.After(w.to) {
+				return true
+			}
+		}
+	}
+	return false
+}
