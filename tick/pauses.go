@@ -47,8 +47,9 @@ func (d *decision) dueBy() time.Time {
 	return earlier(d.now, d.began)
 }
 
-// upTo is the instant up to which nominal times are decided now. A change is settled where it is noticed. While pauses hold all rules of a job, those in them stay
-// undecided, so that who resumes it can still ask for them; an edit settles them, and nothing fires back over one.
+// upTo is the instant up to which nominal times are decided now. A change is settled where it is noticed. While pauses hold
+// all rules of a job, those in them stay undecided, so that who resumes it can still ask for them; an edit settles them,
+// and nothing fires back over one.
 func (d *decision) upTo() time.Time {
 	if d.changed || d.c.Stale || d.c.Plan.DecidedThrough.IsZero() {
 		return d.now
