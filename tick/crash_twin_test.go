@@ -68,7 +68,7 @@ func twins() []*twin {
 	return []*twin{
 		{name: "claim", long: "mariadb", engines: "postgres,mariadb", gone: []guard{planLock, planVersion}, kind: frozen, at: decided, shows: ledger},
 		// On SQLite the lock is that of the transaction.
-		{name: "claim", engines: "sqlite", gone: []guard{planVersion}, bare: true, kind: frozen, at: decided, shows: ledger},
+		{name: "claim", long: "sqlite", engines: "sqlite", gone: []guard{planVersion}, bare: true, kind: frozen, at: decided, shows: ledger},
 		// What is decided is written in one transaction ...
 		{name: "advance", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", bare: true, kind: killedAfter, at: decided, shows: ledger},
 		// ... and where nothing else stops a second one, its keys do.
@@ -79,8 +79,8 @@ func twins() []*twin {
 			{regexp.MustCompile(` AND (r\.)?fence = (\$\d+|\?\d*)`), " AND (${1}fence = $2 OR 1 = 1)"},
 			{regexp.MustCompile(` AND (r\.)?attempts = (\$\d+|\?\d*)`), " AND (${1}attempts = $2 OR 1 = 1)"},
 			without(` AND (r\.)?state = 'running'`)}},
-		{name: "settle", engines: "postgres,mariadb", gone: moves, kind: frozen, at: decided, shows: again},
-		{name: "settle", engines: "sqlite", gone: moves, bare: true, kind: frozen, at: decided, shows: again},
+		{name: "settle", long: "mariadb", engines: "postgres,mariadb", gone: moves, kind: frozen, at: decided, shows: again},
+		{name: "settle", long: "sqlite", engines: "sqlite", gone: moves, bare: true, kind: frozen, at: decided, shows: again},
 		// A run that is taken from its holder is locked, and stays there where it has ended or reported meanwhile.
 		{name: "recovery", engines: "postgres,mariadb", gone: taken, stages: recovery, kind: returns, at: decided, shows: again},
 		{name: "recovery", engines: "sqlite", gone: taken, stages: recovery, bare: true, kind: returns, at: decided, shows: again},
