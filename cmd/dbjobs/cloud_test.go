@@ -41,7 +41,7 @@ func onServers(t *testing.T, fn func(t *testing.T, c *cloud)) {
 
 func onPostgres(t *testing.T) *cloud {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")
+		storetest.Skip(t, "a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")
 	}
 	t.Parallel()
 	return newCloud(t, "postgres")

@@ -310,9 +310,6 @@ func TestLambdaWantsAURL(t *testing.T) {
 
 // TestLambdaZipIsReproducible: two builds from the same commit are the same bytes.
 func TestLambdaZipIsReproducible(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program twice")
-	}
 	var archives [2][]byte
 	for i := range archives {
 		archive, out, err := makeZip(t.TempDir())
