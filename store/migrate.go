@@ -65,8 +65,12 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return c.Check()
 }
 
-// SetInstance names the database, so that a tick that is told another name claims nothing: a copy fires nothing.
+// SetInstance names the database, so that a tick that is told another name claims nothing: a copy fires nothing. An
+// empty name takes it off.
 func (s *Store) SetInstance(ctx context.Context, name string) error {
+	if err := firstError("database", check{"instance", shortLine(name, maxName)}); err != nil {
+		return err
+	}
 	_, err := s.exec(ctx, s.db, "set_instance", args{"instance": null(name)})
 	return err
 }

@@ -154,6 +154,24 @@ func sideBySide(engine string) int {
 	return 5
 }
 
+// share has n workers do what is in the list.
+func share[T any](n int, list []T, do func(worker int, item T)) {
+	var group sync.WaitGroup
+	next := make(chan T)
+	for i := range n {
+		group.Go(func() {
+			for item := range next {
+				do(i, item)
+			}
+		})
+	}
+	for _, item := range list {
+		next <- item
+	}
+	close(next)
+	group.Wait()
+}
+
 // crashes breaks courses as choose tells, and prints the counts.
 func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) []crash) {
 	t.Helper()
@@ -164,28 +182,17 @@ func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) 
 	}
 	var mu sync.Mutex
 	tried, broken, found := 0, 0, 0
-	var group sync.WaitGroup
-	next := make(chan crash)
-	for i := range worlds {
-		group.Go(func() {
-			for c := range next {
-				violations, struck := worlds[i].crash(stages, models[i], c)
-				mu.Lock()
-				broken += struck
-				tried++
-				if len(violations) > 0 {
-					found++
-					t.Errorf("%s/%s", engine, strings.Join(violations, "\n  "))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, c := range list {
-		next <- c
-	}
-	close(next)
-	group.Wait()
+	share(len(worlds), list, func(i int, c crash) {
+		violations, struck := worlds[i].crash(stages, models[i], c)
+		mu.Lock()
+		defer mu.Unlock()
+		broken += struck
+		tried++
+		if len(violations) > 0 {
+			found++
+			t.Errorf("%s/%s", engine, strings.Join(violations, "\n  "))
+		}
+	})
 	_, calls := models[0].count()
 	t.Logf("crash: %s: %d calls x %d faults; %d courses tried, %d calls broken: %d violations", engine, calls, len(faultKinds), tried, broken, found)
 }

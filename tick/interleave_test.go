@@ -284,17 +284,21 @@ func TestTwoPassesInEveryOrder(t *testing.T) {
 						list = append(list, all[i])
 					}
 				}
-				w := newWorld(t, e, nil)
-				model := w.prepare(&c, all[len(all)-1])
-				for _, order := range list {
-					r, wrong := w.meet(&c, order)
+				first := all[len(all)-1]
+				worlds, models := make([]*world, sideBySide(e)), make([]*record, sideBySide(e))
+				for i := range worlds {
+					worlds[i] = newWorld(t, e, nil)
+					models[i] = worlds[i].prepare(&c, first)
+				}
+				share(len(worlds), list, func(i int, order []int) {
+					r, wrong := worlds[i].meet(&c, order)
 					if r != nil {
-						wrong = append(wrong, r.differences(model)...)
+						wrong = append(wrong, r.differences(models[i])...)
 					}
 					if len(wrong) > 0 {
 						t.Errorf("order %v: %s", order, strings.Join(wrong, "\n  "))
 					}
-				}
+				})
 				t.Logf("%s: %d of %d orders", c.name, len(list), len(all))
 			})
 		}
