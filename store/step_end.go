@@ -100,7 +100,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 	if n == 0 {
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
-	run.Error = e.Error
+	run.Error = clip(e.Error)
 	if e.Pause != "" {
 		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err
