@@ -127,13 +127,13 @@ func MigrationText(rawURL string) (string, error) {
 	for _, m := range all {
 		fmt.Fprintf(&b, "-- %s\n\n%s;\n\n", m.name, strings.Join(m.statements, ";\n\n"))
 	}
-	st, err := loadStatements(d)
-	if err != nil {
-		return "", err
-	}
 	for _, name := range []string{"first_installation", "record_migration"} {
-		text := st[name].text
-		for i, a := range st[name].args {
+		st, err := d.statement(name)
+		if err != nil {
+			return "", err
+		}
+		text := st.text
+		for i, a := range st.args {
 			value := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram)}[a]
 			place := d.placeholder(i + 1)
 			text = strings.Replace(text, place, value, strings.Count(text, place)*btoi(d.numbered)+btoi(!d.numbered))

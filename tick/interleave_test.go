@@ -184,7 +184,7 @@ var (
 
 func (w *world) goOn(c *storetest.Calls) error {
 	ctx, t := context.Background(), w.held
-	s, err := store.Open(ctx, w.d.URL, store.Options{Clock: w.now, Wrap: c.Wrap})
+	s, err := w.open(c)
 	if err != nil {
 		return err
 	}
