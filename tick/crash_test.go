@@ -27,7 +27,7 @@ type world struct {
 	twin      *twin     // nil: with all guards
 	began     time.Time // the clock before the first stage
 	held      store.Task
-	abandoned store.Task // whose holder died
+	abandoned store.Task      // whose holder died
 	warm      map[int]*runner // that stay
 }
 
@@ -60,6 +60,7 @@ type stage struct {
 	at     time.Duration // since the beginning
 	edit   func(*world)
 	decide bool // the passes only decide: what they let go stays queued
+	beside int  // how many runs they execute side by side; 0 is one, so that the order of calls is the same always
 }
 
 // run runs a stage: passes, three minutes apart, until it is quiet. Leases end and back-offs are over within that.
@@ -258,9 +259,8 @@ func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 	return p.pass(s, holder)
 }
 
-// pass runs one run at a time, so that the order of calls is the same always.
 func (p *runner) pass(s *stage, holder string) (tick.Report, error) {
-	tk := &tick.Tick{Store: p.store, Name: "test", Holder: holder, Version: "test", Now: time.Now, Concurrency: 1, StartupID: "boot 1",
+	tk := &tick.Tick{Store: p.store, Name: "test", Holder: holder, Version: "test", Now: time.Now, Concurrency: max(s.beside, 1), StartupID: "boot 1",
 		Executors: executor.Registry{"sql": p.sql, "act": acting{p.w, p.calls, p.store, holder}}}
 	if s.decide {
 		tk.Limit = -1
