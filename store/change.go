@@ -35,16 +35,18 @@ func shortText(s string, most int) error {
 	return nil
 }
 
+// shortLine is shortText without control characters.
+func shortLine(s string, most int) error {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return fmt.Errorf("%q holds a control character", s)
+	}
+	return shortText(s, most)
+}
+
 // CheckTrigger refuses the name of a trigger, or the identity of a start, that one of the engines has no room for: it would
 // stop the pass, for all jobs.
 func CheckTrigger(name, startup string) error {
-	line := func(s string, most int) error {
-		if strings.ContainsFunc(s, unicode.IsControl) {
-			return fmt.Errorf("%q holds a control character", s)
-		}
-		return shortText(s, most)
-	}
-	return firstError("trigger", check{"name", line(name, maxName)}, check{"startup-id", line(startup, maxName-len("start:"))})
+	return firstError("trigger", check{"name", shortLine(name, maxName)}, check{"startup-id", shortLine(startup, maxName-len("start:"))})
 }
 
 // change runs fn as an applier in a transaction, for commands that change one thing.

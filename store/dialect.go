@@ -32,6 +32,8 @@ type dialect struct {
 	isolation  sql.IsolationLevel
 	connection string // see Store.Interrupt
 	stop       string
+
+	statements statements
 }
 
 // class is what the store does about an error of the engine.

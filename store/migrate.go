@@ -65,8 +65,12 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return c.Check()
 }
 
-// SetInstance names the database, so that a tick that is told another name claims nothing: a copy fires nothing.
+// SetInstance names the database, so that a tick that is told another name claims nothing: a copy fires nothing. An
+// empty name takes it off.
 func (s *Store) SetInstance(ctx context.Context, name string) error {
+	if err := firstError("database", check{"instance", shortLine(name, maxName)}); err != nil {
+		return err
+	}
 	_, err := s.exec(ctx, s.db, "set_instance", args{"instance": null(name)})
 	return err
 }
@@ -123,13 +127,13 @@ func MigrationText(rawURL string) (string, error) {
 	for _, m := range all {
 		fmt.Fprintf(&b, "-- %s\n\n%s;\n\n", m.name, strings.Join(m.statements, ";\n\n"))
 	}
-	st, err := loadStatements(d)
-	if err != nil {
-		return "", err
-	}
 	for _, name := range []string{"first_installation", "record_migration"} {
-		text := st[name].text
-		for i, a := range st[name].args {
+		st, err := d.statement(name)
+		if err != nil {
+			return "", err
+		}
+		text := st.text
+		for i, a := range st.args {
 			value := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram)}[a]
 			place := d.placeholder(i + 1)
 			text = strings.Replace(text, place, value, strings.Count(text, place)*btoi(d.numbered)+btoi(!d.numbered))

@@ -251,9 +251,15 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
-	Woken   int    // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
-	Lost    int    // runs that were handed out as often as allowed, and never brought back
-	Kept    []Kept // of jobs that have runs newly settled
+	Woken   int         // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
+	Failed  []FailedRun // runs that have finally failed by the decision: never brought back, or tried until the next occurrence
+	Kept    []Kept      // of jobs that have runs newly settled
+}
+
+// FailedRun is a run that a decision has ended.
+type FailedRun struct {
+	Run Run
+	Job string // owner/name
 }
 
 // Parked is a job that is not planned until its definition is mended, or a host has what it needs.
@@ -324,8 +330,8 @@ func (b *Batch) add(w *writer, c *Case, d *Decision) {
 	}
 	b.Moved += len(d.Moved)
 	for _, r := range d.Moved {
-		if r.Was == Running && r.Run.State == Lost {
-			b.Lost++
+		if byDecision := r.Was == Running || r.Was == Waiting; byDecision && (r.Run.State == Lost || r.Run.State == Failed) {
+			b.Failed = append(b.Failed, FailedRun{r.Run, c.Job.FullName()})
 		}
 	}
 	b.Kept = append(b.Kept, d.Kept...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -24,7 +25,6 @@ type statement struct {
 type args map[string]any
 
 var (
-	nameLine  = regexp.MustCompile(`(?m)^-- name: (\w+)\n`)
 	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
 	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
 	macro     = regexp.MustCompile(`@[a-z_]+`)
@@ -33,41 +33,76 @@ var (
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now"}
 )
 
-// loadStatements reads sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql, whose
-// statements stand in the place of those of the same name.
-// Tables are written dbjobs.NAME; :name is an argument, @name a macro of the dialect.
-func loadStatements(d *dialect) (map[string]statement, error) {
-	all := map[string]statement{}
-	for _, file := range []string{"sql/queries.sql", "sql/" + d.name + "/queries.sql"} {
-		here := map[string]bool{}
-		b, err := files.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		text := string(b)
-		marks := nameLine.FindAllStringSubmatchIndex(text, -1)
-		for i, m := range marks {
-			end := len(text)
-			if i+1 < len(marks) {
-				end = marks[i+1][0]
-			}
-			name := text[m[2]:m[3]]
-			if here[name] {
-				return nil, fmt.Errorf("%s: statement %s is there twice", file, name)
-			}
-			here[name] = true
-			s, err := d.statement(name, text[m[1]:end])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-			all[name] = s
-		}
-	}
-	return all, nil
+// statements are those of a dialect. A text is put into the dialect's words when it is asked for: a pass that finds
+// nothing to do needs two of them, and its process begins anew each minute.
+type statements struct {
+	read  sync.Once
+	texts map[string]string
+	err   error
+	ready sync.Map // of statement, by name
 }
 
-// statement puts one text into the dialect's words.
-func (d *dialect) statement(name, text string) (statement, error) {
+// statement is the one of that name.
+func (d *dialect) statement(name string) (statement, error) {
+	if s, ok := d.statements.ready.Load(name); ok {
+		return s.(statement), nil
+	}
+	text, ok := d.texts()[name]
+	if d.statements.err != nil {
+		return statement{}, d.statements.err
+	}
+	if !ok {
+		return statement{}, fmt.Errorf("no statement %s", name)
+	}
+	s, err := d.translate(name, text)
+	if err == nil {
+		d.statements.ready.Store(name, s)
+	}
+	return s, err
+}
+
+// has tells whether the dialect has a statement that others do without.
+func (d *dialect) has(name string) bool {
+	_, ok := d.texts()[name]
+	return ok
+}
+
+// texts are sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql, whose statements
+// stand in the place of those of the same name.
+// Tables are written dbjobs.NAME; :name is an argument, @name a macro of the dialect.
+func (d *dialect) texts() map[string]string {
+	all := &d.statements
+	all.read.Do(func() {
+		all.texts = map[string]string{}
+		for _, file := range []string{"sql/queries.sql", "sql/" + d.name + "/queries.sql"} {
+			if err := readStatements(file, all.texts); err != nil {
+				all.err = err
+				return
+			}
+		}
+	})
+	return all.texts
+}
+
+func readStatements(file string, into map[string]string) error {
+	b, err := files.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	const mark = "-- name: "
+	here := map[string]bool{}
+	for _, part := range strings.Split("\n"+string(b), "\n"+mark)[1:] { // what stands before the first is for who reads the file
+		name, text, _ := strings.Cut(part, "\n")
+		if here[name] {
+			return fmt.Errorf("%s: statement %s is there twice", file, name)
+		}
+		here[name], into[name] = true, text
+	}
+	return nil
+}
+
+// translate puts one text into the dialect's words.
+func (d *dialect) translate(name, text string) (statement, error) {
 	s := statement{name: name}
 	var unknown string
 	text = commented.ReplaceAllString(text, "")

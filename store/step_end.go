@@ -56,7 +56,7 @@ func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error
 // finishes tells that the end is that of the run, and that there is a statement that writes both: on a server, the three
 // trips of a transaction would be most of its cost.
 func (s *Store) finishes(e StepEnd) bool {
-	_, whole := s.q["finish_attempt"]
+	whole := s.d.has("finish_attempt")
 	return whole && e.NextStep <= 0 && !e.Retry && !e.GiveBack
 }
 
@@ -100,7 +100,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 	if n == 0 {
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
-	run.Error = e.Error
+	run.Error = clip(e.Error)
 	if e.Pause != "" {
 		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err

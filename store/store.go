@@ -36,7 +36,6 @@ type Options struct {
 type Store struct {
 	db    *sql.DB
 	d     *dialect
-	q     map[string]statement
 	clock func() time.Time
 	url   string
 	// around and login are the Wrap and the Login of the options.
@@ -51,11 +50,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := loadStatements(d)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{d: d, q: q, clock: o.Clock, url: rawURL, around: o.Wrap, login: o.Login}
+	s := &Store{d: d, clock: o.Clock, url: rawURL, around: o.Wrap, login: o.Login}
 	c, err := d.connector(rawURL, o)
 	if err != nil {
 		return nil, err
@@ -151,9 +146,9 @@ type querier interface {
 }
 
 func (s *Store) prepare(name string, a args) (string, []any, error) {
-	st, ok := s.q[name]
-	if !ok {
-		return "", nil, fmt.Errorf("no statement %s", name)
+	st, err := s.d.statement(name)
+	if err != nil {
+		return "", nil, err
 	}
 	return st.bind(s.d, a)
 }

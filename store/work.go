@@ -71,7 +71,7 @@ func (s *Store) takeAmong(ctx context.Context, candidates []string, limit int, h
 	err = s.tx(ctx, func(tx *sql.Tx) error {
 		tasks = tasks[:0]
 		free := candidates
-		if _, apart := s.q["reserve_queued"]; apart {
+		if s.d.has("reserve_queued") {
 			free = nil
 			if err := s.query(ctx, tx, "reserve_queued", args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
 				return err

@@ -45,7 +45,7 @@ type Report struct {
 	parked map[store.Parked]bool // those of Parked
 }
 
-// Ended is a run that this pass executed.
+// Ended is a run that this pass executed, or has given up.
 type Ended struct {
 	ID           string    `json:"id"`
 	Job          string    `json:"job"` // owner/name
@@ -88,7 +88,9 @@ func (r *Report) join(next Report) {
 func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
 	r.Made += len(b.Made)
-	r.Lost += b.Lost
+	for i := range b.Failed {
+		r.end(&b.Failed[i].Run, b.Failed[i].Job)
+	}
 	r.addGaps(b.Gaps)
 	r.addParked(b.Parked)
 }
@@ -116,8 +118,7 @@ func (r *Report) addGaps(gaps map[string]int) {
 }
 
 // end takes the end of a run into the report.
-func (r *Report) end(t *store.Task) {
-	run := &t.Run
+func (r *Report) end(run *store.Run, job string) {
 	switch run.State {
 	case store.Succeeded:
 		r.Succeeded++
@@ -131,5 +132,5 @@ func (r *Report) end(t *store.Task) {
 	default:
 		r.Failed++
 	}
-	r.Runs = append(r.Runs, Ended{ID: run.ID, Job: t.Job.FullName(), Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
+	r.Runs = append(r.Runs, Ended{ID: run.ID, Job: job, Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
 }

@@ -247,3 +247,34 @@ func TestAStepThatWouldBeTriedForEverFails(t *testing.T) {
 		}
 	})
 }
+
+// A report is mailed: it has the error that is on record, whatever length an engine's had.
+func TestTheReportHasTheErrorOnRecord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{call("")}}}})
+		request(t, d, "job")
+		r, err := newDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			return executor.Result{}, errors.New(strings.Repeat("a statement of megabytes ", 40_000) + "\x00")
+		}).Run(t.Context())
+		if err != nil || r.Failed != 1 {
+			t.Fatalf("%v: failed %d", err, r.Failed)
+		}
+		detail, err := d.Run(t.Context(), r.Runs[0].ID)
+		if err != nil || r.Runs[0].Error != detail.Error || len(detail.Error) > 5000 {
+			t.Fatalf("%v: %d bytes are told, %d on record", err, len(r.Runs[0].Error), len(detail.Error))
+		}
+	})
+}
+
+// A run that fails because its step went well says so.
+func TestAStepThatFailsTheRunOnSuccess(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		st := step("alarm", "SELECT 1")
+		st.OnSuccess = "fail"
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+		request(t, d, "job")
+		if r := run(t, d); r.Failed != 1 || r.Runs[0].Error != "step alarm has succeeded, and its on_success is fail" {
+			t.Fatalf("%+v", r)
+		}
+	})
+}

@@ -1,11 +1,13 @@
 package tick_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // The next occurrence ends the tries of a step for which that is said: by the step, or by the job where the step says
@@ -26,9 +28,13 @@ func TestTriesUntilTheNextOccurrence(t *testing.T) {
 				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Retry: store.Retry{Attempts: c.job, Backoff: new(store.Duration(time.Hour))},
 					Steps: []store.Step{fails}}}})
 				decideOnly(t, d)
+				var r tick.Report
 				for range 2 {
 					d.Clock.Add(5 * time.Minute)
-					run(t, d)
+					r = run(t, d)
+				}
+				if ended := r.Failed == 1 && len(r.Runs) == 2 && r.Runs[0].State == store.Failed && strings.HasSuffix(r.Runs[0].Job, "job"); ended != strings.Contains(c.want, "failed") {
+					t.Errorf("what the pass tells of the run that it gave up: %+v", r)
 				}
 				if got := told(t, d, "job"); got != c.want {
 					t.Errorf("%s\nwant %s", got, c.want)

@@ -225,7 +225,7 @@ func (p *pass) settle(r result) {
 		p.errs = append(p.errs, fmt.Errorf("run %s of job %s is recovered when its lease ends: %w", run.ID, r.ended.Job.FullName(), r.err))
 		return
 	}
-	p.report.end(&r.ended)
+	p.report.end(&r.ended.Run, r.ended.Job.FullName())
 }
 
 // beat reports signs of life for what runs here, until all of it has ended. A run that is held no longer is stopped,
@@ -365,7 +365,9 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		defer cancel()
 	}
 	success := follow(t, step.OnSuccess, store.Succeeded)
-	success.State = store.Succeeded
+	if success.State = store.Succeeded; success.Final == store.Failed && success.Error == "" {
+		success.Error = fmt.Sprintf("step %s has succeeded, and its on_success is fail", step.Name)
+	}
 	var commit func()
 	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, EndIn: func(ctx context.Context, tx *sql.Tx, rows int64) (err error) {
 		success.Rows = &rows

@@ -11,7 +11,7 @@ import (
 )
 
 func (c *cli) migrate() *cobra.Command {
-	var status, printText bool
+	var status, printText, noInstance bool
 	var instance string
 	cmd := &cobra.Command{
 		Use:   "migrate",
@@ -26,8 +26,12 @@ times, also by two at once. Where only others may create tables, --print gives t
 	cmd.Flags().BoolVar(&status, "status", false, "only tell the schema's version")
 	cmd.Flags().BoolVar(&printText, "print", false, "only print the statements, without connecting")
 	cmd.Flags().StringVar(&instance, "instance", "", "name this database: a tick whose DBJOBS_INSTANCE differs does nothing")
-	cmd.MarkFlagsMutuallyExclusive("status", "print", "instance")
+	cmd.Flags().BoolVar(&noInstance, "no-instance", false, "take that name off again")
+	cmd.MarkFlagsMutuallyExclusive("status", "print", "instance", "no-instance")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("instance") && instance == "" { // a variable that is not set must not let a copy fire
+			return badInput("--instance is empty; --no-instance takes the name off")
+		}
 		if printText {
 			return c.printMigrations(cmd)
 		}
@@ -45,15 +49,23 @@ times, also by two at once. Where only others may create tables, --print gives t
 				return err
 			}
 		}
-		if cmd.Flags().Changed("instance") {
+		if instance != "" || noInstance {
 			if err := s.SetInstance(cmd.Context(), instance); err != nil {
 				return err
 			}
-			c.say("this database is now the instance %q", instance)
+			c.sayInstance(instance)
 		}
 		return c.printSchema(cmd.Context(), s)
 	})
 	return c.prints(cmd)
+}
+
+func (c *cli) sayInstance(name string) {
+	if name == "" {
+		c.say("this database has no instance name now: what has a " + instanceVariable + " does nothing here")
+		return
+	}
+	c.say("this database is now the instance %q", name)
 }
 
 func (c *cli) printMigrations(cmd *cobra.Command) error {

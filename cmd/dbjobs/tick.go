@@ -209,7 +209,7 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s", l.Job, l.Timeout, f.whole())
 			}
 			if err == nil && f.failOnJobError && r.Failed > 0 {
-				return r, fmt.Errorf("%w: %d of %d runs", errJobFailed, r.Failed, r.Started)
+				return r, fmt.Errorf("%w: runs that have failed: %d", errJobFailed, r.Failed)
 			}
 			return r, err
 		})
