@@ -118,7 +118,8 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	if err := c.Apply(options...); err != nil {
 		return nil, err
 	}
-	return mysql.NewConnector(c)
+	bare, err := mysql.NewConnector(c)
+	return mysqlBounded{bare}, err
 }
 
 // mysqlAddress: the host, or the option socket, a path, for servers that are reached through a Unix socket, such as those

@@ -1,7 +1,10 @@
 package tick_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +139,66 @@ func TestWhatATransactionHoldsStaysAtomic(t *testing.T) {
 			t.Errorf("%d effects, want %d", n, len(good))
 		}
 	})
+}
+
+// A step that is stopped half-way, here because its pass is, has to tell as well whether its text ended the transaction:
+// what it has committed would be done again. One that did not is given back.
+func TestAStoppedStepTellsWhatItHasCommitted(t *testing.T) {
+	const insert = "INSERT INTO effects VALUES (1)"
+	for name, c := range map[string]struct {
+		before []string
+		atomic bool
+	}{
+		"atomic":             {[]string{insert}, true},
+		"commits":            {[]string{insert, "COMMIT"}, false},
+		"commits and begins": {[]string{insert, "COMMIT", "BEGIN", insert}, false},
+	} {
+		for _, e := range storetest.Engines(t) {
+			t.Run(e+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				slow := map[string][]string{
+					"sqlite": {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e9) SELECT count(*) FROM c",
+						"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e9) INSERT INTO effects SELECT count(*) FROM c"},
+					"postgres": {"SELECT pg_sleep(60)", "WITH s AS (SELECT 1, pg_sleep(60)) INSERT INTO effects SELECT 1 FROM s"},
+					"mariadb":  {"SELECT SLEEP(60)", "INSERT INTO effects WITH s AS (SELECT SLEEP(60)) SELECT 1 FROM s"},
+				}[e]
+				var calls storetest.Calls
+				d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+				for i, last := range slow {
+					d.Exec(t, []string{"CREATE TABLE effects (n int)", "DELETE FROM effects"}[i])
+					job := fmt.Sprint(name, i)
+					apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{atomicStep(append(c.before, last)...)}}}})
+					request(t, d, job)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					calls.Before = func(call storetest.Call) error {
+						if call.SQL == last {
+							time.AfterFunc(100*time.Millisecond, cancel)
+						}
+						return nil
+					}
+					if _, err := newTick(t, d.Store).Run(ctx); !errors.Is(err, context.Canceled) {
+						t.Fatal(err)
+					}
+					runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
+					if err != nil || len(runs) != 1 || runs[0].Attempts != 1 {
+						t.Fatalf("%v: %+v", err, runs)
+					}
+					state, effects := store.Failed, 1
+					if c.atomic {
+						state, effects = store.Waiting, 0
+					}
+					told := strings.HasPrefix(runs[0].Error, "the step is not atomic: ")
+					if n := d.Int(t, "SELECT count(*) FROM effects"); runs[0].State != state || told == c.atomic || n != effects {
+						t.Errorf("%s: %d effects, %s: %s", last, n, runs[0].State, runs[0].Error)
+					}
+					if j, err := d.Job(t.Context(), job); err != nil || (j.Paused == nil) != c.atomic {
+						t.Errorf("%v: paused: %+v", err, j.Paused)
+					}
+				}
+			})
+		}
+	}
 }
 
 // Each attempt tells what its engine tells of a failure.

@@ -88,6 +88,7 @@ func (f *fault) next() *fault {
 
 func (f *fault) before(c *storetest.Calls, call storetest.Call, process string) error {
 	if !f.arrives(call, process) {
+		f.standStill(process)
 		return nil
 	}
 	switch f.kind {
@@ -126,6 +127,16 @@ func (f *fault) after(c *storetest.Calls, call storetest.Call, process string) e
 		return fmt.Errorf("injected: %w", context.DeadlineExceeded)
 	}
 	return nil
+}
+
+// standStill holds the other calls of a process that is frozen in one.
+func (f *fault) standStill(process string) {
+	f.mu.Lock()
+	mine := f.kind == frozen && f.process == process
+	f.mu.Unlock()
+	if mine {
+		<-f.thawed
+	}
 }
 
 // arrives counts a call, and tells whether it is the one to break.

@@ -27,8 +27,8 @@ type world struct {
 	twin      *twin     // nil: with all guards
 	began     time.Time // the clock before the first stage
 	held      store.Task
-	abandoned store.Task // whose holder died
-	warm      *store.Store
+	abandoned store.Task      // whose holder died
+	warm      map[int]*runner // that stay
 }
 
 func newWorld(t testing.TB, engine string, tw *twin) *world {
@@ -60,6 +60,7 @@ type stage struct {
 	at     time.Duration // since the beginning
 	edit   func(*world)
 	decide bool // the passes only decide: what they let go stays queued
+	beside int  // how many runs they execute side by side; 0 is one, so that the order of calls is the same always
 }
 
 // run runs a stage: passes, three minutes apart, until it is quiet. Leases end and back-offs are over within that.
@@ -193,48 +194,74 @@ func (w *world) dieHolders() {
 	}
 }
 
-// pass is one process: it connects, runs a pass one run at a time, so that the order of calls is the same always, and ends.
-// Where no fault can come, it goes on with the connections of the one before: to connect is most of a short pass.
+// runner is a process that ticks: its connections, and its calls on them.
+type runner struct {
+	w     *world
+	calls *storetest.Calls
+	store *store.Store
+	sql   *executor.SQL
+}
+
+func (w *world) runner(calls *storetest.Calls) (*runner, error) {
+	st, err := store.Open(context.Background(), w.d.URL, store.Options{Clock: w.now, Wrap: calls.Wrap})
+	if err != nil {
+		return nil, err
+	}
+	x, err := executor.NewSQL(st)
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return &runner{w, calls, st, x}, nil
+}
+
+func (p *runner) Close() {
+	p.sql.Close()
+	p.store.Close()
+}
+
+// third is the number of the process that comes after the two sides of a contest.
+const third = 2
+
+// staying is a process that goes on from pass to pass, as that of a function does, one for each number: to connect is most
+// of a short pass.
+func (w *world) staying(number int) *runner {
+	p := w.warm[number]
+	if p == nil {
+		var err error
+		if p, err = w.runner(w.calls()); err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(p.Close)
+		if w.warm == nil {
+			w.warm = map[int]*runner{}
+		}
+		w.warm[number] = p
+	}
+	p.calls.Before, p.calls.After = nil, nil
+	p.calls.Reset()
+	return p
+}
+
+// pass is one process: it connects, runs a pass, and ends. Where no fault can come, it is one that stays.
 func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 	w.processes++
 	holder := fmt.Sprint("process ", w.processes)
+	if f == nil {
+		return w.staying(third).pass(s, holder)
+	}
 	calls := w.calls()
-	if f != nil {
-		f.attach(calls, holder)
-		return w.passWith(s, calls, holder)
-	}
-	if w.warm == nil {
-		st, err := w.open(calls)
-		if err != nil {
-			return tick.Report{}, err
-		}
-		w.t.Cleanup(func() { st.Close() })
-		w.warm = st
-	}
-	return w.passOn(w.warm, s, calls, holder)
-}
-
-func (w *world) open(calls *storetest.Calls) (*store.Store, error) {
-	return store.Open(context.Background(), w.d.URL, store.Options{Clock: w.now, Wrap: calls.Wrap})
-}
-
-func (w *world) passWith(s *stage, calls *storetest.Calls, holder string) (tick.Report, error) {
-	st, err := w.open(calls)
+	f.attach(calls, holder)
+	p, err := w.runner(calls)
 	if err != nil {
 		return tick.Report{}, err
 	}
-	defer st.Close()
-	return w.passOn(st, s, calls, holder)
+	defer p.Close()
+	return p.pass(s, holder)
 }
 
-func (w *world) passOn(st *store.Store, s *stage, calls *storetest.Calls, holder string) (tick.Report, error) {
-	x, err := executor.NewSQL(st)
-	if err != nil {
-		return tick.Report{}, err
-	}
-	defer x.Close()
-	tk := &tick.Tick{Store: st, Name: "test", Holder: holder, Version: "test", Now: time.Now, Concurrency: 1, StartupID: "boot 1",
-		Executors: executor.Registry{"sql": x, "act": acting{w, calls, st, holder}}}
+func (p *runner) pass(s *stage, holder string) (tick.Report, error) {
+	tk := &tick.Tick{Store: p.store, Name: "test", Holder: holder, Version: "test", Now: time.Now, Concurrency: max(s.beside, 1), StartupID: "boot 1",
+		Executors: executor.Registry{"sql": p.sql, "act": acting{p.w, p.calls, p.store, holder}}}
 	if s.decide {
 		tk.Limit = -1
 	}

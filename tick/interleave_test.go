@@ -45,8 +45,8 @@ func newTurns(order []int, alone bool, gates [2]*regexp.Regexp) *turns {
 	return t
 }
 
-// calls are those of a side.
-func (t *turns) calls(c *storetest.Calls, me int) *storetest.Calls {
+// attach lets the calls of a side wait for their turns.
+func (t *turns) attach(c *storetest.Calls, me int) {
 	c.Before = func(call storetest.Call) error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -87,7 +87,6 @@ func (t *turns) calls(c *storetest.Calls, me int) *storetest.Calls {
 		t.moved.Broadcast()
 		return nil
 	}
-	return c
 }
 
 // goes tells whether the call of a side may begin.
@@ -125,15 +124,15 @@ type contest struct {
 
 type contestant struct {
 	gate *regexp.Regexp
-	run  func(*world, *storetest.Calls) error
+	run  func(p *runner, holder string) error
 }
 
 // contests are those of the three places where passes meet: at the plans, at the queued runs, and at a run whose lease
 // has ended while its holder goes on.
 func contests() []contest {
 	passes := func(gate string, decide bool) contestant {
-		return contestant{regexp.MustCompile(gate), func(w *world, c *storetest.Calls) error {
-			_, err := w.passWith(&stage{decide: decide}, c, fmt.Sprintf("process %p", c))
+		return contestant{regexp.MustCompile(gate), func(p *runner, holder string) error {
+			_, err := p.pass(&stage{decide: decide}, holder)
 			return err
 		}}
 	}
@@ -158,7 +157,7 @@ func contests() []contest {
 			w.mustPass(true)
 			w.hold()
 			w.d.Clock.Add(10 * time.Minute)
-		}, [2]contestant{{regexp.MustCompile(`^begin`), (*world).goOn}, passes(`FROM \S*runs\s+WHERE wake_at <=`, true)}},
+		}, [2]contestant{{regexp.MustCompile(`^begin`), (*runner).goOn}, passes(`FROM \S*runs\s+WHERE wake_at <=`, true)}},
 	}
 }
 
@@ -182,22 +181,17 @@ var (
 	errRobbery = errors.New("a run was taken from a holder that had reported in time")
 )
 
-func (w *world) goOn(c *storetest.Calls) error {
-	ctx, t := context.Background(), w.held
-	s, err := w.open(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func (p *runner) goOn(string) error {
+	ctx, t := context.Background(), p.w.held
 	for i := range t.Job.Steps {
-		if err := c.Act("work", func() error { return w.mark(&t) }); err != nil {
+		if err := p.calls.Act("work", func() error { return p.w.mark(&t) }); err != nil {
 			return err
 		}
 		end := store.StepEnd{State: store.Succeeded, NextStep: i + 2}
 		if i+1 == len(t.Job.Steps) {
 			end = store.StepEnd{State: store.Succeeded, Final: store.Succeeded}
 		}
-		switch err := s.EndStep(ctx, &t, end, holding); {
+		switch err := p.store.EndStep(ctx, &t, end, holding); {
 		case errors.Is(err, store.ErrOutdated) && i == 0: // it came too late
 			return nil
 		case errors.Is(err, store.ErrOutdated):
@@ -234,9 +228,11 @@ func (w *world) meet(c *contest, order []int) (*record, []string) {
 	var errs [2]error
 	var both sync.WaitGroup
 	for i := range c.sides {
+		p := w.staying(i)
+		t.attach(p.calls, i)
 		both.Go(func() {
 			defer t.end(i)
-			errs[i] = c.sides[i].run(w, t.calls(w.calls(), i))
+			errs[i] = c.sides[i].run(p, fmt.Sprint("side ", i))
 		})
 	}
 	both.Wait()

@@ -20,36 +20,35 @@ import (
 //
 // Where the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone too, and no longer
 // tells whether that was our transaction, or one that came after a COMMIT of the text: there the witness tells.
-func (e *SQL) atomic(outer, ctx context.Context, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
-	w := e.witness(ctx, conn, spec.SQL)
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: e.isolation})
+//
+// A text that is stopped, by a timeout or by whoever cancels it, is asked the same, or the next try would do again what it
+// has committed: hence the transaction outlives the attempt, for as long as that takes.
+func (e *SQL) atomic(s session, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
+	w := e.witness(s.statements, conn, spec.SQL)
+	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: e.isolation})
 	if err != nil {
 		return Result{}, describe(err, "")
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	mark := fmt.Sprintf("dbjobs_%016x", rand.Uint64())
 	for _, st := range append(w.inserts(), "SAVEPOINT "+mark) {
-		if _, err := tx.ExecContext(ctx, st); err != nil {
+		if _, err := tx.ExecContext(s.statements, st); err != nil {
 			return Result{}, describe(err, "")
 		}
 	}
-	rows, err := statements(outer, ctx, tx, spec.SQL, args)
+	rows, err := s.execute(tx, spec.SQL, args)
 	if err != nil {
-		if undone(ctx, tx, err) {
-			if w.committed(ctx, tx) {
-				return Result{}, notAtomic(err)
-			}
-		} else if _, gone := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT "+mark); noSavepoint(gone) {
+		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); noSavepoint(gone) && (!e.undone(s, tx, err) || w.committed(s.after, tx)) {
 			return Result{}, notAtomic(err)
 		}
 		return Result{}, err
 	}
-	if _, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT "+mark); noSavepoint(err) {
+	if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); noSavepoint(err) {
 		return Result{}, notAtomic(nil)
 	} else if err != nil {
 		return Result{}, describe(err, "")
 	}
-	if err := r.EndIn(ctx, tx, rows); err != nil {
+	if err := r.EndIn(s.statements, tx, rows); err != nil {
 		return Result{}, err
 	}
 	if err := tx.Commit(); err != nil {

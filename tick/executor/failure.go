@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -101,14 +100,17 @@ func noSavepoint(err error) bool {
 // undone: an error at which the engine itself has undone the whole transaction. A lock that InnoDB waited for in vain
 // undoes the statement alone, unless the server is set otherwise: asked only then. SQLite undoes none for BUSY, which
 // who has the lock for writing gets where its text has given that away.
-func undone(ctx context.Context, tx *sql.Tx, err error) bool {
+// It undoes one whose write it was told to stop, of which its driver tells by the error of the context.
+func (e *SQL) undone(s session, tx *sql.Tx, err error) bool {
 	var me *mysql.MySQLError
 	var se *sqlite.Error
 	switch {
+	case e.dialect == "sqlite" && s.attempt.Err() != nil:
+		return true
 	case errors.As(err, &me):
 		if me.Number == 1205 {
 			var whole bool
-			asked := tx.QueryRowContext(ctx, "SELECT @@innodb_rollback_on_timeout").Scan(&whole)
+			asked := tx.QueryRowContext(s.after, "SELECT @@innodb_rollback_on_timeout").Scan(&whole)
 			return asked == nil && whole
 		}
 		return me.Number == 1213 || me.Number == 1020

@@ -113,15 +113,14 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{}, describe(err, "")
 	}
 	defer func() { _ = conn.Close() }() // the pool keeps none: the session ends here
-	outer := ctx
-	ctx, release, err := e.stoppable(outer, conn)
+	s, release, err := e.session(ctx, conn)
 	if err != nil {
 		return Result{}, describe(err, "")
 	}
 	defer release()
 	if spec.Atomic {
 		for try := 1; ; try++ {
-			res, err := e.atomic(outer, ctx, conn, spec, args, r)
+			res, err := e.atomic(s, conn, spec, args, r)
 			if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || !e.transient(err) {
 				return res, err
 			}
@@ -132,11 +131,11 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 			}
 		}
 	}
-	rows, err := statements(outer, ctx, conn, spec.SQL, args)
+	rows, err := s.execute(conn, spec.SQL, args)
 	if err != nil {
 		return Result{}, err
 	}
-	if open, err := e.transactionOpen(ctx, conn); err != nil {
+	if open, err := e.transactionOpen(s.statements, conn); err != nil {
 		return Result{}, describe(err, "")
 	} else if open {
 		return Result{}, errors.New("its statements left a transaction open, and what they did in it was rolled back: add COMMIT, or make the step atomic and leave BEGIN out")
@@ -170,33 +169,37 @@ func (e *SQL) transactionOpen(ctx context.Context, conn *sql.Conn) (open bool, e
 // stopGrace is how long a statement may take to stop on the server before its connection is dropped.
 const stopGrace = 10 * time.Second
 
-// stoppable gives the context for the statements of an attempt. Where the driver would drop the connection and leave
-// the statement running on the server, the end of ctx stops it there, by its number, and the statement returns with
-// the server's answer: a retry never runs beside what it retries.
-func (e *SQL) stoppable(ctx context.Context, conn *sql.Conn) (context.Context, func(), error) {
-	if e.connection == "" {
-		return ctx, func() {}, nil
-	}
+// session is what bounds the statements of an attempt.
+type session struct {
+	attempt    context.Context // its end stops them
+	after      context.Context // ends stopGrace later, or with the attempt's work: to find out what a statement that was stopped has done
+	statements context.Context // what they are given: the attempt's where the driver stops them on the server, else after
+}
+
+// session begins one. Where the driver would drop the connection and leave the statement running on the server, the end of
+// ctx stops it there, by its number, and the statement returns with the server's answer: a retry never runs beside what it
+// retries.
+func (e *SQL) session(ctx context.Context, conn *sql.Conn) (s session, release func(), err error) {
 	var number int64
-	if err := conn.QueryRowContext(ctx, e.connection).Scan(&number); err != nil {
-		return nil, nil, err
+	if e.connection != "" {
+		if err := conn.QueryRowContext(ctx, e.connection).Scan(&number); err != nil {
+			return s, nil, err
+		}
 	}
-	statements, drop := context.WithCancel(context.WithoutCancel(ctx))
+	after, drop := context.WithCancel(context.WithoutCancel(ctx))
+	s = session{attempt: ctx, after: after, statements: ctx}
+	if e.connection != "" {
+		s.statements = after
+	}
 	stopped := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		ctx, cancel := context.WithTimeout(statements, stopGrace)
+		defer drop()
+		ctx, cancel := context.WithTimeout(after, stopGrace)
 		defer cancel()
-		for ctx.Err() == nil { // between two statements there is nothing to stop: again, until the attempt has ended
-			_, _ = e.db.ExecContext(ctx, fmt.Sprintf(e.stop, number))
-			select {
-			case <-ctx.Done():
-			case <-time.After(200 * time.Millisecond):
-			}
-		}
-		drop()
+		e.interrupt(ctx, number)
 	})
-	return statements, func() {
+	return s, func() {
 		drop()
 		if !unwatch() {
 			<-stopped
@@ -204,24 +207,37 @@ func (e *SQL) stoppable(ctx context.Context, conn *sql.Conn) (context.Context, f
 	}, nil
 }
 
+// interrupt stops what the connection of that number executes, until ctx ends: between two statements there is nothing to
+// stop.
+func (e *SQL) interrupt(ctx context.Context, number int64) {
+	for e.connection != "" && ctx.Err() == nil {
+		_, _ = e.db.ExecContext(ctx, fmt.Sprintf(e.stop, number))
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	<-ctx.Done()
+}
+
 type execer interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 }
 
-// statements runs them in order and adds up the rows that they affected. Rows that a statement returns are read and
-// dropped. outer is the attempt's context: a statement that was stopped on the server may return without an error.
-func statements(outer, ctx context.Context, q execer, list []string, args []any) (int64, error) {
+// execute runs statements in order and adds up the rows that they affected. Rows that a statement returns are read and
+// dropped. One that was stopped on the server may return without an error.
+func (s session) execute(q execer, list []string, args []any) (int64, error) {
 	var total int64
 	for i, st := range list {
-		res, err := q.ExecContext(ctx, st, args...)
+		res, err := q.ExecContext(s.statements, st, args...)
 		if err != nil {
 			if len(list) > 1 {
 				err = fmt.Errorf("statement %d: %w", i+1, err)
 			}
 			return total, describe(err, st)
 		}
-		if outer.Err() != nil {
-			return total, context.Cause(outer)
+		if s.attempt.Err() != nil {
+			return total, context.Cause(s.attempt)
 		}
 		total += affected(res)
 	}

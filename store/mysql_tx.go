@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction, as all other
+// statements do. The driver sends these two without one: a server that answers nothing any more, or whose commits wait for
+// a backup's lock, would keep a pass for ever, whatever its budget.
+type mysqlBounded struct{ driver.Connector }
+
+// Connect connects.
+func (c mysqlBounded) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	whole, ok := inner.(mysqlConn)
+	if !ok {
+		inner.Close()
+		return nil, errors.New("the driver's connections lack what is asked of them")
+	}
+	return &boundedConn{mysqlConn: whole}, nil
+}
+
+// mysqlConn is what the driver's connections implement.
+type mysqlConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+type boundedConn struct {
+	mysqlConn
+	lost bool // nobody knows what became of its transaction
+}
+
+// IsValid tells whether the connection may be used again. The end of a session rolls back what was not committed.
+func (c *boundedConn) IsValid() bool { return !c.lost && c.mysqlConn.IsValid() }
+
+// BeginTx begins a transaction.
+func (c *boundedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if _, err := c.mysqlConn.BeginTx(ctx, o); err != nil {
+		return nil, err
+	}
+	return boundedTx{ctx, c}, nil
+}
+
+type boundedTx struct {
+	ctx  context.Context
+	conn *boundedConn
+}
+
+func (t boundedTx) Commit() error   { return t.end("COMMIT") }
+func (t boundedTx) Rollback() error { return t.end("ROLLBACK") }
+
+func (t boundedTx) end(statement string) error {
+	_, err := t.conn.ExecContext(t.ctx, statement, nil)
+	var answer *mysql.MySQLError
+	t.conn.lost = t.conn.lost || err != nil && !errors.As(err, &answer)
+	return err
+}
