@@ -208,13 +208,24 @@ type Sign struct {
 }
 
 // Heartbeat extends the leases of runs and returns those that are still held; one that is missing was handed out again.
+//
+// One whose row somebody has locked, such as its own step that commits with its end, or a session that was left open, keeps
+// its lease as it is: to wait for it would let the leases of all the others end. Nobody recovers it meanwhile.
 func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
 	a := args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
-	if _, err := s.exec(ctx, s.db, "heartbeat", a); err != nil {
+	err := s.tx(ctx, func(tx *sql.Tx) error {
+		var free []string
+		if err := s.query(ctx, tx, "lock_runs", a, ids(&free)); err != nil || len(free) == 0 {
+			return err
+		}
+		_, err := s.exec(ctx, tx, "heartbeat", with(a, "ids", free))
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	signs := map[string]Sign{}
-	err := s.query(ctx, s.db, "held", a, func(r *sql.Rows) error {
+	err = s.query(ctx, s.db, "held", a, func(r *sql.Rows) error {
 		var id string
 		var g Sign
 		var cancel time.Time

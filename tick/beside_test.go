@@ -289,3 +289,41 @@ func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
 		})
 	}
 }
+
+// Somebody has one of the runs that a worker holds locked: the sign of life of the others gets through, and tells that it
+// holds all of them.
+func TestALockedRunTakesNoLifeFromOthers(t *testing.T) {
+	onServers(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{step("", "SELECT 1")}
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Queue: "others", Steps: steps}, {Name: "free", Queue: "others", Steps: steps}}})
+		request(t, d, "locked")
+		request(t, d, "free")
+		decideOnly(t, d)
+		h := store.Holder{Name: "worker", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "others", 2, h)
+		if err != nil || len(tasks) != 2 {
+			t.Fatal(err, tasks)
+		}
+		ids := []string{tasks[0].Run.ID, tasks[1].Run.ID}
+		tx, err := d.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(t.Context(), "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE id = '"+ids[0]+"'"); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(30 * time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		signs, err := d.Heartbeat(ctx, ids, h)
+		if err != nil || len(signs) != 2 {
+			t.Fatalf("%v: %v", err, signs)
+		}
+		for i, ends := range []time.Duration{30 * time.Second, time.Minute} {
+			if r, err := d.Run(t.Context(), ids[i]); err != nil || !r.LeaseUntil.Equal(d.Clock.Now().Add(ends)) {
+				t.Errorf("%s: %v: its lease ends at %s", r.Job, err, r.LeaseUntil)
+			}
+		}
+	})
+}

@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -133,6 +134,28 @@ func TestAFrozenDatabaseGivesAWorkerNothing(t *testing.T) {
 		tk, _ := worker(t, d)
 		if r, err := tk.Work(t.Context()); err != nil || !r.Frozen || r.Started != 0 {
 			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}
+
+// Any priority that a column can hold is one, and its order holds at both ends.
+func TestTheEndsOfPriority(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		names := []string{"least", "usual", "most"}
+		var defs store.Definitions
+		for i, p := range []int{math.MinInt32, 0, math.MaxInt32} {
+			defs.Jobs = append(defs.Jobs, store.Job{Name: names[i], Priority: p, Own: everyFiveMinutes(), Steps: []store.Step{call("")}})
+		}
+		apply(t, d, defs)
+		run(t, d)
+		d.Clock.Add(6 * time.Minute)
+		tk, executed := worker(t, d)
+		tk.Concurrency = 1
+		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != 3 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		if slices.Reverse(names); !slices.Equal(executed(), names) {
+			t.Errorf("%q", executed())
 		}
 	})
 }

@@ -235,7 +235,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   UNIQUE (job_id, occurrence),
   open_job_id bigint GENERATED ALWAYS AS (CASE WHEN settled_at IS NULL THEN job_id END) STORED,
   queued_in varchar(190) GENERATED ALWAYS AS (CASE WHEN state = 'queued' THEN queue END) STORED,
-  urgency int GENERATED ALWAYS AS (-priority) STORED,
+  urgency bigint GENERATED ALWAYS AS (-priority) STORED,  -- of the least priority it is more than an int holds
   KEY runs_number (job_id, number),
   KEY runs_open (open_job_id, id),
   KEY runs_wake (wake_at, id),
