@@ -206,7 +206,7 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 					r.AheadUntil.UTC().Format(time.RFC3339), r.Ahead)
 			}
 			for _, l := range r.TooLong {
-				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s", l.Job, l.Timeout, f.whole())
+				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s; give the job a shorter timeout, or the pass a longer --budget", l.Job, l.Timeout, f.whole())
 			}
 			if err == nil && f.failOnJobError && r.Failed > 0 {
 				return r, fmt.Errorf("%w: runs that have failed: %d", errJobFailed, r.Failed)
