@@ -107,9 +107,9 @@ func (s *Store) wrap(doing string, err error) error {
 	case noTable:
 		return fmt.Errorf("%s: %w: the tables of dbjobs are not there; run `dbjobs migrate`", doing, ErrSchema)
 	case readOnly:
-		return fmt.Errorf("%s: %w: %w", doing, ErrReadOnly, err)
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, sqliteAdvice(err))
 	case unreachable, refused:
-		return fmt.Errorf("%s: %w: %w", doing, ErrUnreachable, redact(err))
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, redact(err), sqliteAdvice(err))
 	case duplicate:
 		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
 	}

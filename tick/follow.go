@@ -21,7 +21,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	}
 	if errors.Is(err, executor.ErrNotAtomic) { // whatever it has done would be done again, by a try or by the next run
 		end.Final = store.Failed
-		end.Pause = fmt.Sprintf("step %.100s ended the transaction that it is to be atomic in; see run %s", step.Name, t.Run.ID)
+		end.Pause = fmt.Sprintf("step %.100q ended the transaction that it is to be atomic in; see run %s", step.Name, t.Run.ID)
 		return end
 	}
 	switch cause := context.Cause(ctx); {

@@ -144,3 +144,31 @@ func TestConnectionsAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// Nothing but comments is nothing to do, on every engine.
+func TestAStatementOfCommentsDoesNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "-- nothing"), atomicStep("/* nothing */")}}}})
+		request(t, d, "job")
+		if r := run(t, d); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+	})
+}
+
+// Nobody sends the rows that such a statement waits for: it fails instead of holding its pass for ever. One that only
+// speaks of it does not.
+func TestACopyFromTheClientFails(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("COPY is PostgreSQL's")
+		}
+		d.Exec(t, "CREATE TABLE effects (what text)")
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(time.Minute), Steps: []store.Step{
+			step("one", "INSERT INTO effects VALUES ('COPY effects FROM STDIN')"), step("two", "-- rows\n/* to */ copy effects (what)\nfrom stdin WITH (FORMAT csv)")}}}})
+		request(t, d, "job")
+		if r := run(t, d); r.Failed != 1 || r.Runs[0].Step != 2 || !strings.HasPrefix(r.Runs[0].Error, "COPY FROM STDIN would wait for ever") {
+			t.Fatalf("%+v", r)
+		}
+	})
+}

@@ -273,7 +273,7 @@ func TestAStepThatFailsTheRunOnSuccess(t *testing.T) {
 		st.OnSuccess = "fail"
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
 		request(t, d, "job")
-		if r := run(t, d); r.Failed != 1 || r.Runs[0].Error != "step alarm has succeeded, and its on_success is fail" {
+		if r := run(t, d); r.Failed != 1 || r.Runs[0].Error != `step "alarm" has succeeded, and its on_success is fail` {
 			t.Fatalf("%+v", r)
 		}
 	})

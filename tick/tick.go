@@ -133,6 +133,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	if err != nil {
 		if t.whole > 0 { // an earlier pass of this trigger has done its part
 			err = p.cutShort(ctx, within, err)
+		} else if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = fmt.Errorf("%w: there was no answer within the budget: %w", store.ErrUnreachable, err)
 		}
 		return p, err
 	}

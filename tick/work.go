@@ -366,7 +366,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	}
 	success := follow(t, step.OnSuccess, store.Succeeded)
 	if success.State = store.Succeeded; success.Final == store.Failed && success.Error == "" {
-		success.Error = fmt.Sprintf("step %s has succeeded, and its on_success is fail", step.Name)
+		success.Error = fmt.Sprintf("step %q has succeeded, and its on_success is fail", step.Name)
 	}
 	var commit func()
 	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, EndIn: func(ctx context.Context, tx *sql.Tx, rows int64) (err error) {

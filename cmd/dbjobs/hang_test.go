@@ -166,7 +166,7 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 				if d.hears(nil) {
 					t.Error("the server heard everything")
 				}
-				if when == "connecting" && (code != exitDatabase || !strings.Contains(stderr, "out of reach")) {
+				if (when == "connecting" || when == "probing") && (code != exitDatabase || !strings.Contains(stderr, "out of reach")) {
 					t.Errorf("code %d, said %q", code, stderr)
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -191,6 +192,9 @@ for covered.`,
 			name, value, ok := strings.Cut(p, "=")
 			if !ok || name == "" {
 				return badInput("--arg: found %q, want NAME=VALUE", p)
+			}
+			if !utf8.ValidString(p) {
+				return badInput("--arg: %q is not UTF-8 text", p)
 			}
 			q.Args[name] = value
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
-	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
 )
 
@@ -86,8 +86,8 @@ func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) 
 		attrs = append(attrs, slog.Time("next_run", r.NextRun.UTC()))
 	}
 	var failures []failure
-	for _, e := range r.Runs {
-		if e.State != store.Succeeded && len(failures) < failuresMost {
+	for _, e := range report.Wrong(*r).Runs {
+		if len(failures) < failuresMost {
 			failures = append(failures, failure{e.Job, e.ID, e.State, c.db.Scrub(e.Error)})
 		}
 	}

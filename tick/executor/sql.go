@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,6 +100,9 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	spec, err := ReadSQL(r.Spec)
 	if err != nil {
 		return Result{}, err
+	}
+	if e.dialect == "postgres" && slices.ContainsFunc(spec.SQL, fromClient.MatchString) {
+		return Result{}, errors.New("COPY FROM STDIN would wait for ever: there is no client that sends rows; copy from a file of the server, or INSERT")
 	}
 	args, err := e.arguments(spec.Args, Facts(r.Task))
 	if err != nil {
@@ -234,12 +239,22 @@ func (s session) execute(q execer, list []string, args []any) (int64, error) {
 		if s.attempt.Err() != nil {
 			return total, context.Cause(s.attempt)
 		}
-		if n, err := res.RowsAffected(); err == nil {
-			total += n
-		}
+		total += affected(res)
 	}
 	return total, nil
 }
+
+// affected is how many rows a statement changed, as far as its engine tells. For a text of nothing but comments, which
+// does nothing on any engine, SQLite's driver gives no result at all, and database/sql has no way to ask whether there is
+// one.
+func affected(res sql.Result) (rows int64) {
+	defer func() { _ = recover() }()
+	rows, _ = res.RowsAffected()
+	return rows
+}
+
+// fromClient is a COPY that takes its rows from the client.
+var fromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
 
 func (e *SQL) arguments(list []any, facts map[string]any) ([]any, error) {
 	out := make([]any, len(list))

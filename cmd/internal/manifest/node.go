@@ -184,6 +184,10 @@ func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml
 		d.problem(n, path, "found %s, want %s", kindOf(n), want)
 		return nil, false
 	}
+	if strings.ContainsRune(n.Value, 0) {
+		d.problem(n, path, "holds a NUL character, which not every database can keep")
+		return nil, false
+	}
 	return n, true
 }
 

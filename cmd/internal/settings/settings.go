@@ -141,13 +141,20 @@ func check(raw string) error {
 	}
 	u, err := url.Parse(raw)
 	switch {
-	case err != nil:
+	case err != nil || cutShort(u):
 		// What url.Parse says quotes the URL; its usual cause is a password with characters that URLs reserve.
 		return errors.New("not a URL (a password with / ? # @ or % in it has to be percent-encoded)")
 	case u.Opaque != "" || u.Host == "" && u.Query().Get("host") == "" && u.Query().Get("socket") == "":
 		return errors.New("the host is missing")
 	}
 	return nil
+}
+
+// cutShort tells that a password with / ? or # in it ended the host too early: what follows would be shown as the path,
+// and looked up as a host.
+func cutShort(u *url.URL) bool {
+	return strings.Contains(u.EscapedPath(), "@") || u.Fragment != "" || u.RawQuery != "" && !strings.Contains(u.RawQuery, "=") ||
+		u.User == nil && u.Host != "" && strings.Contains(u.RawQuery, "@")
 }
 
 // Exists tells whether the file of the embedded database is there.
