@@ -41,8 +41,9 @@ func TestAStepThatEndsItsTransactionIsNotAtomic(t *testing.T) {
 			"in one text":           {insert + "; COMMIT; BEGIN; " + insert},
 			"prepares or refuses":   {"COMMIT AND CHAIN"},
 			"rolls back, and chain": {insert, "ROLLBACK AND CHAIN"},
+			"another word":          {insert, "END"},
 		},
-		"sqlite": {"in one text": {insert + "; COMMIT; BEGIN; " + insert}},
+		"sqlite": {"in one text": {insert + "; COMMIT; BEGIN; " + insert}, "another word": {insert, "END"}},
 		"mariadb": {
 			"DDL":                {insert, "CREATE TABLE another (n int)"},
 			"DDL and failure":    {"ALTER TABLE other ADD m int", nowhere},
@@ -50,6 +51,8 @@ func TestAStepThatEndsItsTransactionIsNotAtomic(t *testing.T) {
 			"locks":              {"LOCK TABLES effects WRITE", insert},
 			"begins":             {insert, "START TRANSACTION", insert},
 			"within a procedure": {"CALL commits()"},
+			"a setting":          {"SET autocommit = 0", insert, "SET autocommit = 1", insert},
+			"a failure handled":  {"BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END; " + insert + "; COMMIT; " + nowhere + "; END"},
 		},
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
