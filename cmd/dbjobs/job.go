@@ -171,6 +171,24 @@ func (c *cli) jobRemove() *cobra.Command {
 	return c.authored(cmd)
 }
 
+// sayWhen says what becomes of a run that was asked for: a pause holds it, and that of a schedule or a job that is disabled
+// does not.
+func (c *cli) sayWhen(ctx context.Context, s *store.Store, job, queue string) error {
+	j, err := s.Job(ctx, job)
+	if err != nil {
+		return err
+	}
+	if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
+		c.say("it is held while the job is paused: %s", report.Paused(*p))
+		return nil
+	}
+	if j.Disabled {
+		c.say("the job is disabled, which a run on request does not heed")
+	}
+	c.say("the next dbjobs tick %s", runs(queue))
+	return nil
+}
+
 func (c *cli) jobRunNow() *cobra.Command {
 	var pairs []string
 	var from, to string
@@ -212,7 +230,9 @@ for covered.`,
 			return err
 		}
 		return c.print(r, func() error {
-			c.say("the next dbjobs tick %s", runs(r.Queue))
+			if err := c.sayWhen(ctx, s, args[0], r.Queue); err != nil {
+				return err
+			}
 			_, err := fmt.Fprintln(c.stdout, r.ID)
 			return err
 		})
