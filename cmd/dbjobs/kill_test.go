@@ -66,7 +66,7 @@ type harassed struct {
 	env    []string
 	proxy  *proxy        // in front of a server
 	hits   int           // of processes or connections that were at work
-	life   time.Duration // of a tick that nothing breaks
+	life   time.Duration // about that of a tick that nothing breaks
 }
 
 func harass(t *testing.T, engine string, atomic bool) *harassed {
@@ -186,7 +186,13 @@ func (h *harassed) kill(tick *exec.Cmd) bool {
 	_ = tick.Process.Signal(syscall.SIGKILL)
 	err := tick.Wait()
 	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() == -1
+	hit := errors.As(err, &exit) && exit.ExitCode() == -1
+	if hit {
+		h.life += h.life / 10
+	} else { // the machine is quicker now than it was
+		h.life = max(h.life-h.life/10, 10*time.Millisecond)
+	}
+	return hit
 }
 
 // cut breaks the connections of a tick until it has ended.
