@@ -148,7 +148,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 		p.report.OldestDue = probe.NextWake
 	}
 	if probe.Schema.Instance != t.Instance {
-		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or `dbjobs migrate --instance` if the database is the right one",
+		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or, if the database is the right one, its name with `dbjobs migrate --instance NAME` or --no-instance",
 			probe.Schema.Instance, t.Instance)
 	}
 	if skew := probe.Now.Sub(p.began).Abs(); t.MaxClockSkew > 0 && skew > t.MaxClockSkew {
