@@ -2,7 +2,7 @@ package rules
 
 import "strings"
 
-// The agent form, after the schedules of SQL Server Agent:
+// The calendar form, after the schedules of SQL Server Agent:
 //
 //	daily | weekly on LIST | monthly on DAYS | monthly on the ORD WHAT
 //	every N days | every N weeks on LIST | every N months on DAYS | every N months on the ORD WHAT
@@ -11,7 +11,7 @@ import "strings"
 // LIST is weekdays, DAYS is 1-31 and -1 to -28, ORD is first to fourth or last,
 // WHAT is a weekday, day, weekday or weekend day. DATE bounds the rule from
 // below; weeks count from the Monday of its week, months from its month.
-var agentForm = form{name: "agent", claims: claimsAgent, parse: parseAgent, sentence: (*Rule).describe}
+var agentForm = form{name: "calendar", claims: claimsAgent, parse: parseAgent, sentence: (*Rule).describe}
 
 func claimsAgent(text string) bool {
 	w := words{text: text}
@@ -29,7 +29,7 @@ func claimsAgent(text string) bool {
 }
 
 func parseAgent(r *Rule, in *input) error {
-	w := words{form: "agent", text: in.text, base: in.at}
+	w := words{form: "calendar", text: in.text, base: in.at}
 	c := recur{interval: 1, until: noUntil}
 	if err := c.readAgentPeriod(&w); err != nil {
 		return err
@@ -38,7 +38,7 @@ func parseAgent(r *Rule, in *input) error {
 		return err
 	}
 	if !w.take("at") {
-		return w.refuse(w.next(), "here stands `at H:MM[:SS]`")
+		return w.refuse(w.next(), "the rule goes on with the time of day: `at H:MM[:SS]`")
 	}
 	word := w.next()
 	sec, rest, ok := readTime(word, false)
@@ -74,7 +74,7 @@ func (r *recur) readAgentPeriod(w *words) error {
 	if word == "every" {
 		n, ok := digitsOf(w.next())
 		if !ok || n < 1 || n > 1<<31-1 {
-			return w.refuse(w.text[w.at:w.end], "here stands a number: every N days, weeks or months")
+			return w.refuse(w.text[w.at:w.end], "%s", insteadOfEvery(w.text[w.at:w.end]))
 		}
 		r.interval = n
 		word = strings.ToLower(w.next())
@@ -87,9 +87,28 @@ func (r *recur) readAgentPeriod(w *words) error {
 	case "monthly", "months", "month":
 		r.freq = monthly
 	default:
-		return w.refuse(w.text[w.at:w.end], "units: days, weeks, months")
+		return w.refuse(w.text[w.at:w.end], "a rule with a time of day counts days, weeks or months; hours, minutes and seconds stand alone: `every 2h`")
 	}
 	return nil
+}
+
+// insteadOfEvery says what works in place of `every` and a word that is no number.
+func insteadOfEvery(word string) string {
+	word = strings.ToLower(word)
+	if day, ok := agentWeekday(strings.TrimSuffix(word, "s")); ok {
+		return "for one day of each week write `weekly on " + weekdayWords[day] + " at H:MM`"
+	}
+	switch word {
+	case "day":
+		return "for each day write `daily at H:MM`"
+	case "weekday":
+		return "for Monday to Friday write `weekly on mon,tue,wed,thu,fri at H:MM`"
+	case "week":
+		return "for each week write `weekly on mon at H:MM`, with the days that are meant"
+	case "month":
+		return "for each month write `monthly on 1 at H:MM`, with the days that are meant"
+	}
+	return "after `every` comes a number, as in `every 2 weeks on mon at 8:00 starting 2026-01-05`; or write `daily at 8:00`, `weekly on mon at 8:00`, `monthly on 1 at 8:00`"
 }
 
 // readAgentDays reads `on …`, which weeks and months need and days do not take.
@@ -98,7 +117,8 @@ func (r *recur) readAgentDays(w *words) error {
 		return nil
 	}
 	if !w.take("on") {
-		return w.refuse(w.next(), "here stands `on` and the days of the %s", map[frequency]string{weekly: "week", monthly: "month"}[r.freq])
+		return w.refuse(w.next(), "the rule goes on with its days: %s",
+			map[frequency]string{weekly: "`on mon,thu`", monthly: "`on 1,15,-1`, or `on the first monday`"}[r.freq])
 	}
 	if r.freq == weekly {
 		return w.list(func(item string) error {

@@ -159,7 +159,7 @@ func (f *cronField) read(t cronText, in *input) (set uint64, err error) {
 // item reads *, a, a-b, ~, a~b, each with /step or without.
 func (f *cronField) item(item string, at int, in *input) (uint64, error) {
 	head, stepText, stepped := strings.Cut(item, "/")
-	lo, hi, ranged := f.low, f.top, true
+	lo, hi := f.low, f.top
 	var err error
 	if from, to, ok := strings.Cut(head, "~"); ok {
 		return f.spread(from, to, stepText, stepped, at, in)
@@ -180,19 +180,13 @@ func (f *cronField) item(item string, at int, in *input) (uint64, error) {
 		if lo, err = f.number(head, at); err != nil {
 			return 0, err
 		}
-		if ranged = false; !stepped {
-			hi = lo
-		} else if lo > hi {
+		if !stepped || lo > hi {
 			hi = lo
 		}
 	}
 	step := 1
 	if stepped {
-		limit := f.high
-		if ranged && head != "*" {
-			limit = max(hi-lo, 1)
-		}
-		if step, err = f.step(stepText, limit, at+len(head)+1); err != nil {
+		if step, err = f.step(stepText, at+len(head)+1); err != nil {
 			return 0, err
 		}
 	}
@@ -211,10 +205,12 @@ func (f *cronField) fold(set uint64) uint64 {
 	return set
 }
 
-func (f *cronField) step(text string, limit, at int) (int, error) {
+// step reads the number after a slash. One that is wider than its own range, as in 14-15/2, takes the range's first value,
+// as in Vixie's source; one beyond the whole field is a mistake.
+func (f *cronField) step(text string, at int) (int, error) {
 	n, ok := digitsOf(text)
-	if !ok || n < 1 || n > limit {
-		return 0, refuse("cron", at, text, "a step here is 1-%d", limit)
+	if !ok || n < 1 || n > f.high {
+		return 0, refuse("cron", at, text, "a step here is 1-%d", f.high)
 	}
 	return n, nil
 }
@@ -263,12 +259,12 @@ func (f *cronField) spread(from, to, stepText string, stepped bool, at int, in *
 	h.Write([]byte(f.name + "\x00" + in.seed))
 	pick, step := int(h.Sum32()%(1<<31-1)), hi-lo+1
 	if stepped {
-		if step, err = f.step(stepText, max(hi-lo, 1), at+len(from)+len(to)+2); err != nil {
+		if step, err = f.step(stepText, at+len(from)+len(to)+2); err != nil {
 			return 0, err
 		}
 	}
 	var set uint64
-	for n := lo + pick%step; n <= hi; n += step {
+	for n := lo + pick%min(step, hi-lo+1); n <= hi; n += step {
 		set |= 1 << n
 	}
 	return f.fold(set), nil

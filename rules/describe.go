@@ -64,6 +64,15 @@ func (r *Rule) describeRecur(c *recur) string {
 	return s
 }
 
+// lengthText is the length of a period: of minutes beyond a day, the days and hours in it as well.
+func (r *recur) lengthText() string {
+	const day = 24 * 60
+	if r.freq != minutely || r.interval <= day {
+		return counted(r.interval, periodNames[r.freq])
+	}
+	return fmt.Sprintf("%s, %s and %s", counted(r.interval/day, "day"), counted(r.interval%day/60, "hour"), counted(r.interval%60, "minute"))
+}
+
 var periodNames = [...]string{"second", "minute", "hour", "day", "week", "month", "year"}
 
 // timePhrase says at what times of day, or how often.
@@ -71,7 +80,7 @@ func (r *recur) timePhrase(sec int) string {
 	k := clockOf(r, sec)
 	every := ""
 	if r.freq < daily && (r.interval > 1 || r.hours != 0) {
-		every = "every " + counted(r.interval, periodNames[r.freq])
+		every = "every " + r.lengthText()
 		if r.interval == 1 {
 			every = "every " + periodNames[r.freq]
 		}

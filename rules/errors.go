@@ -8,7 +8,7 @@ import (
 
 // A SyntaxError says where a rule's text leaves the grammar of its form.
 type SyntaxError struct {
-	Form    string // "rrule", "cron", "interval", "pgjobs", "agent" or "once"; "rule" if none was recognised
+	Form    string // "rrule", "cron", "interval", "pgjobs", "calendar" or "once"; "rule" if none was recognised
 	Pos     int    // byte offset into the text that was given, from 0
 	Found   string // what stands there, cut short if it is long
 	Allowed string // what could stand there, or what is wrong with it
@@ -19,7 +19,15 @@ func (e *SyntaxError) Error() string {
 	if e.Found != "" {
 		found = strconv.Quote(e.Found)
 	}
-	return fmt.Sprintf("%s: at position %d, found %s: %s", e.Form, e.Pos+1, found, e.Allowed)
+	form := e.Form
+	switch form {
+	case "rule":
+	case "rrule":
+		form = "RFC 5545 rule"
+	default:
+		form += " rule"
+	}
+	return fmt.Sprintf("%s: at position %d, found %s: %s", form, e.Pos+1, found, e.Allowed)
 }
 
 const longestQuote = 40

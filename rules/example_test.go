@@ -36,7 +36,7 @@ func ExampleParse_refused() {
 	_, err = rules.Parse("0 0 30 2 *", rules.Defaults{})
 	fmt.Println(err)
 	// Output:
-	// cron: at position 3, found "25": the hour is 0-23; also *, ranges a-b, steps */n, lists, and ~ for a value from the schedule's name
+	// cron rule: at position 3, found "25": the hour is 0-23; also *, ranges a-b, steps */n, lists, and ~ for a value from the schedule's name
 	// the rule never fires: no day and time fits all its parts
 }
 

@@ -87,6 +87,11 @@ func TestLint(t *testing.T) {
 		{"*/7 1 * * *", "", "uneven-step"},
 		{"1 */5 * * *", "", "uneven-step"},
 		{"5/15 */6 2 * *", "", ""},
+		{"0 14-15/2 * * *", "", "lone-step"},
+		{"50/30 9 * * *", "", "lone-step"},
+		{"0 50/30 9 1-2/5 * *", "", "lone-step lone-step"},
+		{"0 9 * 3,5-6/4 MON-TUE/2", "", "lone-step lone-step"},
+		{"0 9-11/2 1-3/2 1-12/11 MON-FRI/4", "", "either-day"},
 	} {
 		list, err := Lint(mustParse(t, c.rule, Defaults{Zone: c.zone}), LintOptions{Now: now, Others: many})
 		if err != nil {

@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // The interval form: `every N unit [starting T]`, `every hour`. Units under a
 // day count elapsed time, from T or from 1970-01-01T00:00:00Z in every zone;
@@ -39,7 +42,7 @@ func parseInterval(r *Rule, in *input) error {
 	}
 	freq, ok := intervalUnit(amount, digits > 0)
 	if !ok {
-		return w.refuse(amount, intervalGrammar)
+		return w.refuse(amount, "%s", insteadOfUnit(strings.ToLower(amount), c.interval))
 	}
 	c.freq = freq
 	start, given, err := w.starting()
@@ -48,6 +51,23 @@ func parseInterval(r *Rule, in *input) error {
 	}
 	r.includes = []recur{c}
 	return r.beginInterval(start, given, &w)
+}
+
+// insteadOfUnit says what works in place of a unit that is none.
+func insteadOfUnit(unit string, n int) string {
+	if _, ok := agentWeekday(strings.TrimSuffix(unit, "s")); ok || unit == "weekday" {
+		return insteadOfEvery(unit)
+	}
+	switch strings.TrimSuffix(unit, "s") {
+	case "month":
+		if n == 1 {
+			return insteadOfEvery("month")
+		}
+		return fmt.Sprintf("months differ in length: write on which day, and from when, as in `every %d months on 1 at 8:00 starting 2026-01-01`", n)
+	case "year":
+		return "years differ in length: write on which day, as the cron rule `0 8 1 1 *` for January 1st"
+	}
+	return intervalGrammar
 }
 
 // intervalUnit reads a unit; the short ones need a number before them.
@@ -71,7 +91,7 @@ func (r *Rule) beginInterval(start int64, given bool, w *words) error {
 		return nil
 	}
 	if !given && (c.interval > 1 || c.freq == weekly) {
-		return w.refuse("", "more than a day needs a phase: add `starting YYYY-MM-DDTHH:MM`")
+		return w.refuse("", "more than a day needs a time to count from: add `starting YYYY-MM-DDTHH:MM`")
 	}
 	if r.start = epoch; given {
 		r.start = start

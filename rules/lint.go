@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 	"time"
 )
@@ -23,6 +24,7 @@ const (
 	WarnEitherDay   = "either-day"   // cron: both day fields restricted, either will do
 	WarnBothDays    = "both-days"    // cron: both must match here, others take either
 	WarnUnevenStep  = "uneven-step"  // cron: a step that does not divide its field
+	WarnLoneStep    = "lone-step"    // cron: a step that reaches no second value
 	WarnCollision   = "collision"    // many other rules fire at the same instant
 )
 
@@ -167,6 +169,7 @@ func (l *linter) cron() error {
 		return nil
 	}
 	fields := strings.Fields(r.source)
+	l.loneSteps(fields)
 	fields = fields[len(fields)-5:]
 	day, week := fields[2], fields[4]
 	restricted := func(f string) bool { return f != "*" && f != "?" }
@@ -186,6 +189,22 @@ func (l *linter) cron() error {
 		}
 	}
 	return nil
+}
+
+// loneSteps warns of steps that reach no second value.
+func (l *linter) loneSteps(fields []string) {
+	kinds := []*cronField{&cronSecond, &cronMinute, &cronHour, &cronDay, &cronMonth, &cronWeekday}
+	for i, f := range kinds[len(kinds)-len(fields):] {
+		for item := range strings.SplitSeq(fields[i], ",") {
+			if !strings.Contains(item, "/") || strings.Contains(item, "~") { // what ~ stands for depends on a name
+				continue
+			}
+			if set, err := f.item(item, 0, &input{}); err == nil && bits.OnesCount64(set) == 1 {
+				l.warn(WarnLoneStep, "%q in the %s field is one value, %d: the step reaches no second one; some libraries refuse it",
+					item, f.name, bits.TrailingZeros64(set))
+			}
+		}
+	}
 }
 
 // collisions warns of an instant that many rules share.

@@ -8,7 +8,7 @@ import (
 //
 //	D [[[YYYY.]M.]D] TIME    a day: of one year, of every year, of every month, or every day
 //	W [WEEKDAY] TIME         a weekday, 1-7 from Monday, 0 is Sunday too; without one, every day
-//	I H:NN                   an interval, counted from the creation of the schedule
+//	I [[DAYS] H:]NN          an interval, counted from the creation of the schedule
 //
 // A day counts from the end of its month if it is negative, -1 to -28. TIME is
 // H:NN, or NN alone for that minute of every hour, which leaves the hour free.
@@ -146,30 +146,42 @@ func (r *recur) dayText() string {
 	return b.String()
 }
 
-// parseElapsed reads what follows I: H:NN, or NN minutes.
+// parseElapsed reads what follows I: [[DAYS] H:]NN.
 func (r *Rule) parseElapsed(in *input, w *words) error {
-	word := w.next()
+	const allowed = "an interval is NN minutes, H:NN with H 0-23 and NN 00-59, or DAYS H:NN, as `I 2 3:04` is 2 days, 3 hours and 4 minutes"
+	const most = 1<<31 - 1 // minutes
+	word, days := w.next(), 0
+	dated := w.peek() != "" && !strings.Contains(word, ":")
+	if dated {
+		var ok bool
+		if days, ok = digitsOf(word); !ok || days > most/(24*60)-1 {
+			return w.refuse(word, allowed)
+		}
+		word = w.next()
+	}
 	hour, minute, timed := strings.Cut(word, ":")
-	if !timed {
+	if !timed && !dated {
 		hour, minute = "0", word
 	}
 	h, ok1 := digitsOf(hour)
 	m, ok2 := digitsOf(minute)
-	if !ok1 || !ok2 || len(hour) > 2 || len(minute) != 2 || m > 59 {
-		return w.refuse(word, "an interval is H:NN with one or two digits for the hours, or NN minutes")
-	}
-	if h == 0 && m == 0 {
-		return w.refuse(word, "an interval has a length: at least 0:01")
+	if !ok1 || !ok2 || len(hour) > 2 || h > 23 || len(minute) != 2 || m > 59 {
+		return w.refuse(word, allowed)
 	}
 	if extra := w.next(); extra != "" {
 		return w.refuse(extra, "nothing may follow the interval")
 	}
+	c := recur{freq: minutely, interval: (days*24+h)*60 + m, until: noUntil}
+	switch {
+	case c.interval == 0:
+		return w.refuse(word, "an interval has a length: at least 0:01")
+	case h == 0 && m == 0:
+		c.freq, c.interval = daily, days
+	case m == 0:
+		c.freq, c.interval = hourly, days*24+h
+	}
 	r.zone = utc
 	r.start = r.creation(in)
-	c := recur{freq: minutely, interval: h*60 + m, until: noUntil}
-	if m == 0 {
-		c.freq, c.interval = hourly, h
-	}
 	r.includes = []recur{c}
 	return nil
 }

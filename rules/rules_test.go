@@ -39,7 +39,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=0", "rrule", "0", "COUNT is 1", 28},
 		{"every 5 eons", "interval", "eons", "units:", 8},
 		{"D 32 7:00", "pgjobs", "32", "D 1-31", 2},
-		{"monthly on 32 at 7:00", "agent", "32", "days: 1 to 31", 11},
+		{"monthly on 32 at 7:00", "calendar", "32", "days: 1 to 31", 11},
 		{"at 2026-13-01T00:00", "once", "2026-13-01T00:00", "YYYY-MM-DDTHH:MM", 3},
 	} {
 		_, err := Parse(c.text, Defaults{})

@@ -29,7 +29,8 @@ func (c *cli) ruleNext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next RULE", Short: "Print when a rule fires next", Args: positional("RULE?"),
 		Long: `Prints when a rule fires next, in UTC. With --jsonl it answers questions from standard input, an object a line:
-{"id": 1, "rule": "every 5m", "after": "2026-03-29T00:30:00Z", "count": 3}`,
+{"id": 1, "rule": "30 2 * * *", "after": "2026-03-29T00:30:00Z", "count": 3, "tz": "Europe/Berlin"}
+All but the rule may be left out.`,
 		Example: `  dbjobs rule next "30 2 * * *" --tz Europe/Berlin --after 2026-03-28T12:00:00Z`,
 	}
 	ruleFlags(cmd, &o)

@@ -7,7 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 )
 
 // question is a line of `rule next --jsonl`.
@@ -16,14 +21,18 @@ type question struct {
 	Rule  *string         `json:"rule"`  // in any form; the lines of an RRULE text joined by \n
 	After *string         `json:"after"` // RFC 3339; a rule without a start counts as created then
 	Count *int            `json:"count"` // --count if absent
+	Zone  *string         `json:"tz"`    // --tz if absent
 }
+
+// keys are those of a question.
+var keys = []string{"id", "rule", "after", "count", "tz"}
 
 // longestLine is the most a line may have. A longer one is answered with an
 // error and passed over, without being held in memory.
 const longestLine = 1 << 20
 
 // NextLines answers questions about rules, an object a line, in order: for
-// {"id","rule","after","count"} it writes {"id","next","exhausted"}, times in
+// {"id","rule","after","count","tz"} it writes {"id","next","exhausted"}, times in
 // UTC, or {"id","error"}. A line that cannot be answered does not end the run;
 // blank lines are passed over. Memory does not grow with the number of lines.
 // Answers are written when no further question is at hand, so that a program
@@ -105,16 +114,30 @@ func (o *Options) answer(buf, line []byte, tooLong bool) []byte {
 // decode reads a question. Its id is kept, if it can be read, even where the
 // rest is wrong.
 func decode(line []byte, q *question) error {
-	if err := json.Unmarshal(line, q); err != nil {
-		var id struct {
-			ID json.RawMessage `json:"id"`
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields() // a mistyped key would be answered with a default
+	err := d.Decode(q)
+	if err == nil {
+		if _, more := d.Token(); more == io.EOF {
+			return nil
 		}
-		if json.Unmarshal(line, &id) == nil {
-			q.ID = id.ID
-		}
-		return fmt.Errorf(`a line is one object {"id","rule","after","count"}: %w`, err)
+		err = errors.New("something follows the object")
 	}
-	return nil
+	var members map[string]json.RawMessage
+	if json.Unmarshal(line, &members) != nil {
+		return fmt.Errorf(`a line is one object {"id","rule","after","count","tz"}: %w`, err)
+	}
+	q.ID = members["id"]
+	for _, k := range slices.Sorted(maps.Keys(members)) {
+		if slices.Contains(keys, strings.ToLower(k)) { // as encoding/json reads them
+			continue
+		}
+		if meant := nearest.To(k, keys); meant != "" {
+			return fmt.Errorf("the key %.40q is unknown; did you mean %q?", k, meant)
+		}
+		return fmt.Errorf(`the key %.40q is unknown; there are "id", "rule", "after", "count" and "tz"`, k)
+	}
+	return fmt.Errorf(`a line is one object {"id","rule","after","count","tz"}: %w`, err)
 }
 
 func (o *Options) times(q *question) (*times, error) {
@@ -138,7 +161,11 @@ func (o *Options) times(q *question) (*times, error) {
 	if count < 0 || count > MaxCount {
 		return nil, fmt.Errorf(`"count" is %d; allowed: 0 to %d`, count, MaxCount)
 	}
-	r, err := o.parse(*q.Rule, after)
+	with := *o
+	if q.Zone != nil {
+		with.Zone = *q.Zone
+	}
+	r, err := with.parse(*q.Rule, after)
 	if err != nil {
 		return nil, err
 	}
