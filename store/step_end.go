@@ -13,6 +13,8 @@ type StepEnd struct {
 	State    string // of the attempt: succeeded, failed, cancelled, cut
 	Rows     *int64
 	Error    string
+	RunError string // what the run says of it; empty: the same
+	Intended bool   // the step has succeeded, and its way on is to fail
 	Code     string
 	Line     int
 	Severity string
@@ -70,7 +72,10 @@ func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h
 }
 
 func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e StepEnd, h Holder) error {
-	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "code": null(clip(e.Code)),
+	if e.RunError == "" {
+		e.RunError = e.Error
+	}
+	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "run_error": null(clip(e.RunError)), "code": null(clip(e.Code)),
 		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
 		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
@@ -100,7 +105,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 	if n == 0 {
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
-	run.Error = clip(e.Error)
+	run.Error = clip(e.RunError)
 	if e.Pause != "" {
 		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err

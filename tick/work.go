@@ -311,6 +311,9 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 	patient := p.t.Store.Dialect() == "sqlite"
 	last, stop := p.until(ctx, p.lastEnd)
 	defer stop()
+	if end.RunError == "" {
+		end.RunError = p.runError(last, t, end)
+	}
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(last, heartbeat)
 		err := p.t.Store.EndStep(within, t, end, p.holder)
@@ -365,8 +368,12 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		defer cancel()
 	}
 	success := follow(t, step.OnSuccess, store.Succeeded)
-	if success.State = store.Succeeded; success.Final == store.Failed && success.Error == "" {
+	success.State = store.Succeeded
+	if success.Intended = success.Final == store.Failed && success.Error == ""; success.Intended {
 		success.Error = fmt.Sprintf("step %q has succeeded, and its on_success is fail", step.Name)
+	}
+	if success.Final == store.Failed { // looked up here: an atomic step records its end within its own transaction
+		success.RunError = p.runError(ctx, t, success)
 	}
 	var commit func()
 	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, EndIn: func(ctx context.Context, tx *sql.Tx, rows int64) (err error) {

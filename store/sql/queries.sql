@@ -301,16 +301,16 @@ INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, ho
 VALUES (:id, :number, :step, :step_name, :attempt, :fence, :holder, @now);
 
 -- name: finish
-UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :error
+UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :run_error
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: back_off
-UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :error
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :run_error
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: give_back
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, lease_until = NULL, losses = losses + 1,
-  attempt = attempt - 1, error = :error
+  attempt = attempt - 1, error = :run_error
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- ------------------------------------------------------------------------------------------------- definitions

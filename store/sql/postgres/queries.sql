@@ -129,7 +129,7 @@ FROM json_to_recordset(:rows::json) AS d(run_id uuid, number int, step int, step
 
 -- name: finish_attempt
 WITH moved AS (
-  UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :error
+  UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :run_error
   WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number RETURNING id
 ), ended AS (
   UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,

@@ -1,0 +1,71 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// runError is what the run says of its end, where its job has several steps: which step failed and with what, and where
+// on_failure led on from an earlier failure, that one first. A step for the alarm hides no cause.
+//
+// The cause is read from the ledger, and not kept here, since the steps of a run may be executed by several passes.
+func (p *pass) runError(ctx context.Context, t *store.Task, end store.StepEnd) string {
+	if len(t.Job.Steps) < 2 {
+		return end.Error
+	}
+	own := end.Error
+	if step := t.StepAt(t.Run.Step); step != nil && end.State != store.Succeeded && end.State != store.Cancelled {
+		own = failureOf(step.Name, own)
+	}
+	if end.Final != store.Failed && end.Final != store.Lost || t.Run.Attempts < 2 {
+		return own
+	}
+	first := p.firstFailure(ctx, t)
+	switch {
+	case first == "":
+		return own
+	case end.Intended:
+		return first
+	}
+	return first + "; then " + own
+}
+
+func failureOf(step, what string) string { return fmt.Sprintf("step %.100q: %s", step, what) }
+
+// firstFailure is that of the first step of this run that has failed and not succeeded since, other than the step that
+// it is in; what was before the run was opened again does not count. "" where there is none, or the ledger is out of reach.
+func (p *pass) firstFailure(ctx context.Context, t *store.Task) string {
+	detail, err := p.t.Store.Run(ctx, t.Run.ID)
+	if err != nil { // the attempts tell it all the same
+		p.log.Warn("look for the first cause of a failure", "run", t.Run.ID, "error", err)
+		return ""
+	}
+	var failed []store.Attempt
+	for _, a := range detail.Tries {
+		if a.Number == t.Run.Attempts || a.StartedAt.Before(detail.StartedAt) {
+			continue
+		}
+		at := -1
+		for i := range failed {
+			if failed[i].StepName == a.StepName {
+				at = i
+			}
+		}
+		switch {
+		case a.State == store.Succeeded && at >= 0:
+			failed = append(failed[:at], failed[at+1:]...)
+		case a.State == store.Failed && at >= 0:
+			failed[at] = a
+		case a.State == store.Failed:
+			failed = append(failed, a)
+		}
+	}
+	for _, a := range failed {
+		if a.Step != t.Run.Step {
+			return failureOf(a.StepName, a.Error)
+		}
+	}
+	return ""
+}
