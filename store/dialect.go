@@ -13,11 +13,12 @@ import (
 
 // A dialect is what differs between engines beyond the text of the statements.
 type dialect struct {
-	name     string            // its folder below sql
-	prefix   string            // what stands for "dbjobs." in the statements
-	numbered bool              // an argument that is used twice has one placeholder
-	layout   string            // of an instant in a document
-	macros   map[string]string // @name in the statements
+	name      string            // its folder below sql
+	prefix    string            // what stands for "dbjobs." in the statements
+	numbered  bool              // an argument that is used twice has one placeholder
+	functions string            // what stands before the functions that every engine has
+	layout    string            // of an instant in a document
+	macros    map[string]string // @name in the statements
 
 	placeholder func(n int) string
 	instant     func(time.Time) any

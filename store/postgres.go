@@ -20,21 +20,25 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
+// Nothing here is found by the search path, or whoever may create objects in a schema on it would run code as the tick's
+// login. So tables and functions are written with their schema, of operators only those whose argument types are exactly
+// those of pg_catalog's own (bigint * interval is none, and anybody's would do), and of types those of pg_catalog, which is
+// searched before all but the session's own temporary schema, as long as the search path does not name it elsewhere.
 var postgres = &dialect{
 	name:     "postgres",
 	prefix:   "dbjobs.",
 	numbered: true,
 	layout:   "2006-01-02T15:04:05.000000Z",
 	macros: map[string]string{
-		"@now":   "coalesce(:now::timestamptz, statement_timestamp())",
-		"@lease": "(@now + :lease_ms::bigint * interval '1 millisecond')",
-		"@later": "(@now + :later_ms::bigint * interval '1 millisecond')",
+		"@now":   "coalesce(:now::timestamptz, pg_catalog.statement_timestamp())",
+		"@lease": "(@now + :lease_ms::double precision * interval '1 millisecond')",
+		"@later": "(@now + :later_ms::double precision * interval '1 millisecond')",
 		"@true":  "true",
 		"@false": "false",
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "planned || '.'",
-		"@has_tag":    "j.tags @> jsonb_build_array(p.subject)",
-		"@knows":      "strpos(p.startup_ids, chr(10) || :startup::text || chr(10)) > 0",
+		"@has_tag":    "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
+		"@knows":      "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
 		"@stale_link": "planned IS DISTINCT FROM schedule_id",
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",
@@ -47,7 +51,7 @@ var postgres = &dialect{
 		"@skip":        "FOR UPDATE SKIP LOCKED",
 		"@lock":        "FOR UPDATE",
 		"@distinct":    "IS DISTINCT FROM",
-		"@version":     "'PostgreSQL ' || current_setting('server_version')",
+		"@version":     "'PostgreSQL ' || pg_catalog.current_setting('server_version')",
 		"@login":       "session_user::text",
 		"@among":       "= ANY(:ids::bigint[])",
 		"@among_runs":  "= ANY(:ids::uuid[])",
@@ -69,8 +73,9 @@ var postgres = &dialect{
 	list:      postgresArray,
 	connector: postgresConnector,
 	classify:  classifyPostgres,
-	lock:      "SELECT pg_advisory_xact_lock(7236832961)",
+	lock:      "SELECT pg_catalog.pg_advisory_xact_lock(7236832961)",
 	isolation: sql.LevelReadCommitted,
+	functions: "pg_catalog.",
 }
 
 // postgresArray is a list as the text of an array: the driver would look up the way to write each element by itself.

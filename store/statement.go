@@ -28,6 +28,7 @@ var (
 	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
 	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
 	macro     = regexp.MustCompile(`@[a-z_]+`)
+	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // that the statements for every engine use
 	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns, "@pause_columns": pauseColumns,
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now"}
@@ -121,6 +122,9 @@ func (d *dialect) translate(name, text string) (statement, error) {
 		return s, fmt.Errorf("statement %s: the dialect has no macro %s", name, unknown)
 	}
 	text = strings.ReplaceAll(text, "dbjobs.", d.prefix)
+	if d.functions != "" {
+		text = function.ReplaceAllString(text, d.functions+"$1(")
+	}
 	seen := map[string]int{}
 	text = parameter.ReplaceAllStringFunc(text, func(m string) string {
 		p := parameter.FindStringSubmatch(m)

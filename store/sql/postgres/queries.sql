@@ -21,14 +21,14 @@ ON CONFLICT DO NOTHING;
 
 -- name: batch_rules
 SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
-FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
+FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
   SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
     SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
     WHERE l.job_id = i.id AND l.schedule_id = r.schedule_id AND l.planned = r.schedule_id AND s.plan_input = r.input) AS stands
   FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;
 
 -- name: batch_links
-SELECT i.id, l.* FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
+SELECT i.id, l.* FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
   SELECT l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, coalesce(l.planned = l.schedule_id, false),
     s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
   FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
@@ -36,7 +36,7 @@ SELECT i.id, l.* FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
 
 -- name: batch_runs
 SELECT @run_columns
-FROM unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
+FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
 
 -- A run that another session has taken since the statement's snapshot is locked by FOR UPDATE all the same, as it is now,
@@ -45,9 +45,9 @@ ORDER BY r.job_id, r.id;
 -- left them.
 
 -- name: reserve_queued
-SELECT c.id FROM unnest(:ids::uuid[]) AS c(id)
+SELECT c.id FROM pg_catalog.unnest(:ids::uuid[]) AS c(id)
 WHERE CASE WHEN EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = c.id AND @is_queued)
-  THEN pg_try_advisory_xact_lock(('x' || right(c.id::text, 12))::bit(48)::bigint) END
+  THEN pg_catalog.pg_try_advisory_xact_lock(('x' || pg_catalog.right(c.id::text, 12))::bit(48)::bigint) END
 LIMIT :limit;
 
 -- name: enlist_groups
@@ -60,7 +60,7 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, 
   interval_start, interval_end, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
   d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, @now), @now
-FROM json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
   held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
   interval_end timestamptz, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
@@ -74,7 +74,7 @@ SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.numb
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
-FROM json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
   ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
   expires_at timestamptz, error text)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
@@ -82,14 +82,14 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL
 
 -- name: extend_gaps
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now
-FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
   through_at timestamptz, reason text, rule text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
 -- name: insert_gaps
 INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
-FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
   through_at timestamptz, reason text, rule text)
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
@@ -101,7 +101,7 @@ SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
   repeat_from = d.repeat_from, version = p.version + 1
-FROM json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
   decided_through timestamptz, error text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
   last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
   runs_made bigint, startup_ids text, repeat_from timestamptz)
@@ -110,22 +110,22 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 -- name: insert_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
 SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
-FROM json_to_recordset(:rows::json) AS d(subject_id bigint, subject text, action text, reason text);
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(subject_id bigint, subject text, action text, reason text);
 
 -- name: insert_pauses
 INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
 SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
-FROM json_to_recordset(:rows::json) AS d(subject_id bigint, reason text);
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(subject_id bigint, reason text);
 
 -- name: insert_plan_rules
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text);
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text);
 
 -- name: begin_attempts
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
-FROM json_to_recordset(:rows::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
 
 -- name: finish_attempt
 WITH moved AS (
@@ -139,12 +139,12 @@ WITH moved AS (
 SELECT id FROM moved;
 
 -- name: surplus_runs
-SELECT r.id FROM json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)
+SELECT r.id FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)
 CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.below AND settled_at IS NOT NULL OFFSET 0) AS r LIMIT :limit;
 
 -- One that a decision extends meanwhile has another place then, and stays.
 
 -- name: delete_old_gaps
 DELETE FROM dbjobs.gaps WHERE ctid = ANY(ARRAY(
-  SELECT g.ctid FROM json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
+  SELECT g.ctid FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
   CROSS JOIN LATERAL (SELECT o.ctid FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since OFFSET 0) AS g LIMIT :limit));

@@ -25,9 +25,9 @@ CREATE TABLE IF NOT EXISTS dbjobs.schedules (
   ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  created_at   timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- what rules counted "from creation" count from
-  changed_at   timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(changed_at)),  -- set by commands that change the rule: from when the new rule counts
-  plan_input   text GENERATED ALWAYS AS (rule || chr(31) || zone || chr(31) || nonexistent || chr(31) || ambiguous) STORED,
+  created_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(created_at)),  -- what rules counted "from creation" count from
+  changed_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(changed_at)),  -- set by commands that change the rule: from when the new rule counts
+  plan_input   text GENERATED ALWAYS AS (rule || E'\x1F' || zone || E'\x1F' || nonexistent || E'\x1F' || ambiguous) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
 );
@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   name             text NOT NULL,
   description      text NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true,              -- false: nothing is decided for it
-  tags             jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(tags) = 'array'),  -- array of strings; a pause can name a tag
+  tags             jsonb NOT NULL DEFAULT '[]' CHECK (pg_catalog.jsonb_typeof(tags) = 'array'),  -- array of strings; a pause can name a tag
   queue            text NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       text,                                       -- shares the cap of dbjobs.groups
@@ -61,8 +61,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   timeout_ms       bigint CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
   jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
   max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
-  not_before       timestamptz CHECK (isfinite(not_before)),  -- nominal times before this are not the job's
-  not_after        timestamptz CHECK (isfinite(not_after)),  -- nor those after this
+  not_before       timestamptz CHECK (pg_catalog.isfinite(not_before)),  -- nominal times before this are not the job's
+  not_after        timestamptz CHECK (pg_catalog.isfinite(not_after)),  -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
   repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- in place of a schedule: so long after the end of its last run
@@ -72,24 +72,24 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
   remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is to come and its last run has succeeded
   manifest         text,                                       -- the manifest that owns the row, and may prune it
-  created_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- nominal times count from here
-  changed_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(changed_at)),
-  removed_at       timestamptz CHECK (isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
-  done_at          timestamptz CHECK (isfinite(done_at)),     -- removed then by remove_when_done: apply makes no other of the same definition
+  created_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(created_at)),  -- nominal times count from here
+  changed_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(changed_at)),
+  removed_at       timestamptz CHECK (pg_catalog.isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
+  done_at          timestamptz CHECK (pg_catalog.isfinite(done_at)),     -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
-    enabled::text || chr(31) || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
-    || chr(31) || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')
-    || chr(31) || coalesce(extract(epoch FROM not_after AT TIME ZONE 'UTC')::text, '')
-    || chr(31) || jitter_ms::text || chr(31) || coalesce(repeat_after_ms::text, '') || chr(31) || coalesce(max_cycles::text, '')
-    || chr(31) || overlap || chr(31) || max_running::text || chr(31) || quote_nullable(group_name) || chr(31) || quote_nullable(queue)
-    || chr(31) || priority::text || chr(31) || missed || chr(31) || missed_limit::text || chr(31) || coalesce(missed_within_ms::text, '')
-    || chr(31) || grace_ms::text || chr(31) || retry_attempts::text || chr(31) || retry_backoff_ms::text
-    || chr(31) || retry_max_backoff_ms::text || chr(31) || retry_jitter::text || chr(31) || handouts::text || chr(31) || on_error
-    || chr(31) || coalesce(pause_after::text, '') || chr(31) || coalesce(timeout_ms::text, '') || chr(31) || on_startup::text
-    || chr(31) || coalesce(after_job_id::text, '') || chr(31) || keep_runs::text || chr(31) || keep_age_ms::text
-    || chr(31) || remove_when_done::text || chr(31) || coalesce(start_zone, '') || chr(31) || coalesce(start_rule, '')
-    || chr(31) || tags::text) STORED,
+    enabled::text || E'\x1F' || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
+    || E'\x1F' || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')
+    || E'\x1F' || coalesce(extract(epoch FROM not_after AT TIME ZONE 'UTC')::text, '')
+    || E'\x1F' || jitter_ms::text || E'\x1F' || coalesce(repeat_after_ms::text, '') || E'\x1F' || coalesce(max_cycles::text, '')
+    || E'\x1F' || overlap || E'\x1F' || max_running::text || E'\x1F' || pg_catalog.quote_nullable(group_name) || E'\x1F' || pg_catalog.quote_nullable(queue)
+    || E'\x1F' || priority::text || E'\x1F' || missed || E'\x1F' || missed_limit::text || E'\x1F' || coalesce(missed_within_ms::text, '')
+    || E'\x1F' || grace_ms::text || E'\x1F' || retry_attempts::text || E'\x1F' || retry_backoff_ms::text
+    || E'\x1F' || retry_max_backoff_ms::text || E'\x1F' || retry_jitter::text || E'\x1F' || handouts::text || E'\x1F' || on_error
+    || E'\x1F' || coalesce(pause_after::text, '') || E'\x1F' || coalesce(timeout_ms::text, '') || E'\x1F' || on_startup::text
+    || E'\x1F' || coalesce(after_job_id::text, '') || E'\x1F' || keep_runs::text || E'\x1F' || keep_age_ms::text
+    || E'\x1F' || remove_when_done::text || E'\x1F' || coalesce(start_zone, '') || E'\x1F' || coalesce(start_rule, '')
+    || E'\x1F' || tags::text) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
@@ -120,7 +120,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.steps (
 CREATE TABLE IF NOT EXISTS dbjobs.job_schedules (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
-  created_at  timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(created_at)),  -- the schedule's nominal times are the job's from here
+  created_at  timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(created_at)),  -- the schedule's nominal times are the job's from here
   planned     bigint,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id)
 );
@@ -141,13 +141,13 @@ CREATE TABLE IF NOT EXISTS dbjobs.pauses (
   subject    text,                                             -- the tag or owner
   reason     text NOT NULL DEFAULT '',
   paused_by  text NOT NULL DEFAULT session_user,
-  since      timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(since)),
-  until_at   timestamptz CHECK (isfinite(until_at)),  -- ends by itself; NULL: until resumed
-  resumed_at timestamptz CHECK (isfinite(resumed_at)),
+  since      timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(since)),
+  until_at   timestamptz CHECK (pg_catalog.isfinite(until_at)),  -- ends by itself; NULL: until resumed
+  resumed_at timestamptz CHECK (pg_catalog.isfinite(resumed_at)),
   resumed_by text,
   missed     boolean NOT NULL DEFAULT false,                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (
-    coalesce(extract(epoch FROM until_at AT TIME ZONE 'UTC')::text, '') || chr(31)
+    coalesce(extract(epoch FROM until_at AT TIME ZONE 'UTC')::text, '') || E'\x1F'
     || coalesce(extract(epoch FROM resumed_at AT TIME ZONE 'UTC')::text, '')) STORED,
   ends_at    timestamptz GENERATED ALWAYS AS (                 -- the first of the two; without any, the end of time
     coalesce(least(until_at, resumed_at), timestamptz 'infinity')) STORED,
@@ -215,19 +215,19 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   interval_start timestamptz,                                  -- the data interval, from the last nominal time that became a run ...
   interval_end   timestamptz,                                  -- ... to this one
   args           jsonb,                                        -- of a request: an object
-  ready_at       timestamptz NOT NULL DEFAULT statement_timestamp() CHECK (isfinite(ready_at)),  -- not before: jitter, back-off
+  ready_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(ready_at)),  -- not before: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        integer NOT NULL DEFAULT 0,                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs.attempts
   fence          integer NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
   losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
-  lease_until    timestamptz CHECK (isfinite(lease_until)),  -- the holder has to report by then
+  lease_until    timestamptz CHECK (pg_catalog.isfinite(lease_until)),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      timestamptz CHECK (isfinite(cancel_at)),  -- somebody wants it cancelled: the next decision does it, or the holder
+  cancel_at      timestamptz CHECK (pg_catalog.isfinite(cancel_at)),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
-  created_at     timestamptz NOT NULL DEFAULT statement_timestamp(),
+  created_at     timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp(),
   started_at     timestamptz,                                  -- first handed out
-  finished_at    timestamptz CHECK (isfinite(finished_at)),  -- reached its final state
+  finished_at    timestamptz CHECK (pg_catalog.isfinite(finished_at)),  -- reached its final state
   settled_at     timestamptz,                                  -- the job's facts include it
   expires_at     timestamptz,                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
@@ -279,7 +279,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.gaps (
 -- Changes of definitions, with who, when and why.
 CREATE TABLE IF NOT EXISTS dbjobs.changes (
   id         bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-  changed_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+  changed_at timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp(),
   changed_by text NOT NULL DEFAULT session_user,
   kind       text NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
   subject_id bigint,

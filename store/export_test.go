@@ -1,0 +1,21 @@
+package store
+
+import "strings"
+
+// PostgresTexts are all statements for PostgreSQL as they are sent, by name, and those that make its tables.
+func PostgresTexts() (statements map[string]string, schema string, err error) {
+	statements = map[string]string{"lock": postgres.lock}
+	for name := range postgres.texts() {
+		s, err := postgres.statement(name)
+		if err != nil {
+			return nil, "", err
+		}
+		statements[name] = s.text
+	}
+	all, err := postgres.migrations()
+	var b strings.Builder
+	for _, m := range all {
+		b.WriteString(strings.Join(m.statements, ";\n") + ";\n")
+	}
+	return statements, b.String(), err
+}

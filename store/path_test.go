@@ -1,0 +1,138 @@
+package store_test
+
+import (
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+var (
+	noCode = regexp.MustCompile(`'[^']*'|"[^"]*"|--[^\n]*`)
+	// A word before a parenthesis, with the word before it.
+	called = regexp.MustCompile(`(?i)(?:([\w.]+)\s+)?\b([a-z_][\w.]*)\s*\(`)
+	// Words of the language, before a parenthesis, among them functions and types that the grammar itself knows.
+	grammar = strings.Fields(`all and any array as bit between by case check coalesce distinct else except exists extract filter from greatest group having in
+		insert interval into is key lateral least limit materialized not nullif on or order over partition recursive returning row select set then unique using
+		values when where with`)
+)
+
+// Every function is written with its schema, in each statement for PostgreSQL and in what makes its tables.
+func TestNoFunctionIsFoundBySearchPath(t *testing.T) {
+	statements, schema, err := store.PostgresTexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements["schema"] = schema
+	found := 0
+	for name, text := range statements {
+		for _, m := range called.FindAllStringSubmatch(noCode.ReplaceAllString(text, "''"), -1) {
+			before, word := strings.ToLower(m[1]), strings.ToLower(m[2])
+			function, qualified := strings.CutPrefix(word, "pg_catalog.")
+			switch {
+			case qualified && slices.Contains(storetest.Functions, function):
+				found++
+			case qualified:
+				t.Errorf("%s: storetest.Functions has no %s", name, function)
+			case slices.Contains(grammar, word), strings.HasPrefix(word, "dbjobs."): // a table's columns
+			case before == "as", before == "recursive": // a name that the statement gives
+			default:
+				t.Errorf("%s: %s( is found by the search path: write pg_catalog.%[2]s", name, word)
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d calls of functions found, which are too few to be all", found)
+	}
+}
+
+// Nor is an operator: with a schema before the engine's own that has all operators which the engine has not, and functions
+// for every type, each statement and the tables depend on none of them.
+func TestNothingHostileIsFoundBySearchPath(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("it is about PostgreSQL")
+	}
+	url := storetest.URL(t, "postgres")
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	storetest.Hostile(t, admin)
+	s, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var version int
+	conn, err := sql.Open("pgx", url) // a new one, of which the search path holds
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetMaxOpenConns(1)
+	if err := conn.QueryRow("SELECT current_setting('server_version_num')::integer").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	if version >= 140000 { // a function's body is parsed when it is made, and what it depends on recorded
+		tried = asFunctions(t, conn)
+	}
+	rows, err := conn.Query(`SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid), pg_catalog.pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
+		FROM pg_catalog.pg_depend d
+		WHERE (d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid IN (SELECT oid FROM pg_catalog.pg_proc WHERE pronamespace = 'hostile'::pg_catalog.regnamespace)
+		  OR d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND d.refobjid IN (SELECT oid FROM pg_catalog.pg_operator WHERE oprnamespace = 'hostile'::pg_catalog.regnamespace))
+		AND d.classid <> 'pg_catalog.pg_operator'::pg_catalog.regclass`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var what, on string
+		if err := rows.Scan(&what, &on); err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("%s depends on %s", what, on)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d statements tried", tried)
+}
+
+// asFunctions makes a function of each statement, with the parameters that the program sends.
+func asFunctions(t *testing.T, conn *sql.DB) (made int) {
+	statements, _, err := store.PostgresTexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec("CREATE SCHEMA checked"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range statements {
+		if _, err := conn.Exec("PREPARE s AS " + text); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var parameters string
+		err := conn.QueryRow("SELECT coalesce(string_agg(t::text, ', ' ORDER BY n), '') FROM pg_prepared_statements, unnest(parameter_types) WITH ORDINALITY AS p(t, n)").Scan(&parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parameters = strings.ReplaceAll(parameters, "integer", "bigint") // as every whole number is sent
+		if _, err := conn.Exec(fmt.Sprintf("DEALLOCATE s; CREATE FUNCTION checked.%s(%s) RETURNS void LANGUAGE sql BEGIN ATOMIC %s; END", name, parameters, text)); err != nil {
+			t.Errorf("%s(%s): %v", name, parameters, err)
+			continue
+		}
+		made++
+	}
+	return made
+}

@@ -1,0 +1,59 @@
+package storetest
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+)
+
+// Functions are those that our statements for PostgreSQL call.
+var Functions = []string{"chr", "count", "current_schemas", "current_setting", "isfinite", "json_to_recordset", "jsonb_build_array", "jsonb_typeof", "max", "min",
+	"pg_advisory_xact_lock", "pg_try_advisory_xact_lock", "quote_nullable", "right", "row_number", "statement_timestamp", "strpos", "sum", "unnest"}
+
+// operators are those that our statements use, also where they show only as IN, BETWEEN or LIKE.
+var operators = []string{"=", "<>", "<", "<=", ">", ">=", "||", "+", "-", "*", "/", "@>", "~~"}
+
+// types are those that our statements come by, and to which the engine might turn them.
+var types = []string{"boolean", "integer", "bigint", "double precision", "numeric", "text", "varchar", "name", "timestamptz", "timestamp", "date", "interval",
+	"uuid", "json", "jsonb", "tid", "bit"}
+
+// Hostile makes a schema "hostile" in a database on PostgreSQL, puts it first on the search path of every session to come,
+// and fills it with what would be found in place of the engine's own: for each function that our statements call one for
+// each type of argument, and for each operator one for each pair of types for which the engine has none. Whoever calls one
+// of them gets an error.
+func Hostile(t testing.TB, db *sql.DB) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("CREATE SCHEMA hostile;\n")
+	function := func(name, args, returns string) {
+		b.WriteString("CREATE FUNCTION hostile." + name + "(" + args + ") RETURNS " + returns +
+			" LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE EXCEPTION 'a hostile function was called'; END $$;\n")
+	}
+	for _, name := range Functions {
+		function(name, "", "text")
+		for _, t := range types {
+			function(name, t, "text")
+			function(name, t+"[]", "text")
+			function(name, "text, "+t, "text")
+		}
+	}
+	for _, l := range types {
+		for _, r := range types {
+			function("compare", l+", "+r, "boolean")
+			function("compute", l+", "+r, l)
+		}
+	}
+	// The engine knows best which it has.
+	b.WriteString(`DO $$ DECLARE o record; BEGIN
+  FOR o IN SELECT op, l, r FROM unnest('{` + strings.Join(operators, ",") + `}'::text[]) op, unnest('{` + strings.Join(types, ",") + `}'::regtype[]) l,
+    unnest('{` + strings.Join(types, ",") + `}'::regtype[]) r
+    WHERE NOT EXISTS (SELECT 1 FROM pg_operator p WHERE p.oprname = op AND p.oprleft = l AND p.oprright = r) LOOP
+    EXECUTE format('CREATE OPERATOR hostile.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = hostile.%s)', o.op, o.l, o.r,
+      CASE WHEN o.op IN ('||', '+', '-', '*', '/') THEN 'compute' ELSE 'compare' END);
+  END LOOP;
+  EXECUTE format('ALTER DATABASE %I SET search_path = hostile, public', current_database());
+END $$;`)
+	if _, err := db.Exec(b.String()); err != nil {
+		t.Fatal(err)
+	}
+}
