@@ -57,7 +57,7 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
 	cd scripts/triggers && DBJOBS_TEST_DATABASES=sqlite ../../$(SERVERS) -tools systemd -- $(GO) test -count=1 ./...
-	$(SERVERS) $(NOTE) -- $(GO) test $(RACE) -count=1 -timeout 45m ./...
+	$(SERVERS) $(NOTE) -tools pgbouncer -- $(GO) test $(RACE) -count=1 -timeout 45m ./...
 
 .PHONY: test-sqlite
 test-sqlite: ## the suite on SQLite alone: no server, quick
@@ -65,7 +65,7 @@ test-sqlite: ## the suite on SQLite alone: no server, quick
 
 .PHONY: prove
 prove: $(SERVERS) ## the suite with its long forms, as long as they take
-	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) $(if $(filter 0,$(shell id -u)),-tools cron) -- $(GO) test $(RACE) -count=1 -timeout 4h ./...
+	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) -tools pgbouncer$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(GO) test $(RACE) -count=1 -timeout 4h ./...
 
 .PHONY: cron
 cron: build $(SERVERS) ## a real cron starts real ticks for three minutes; as root
@@ -93,7 +93,7 @@ terraform-check: ## the Terraform modules, by the checker TERRAFORM_CHECK or wit
 
 .PHONY: servers
 servers: $(SERVERS) ## start the databases, print their URLs, keep them until Ctrl-C
-	@exec $(SERVERS) -print
+	@exec $(SERVERS) -print -tools pgbouncer
 
 .PHONY: clean
 clean: ## remove what was built (fetched servers stay in the user's cache)

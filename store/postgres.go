@@ -99,7 +99,9 @@ func postgresArray(list any) any {
 var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // postgresConnector uses pgx's exec mode: one round trip a statement and no prepared statement, so that a
-// transaction-pooling proxy may stand between.
+// transaction-pooling proxy may stand between. A mode that asks the server for the types of the arguments first does not
+// do: the proxy may give the second trip to another session, which then executes what somebody else has prepared there,
+// and answers with success. The arguments go as text without a type, and the server finds that out from the statement.
 func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if _, err := parseURL(raw); err != nil {
 		return nil, err
@@ -116,8 +118,6 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.forJobs {
-		// People's arguments come without a type: the server tells what it wants, for one round trip more.
-		c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 		// The end of an attempt waits until the server has stopped its statement: without this the request to stop is
 		// sent beside the program's exit, and may never be.
 		c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {

@@ -261,8 +261,9 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 // connection. Empty where the driver stops statements itself.
 func (s *Store) Interrupt() (connection, stop string) { return s.d.connection, s.d.stop }
 
-// Instant is the form in which the engine's driver takes an instant as an argument.
-func (s *Store) Instant(t time.Time) any { return s.d.encode(t) }
+// Instant is an instant in UTC as the engine's columns of instants take it from a text: with microseconds, and in the form
+// of RFC 3339, but for MySQL and MariaDB, whose DATETIME refuses the T with a zone.
+func (s *Store) Instant(t time.Time) string { return s.d.instantText(t.Truncate(time.Microsecond)) }
 
 // Isolation is the level of the store's own transactions.
 func (s *Store) Isolation() sql.IsolationLevel { return s.d.isolation }

@@ -151,7 +151,7 @@ func TestBackfill(t *testing.T) {
 		if want := []string{"08:10", "07:50", "07:55", "08:00", "08:05", "08:00", "08:05", "08:10"}; !slices.Equal(order, want) {
 			t.Errorf("%v", order)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM effects WHERE upto = 'to 2026-01-05T08:05:00Z' AND wanted = 'for 2026-01-05T08:05:00Z'"); n != 2 {
+		if n := d.Int(t, "SELECT count(*) FROM effects WHERE upto = 'to 2026-01-05T08:05:00.000000Z' AND wanted = 'for 2026-01-05T08:05:00.000000Z'"); n != 2 {
 			t.Errorf("%d runs were told 08:05", n)
 		}
 		if j, err := d.Job(t.Context(), "job"); err != nil || !j.LastScheduled.Equal(time.Date(2026, 1, 5, 8, 10, 0, 0, time.UTC)) {

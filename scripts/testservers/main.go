@@ -23,7 +23,7 @@ const (
 )
 
 const usage = `usage: testservers [-note TEXT] [-tools NAME,...] -- COMMAND [ARG...]   run COMMAND with the servers
-       testservers -print                                               print their URLs, keep them until Ctrl-C
+       testservers -print [-tools NAME,...]                             print their URLs, keep them until Ctrl-C
 `
 
 func main() {
@@ -136,7 +136,7 @@ func (r *run) run(ctx context.Context, picked []*engine, wanted []*tool, command
 	summary := "engines: " + strings.Join(whats, ", ")
 	r.say("%s; ready in %.1f s", summary, time.Since(began).Seconds())
 	if len(command) == 0 {
-		return r.offer(ctx, provisions)
+		return r.offer(ctx, provisions, environment)
 	}
 	code := r.command(ctx, provisions, environment, command)
 	if note != "" {
@@ -146,12 +146,15 @@ func (r *run) run(ctx context.Context, picked []*engine, wanted []*tool, command
 	return code
 }
 
-// offer prints the servers' URLs for a shell and keeps them until Ctrl-C.
-func (r *run) offer(ctx context.Context, provisions []provision) int {
+// offer prints the servers' URLs and the tools' folders for a shell, and keeps the servers until Ctrl-C.
+func (r *run) offer(ctx context.Context, provisions []provision, environment []string) int {
 	for _, p := range provisions {
-		fmt.Printf("export %s='%s'\n", p.engine.env, strings.ReplaceAll(p.url, "'", `'\''`))
+		environment = append(environment, p.engine.env+"="+p.url)
 	}
-	fmt.Printf("export %s='%s'\n", authorityVariable, strings.ReplaceAll(r.trusted.file, "'", `'\''`))
+	for _, variable := range append(environment, authorityVariable+"="+r.trusted.file) {
+		name, value, _ := strings.Cut(variable, "=")
+		fmt.Printf("export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+	}
 	r.say("the servers stay until Ctrl-C")
 	<-ctx.Done()
 	return 0

@@ -30,6 +30,13 @@ var tools = []*tool{
 		},
 		file: "/usr/bin/systemd-analyze",
 	},
+	{
+		parcel: parcel{
+			name: "pgbouncer", title: "PgBouncer", env: "DBJOBS_TEST_PGBOUNCER", advice: "install it (Debian, Ubuntu: apt-get install pgbouncer)",
+			metapackage: "pgbouncer", packages: regexp.MustCompile(`^(pgbouncer|lib.*)$`),
+		},
+		file: "/usr/sbin/pgbouncer",
+	},
 }
 
 // A tool is a program that is no server: a test starts it itself.

@@ -25,7 +25,7 @@ type SQL struct {
 	db      *sql.DB
 	dialect string
 	login   func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
-	instant func(time.Time) any
+	instant func(time.Time) string
 	// isolation is the store's own: a step that commits with its end writes a row that heartbeats change meanwhile, which
 	// a snapshot for the whole transaction, as a session may have it by default, would refuse for ever.
 	isolation sql.IsolationLevel
@@ -255,31 +255,3 @@ func affected(res sql.Result) (rows int64) {
 
 // fromClient is a COPY that takes its rows from the client.
 var fromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
-
-func (e *SQL) arguments(list []any, facts map[string]any) ([]any, error) {
-	out := make([]any, len(list))
-	for i, a := range list {
-		v, err := Expand(a, facts)
-		if err != nil {
-			return nil, err
-		}
-		switch w := v.(type) {
-		case json.Number:
-			if n, err := w.Int64(); err == nil {
-				v = n
-			} else if v, err = w.Float64(); err != nil {
-				return nil, fmt.Errorf("argument %s: %w", w, err)
-			}
-		case time.Time:
-			v = e.instant(w)
-		case map[string]any, []any:
-			b, err := json.Marshal(w)
-			if err != nil {
-				return nil, err
-			}
-			v = string(b)
-		}
-		out[i] = v
-	}
-	return out, nil
-}

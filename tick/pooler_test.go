@@ -1,0 +1,160 @@
+//go:build unix
+
+package tick_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// Behind a pooler that pools transactions, each statement outside of one may meet another session of the server, and what
+// one round trip leaves there the next finds used by others. What a step binds must arrive in its own statement: here a
+// statement that another session prepared fits as well, and only its table tells that it was the wrong one.
+func TestStepsWithArgumentsBehindATransactionPooler(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("PgBouncer stands before PostgreSQL")
+	}
+	const runs, ticks, tables = 400, 4, 8
+	d := storetest.Open(t, "postgres", store.Options{})
+	for i := range tables {
+		d.Exec(t, fmt.Sprintf("CREATE TABLE effects_%d (n int, run uuid, scheduled_for timestamptz, told text)", i))
+	}
+	var defs store.Definitions
+	for i := range runs {
+		insert := fmt.Sprintf("INSERT INTO effects_%d VALUES ($1, $2, $3, $4)", i%tables)
+		defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: everyFiveMinutes(), Steps: []store.Step{
+			stepWith(i%5 == 0, insert, i, "${run_id}", "${scheduled_for}", fmt.Sprintf("job ${job}, table %d", i%tables))}})
+	}
+	apply(t, d, defs)
+	run(t, d)
+	d.Clock.Add(5 * time.Minute)
+
+	children := make([]child, ticks)
+	pooled := behindPooler(t, d.URL, 2)
+	for i := range children {
+		children[i] = child{URL: pooled, Engine: d.Engine, Now: d.Clock.Now(), Holder: fmt.Sprint("tick ", i), Guards: allGuards}
+	}
+	reports, errs := together(t, children)
+	succeeded, failed := 0, 0
+	for i := range reports {
+		if errs[i] != nil {
+			t.Errorf("tick %d: %v", i, errs[i])
+		}
+		succeeded, failed = succeeded+reports[i].Succeeded, failed+reports[i].Failed
+	}
+	right := 0
+	for i := range tables {
+		right += d.Int(t, fmt.Sprintf(`SELECT count(DISTINCT e.n) FROM effects_%d e JOIN dbjobs.runs r ON r.id = e.run AND r.scheduled_for = e.scheduled_for
+			JOIN dbjobs.jobs j ON j.id = r.job_id AND j.name = e.n::text WHERE e.n %% %d = %[1]d AND e.told = 'job ' || e.n || ', table %[1]d'`, i, tables))
+	}
+	all := 0
+	for i := range tables {
+		all += d.Int(t, fmt.Sprintf("SELECT count(*) FROM effects_%d", i))
+	}
+	t.Logf("%d runs succeeded, %d failed; %d effects, %d of them right", succeeded, failed, all, right)
+	if succeeded != runs || failed != 0 || all != runs || right != runs {
+		t.Errorf("want %d of each, and none failed", runs)
+	}
+}
+
+// behindPooler starts a PgBouncer before the server, with size sessions for all clients together, and returns the URL
+// through it. It ends with the test, and with this process, whose end closes the pipe that its shell reads.
+func behindPooler(t *testing.T, direct string, size int) string {
+	t.Helper()
+	root := os.Getenv("DBJOBS_TEST_PGBOUNCER")
+	if root == "" {
+		t.Fatal("DBJOBS_TEST_PGBOUNCER is not set: `make test` finds or fetches PgBouncer and sets it")
+	}
+	u, err := url.Parse(direct)
+	if err != nil {
+		t.Fatal("the test's database has no URL")
+	}
+	password, _ := u.User.Password()
+	port := freePort(t)
+	dir := t.TempDir()
+	ini := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\n"+
+		"auth_type = scram-sha-256\nauth_file = %s\npool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 500\n",
+		u.Hostname(), u.Port(), port, filepath.Join(dir, "users"), size)
+	for name, text := range map[string]string{"ini": ini, "users": fmt.Sprintf("%q %q\n", u.User.Username(), password)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("/bin/sh", "-c", `"$@" & read -r end; kill $!; wait`, "sh", filepath.Join(root, "usr/sbin/pgbouncer"), filepath.Join(dir, "ini"))
+	if os.Geteuid() == 0 { // which it refuses to run as
+		open := func(path string, mode os.FileMode) {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open(filepath.Dir(dir), 0o711)
+		for _, path := range []string{dir, filepath.Join(dir, "ini"), filepath.Join(dir, "users")} {
+			if err := os.Chown(path, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu")) // the pattern is well-formed
+	if root != "/" {
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
+	}
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	stop, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it is stopped by a signal
+	}()
+	end := func() {
+		_ = stop.Close()
+		<-ended
+	}
+	t.Cleanup(end)
+	u.Host = net.JoinHostPort("127.0.0.1", port)
+	for since := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", u.Host)
+		if err == nil {
+			_ = conn.Close()
+			return u.String()
+		}
+		if time.Since(since) > 30*time.Second {
+			end()
+			t.Fatalf("PgBouncer does not listen: %v\n%s", err, log.Bytes())
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
