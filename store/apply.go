@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -45,7 +43,7 @@ type Change struct {
 	By      string        `json:"by,omitempty"`
 	Kind    string        `json:"kind"` // job, schedule, group
 	Subject string        `json:"subject"`
-	Action  string        `json:"action"` // create, change, remove, done, pause, resume, enable, disable, abort, cancel, retry, backfill
+	Action  string        `json:"action"` // create, change, remove, done, left, pause, resume, enable, disable, abort, cancel, retry, backfill
 	Reason  string        `json:"reason,omitempty"`
 	Fields  []FieldChange `json:"fields,omitempty"` // what differs, where there was something before and after
 	// The whole of it, as read from the change log.
@@ -134,10 +132,10 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	if err := a.jobs(ctx, d.Jobs, jobs); err != nil {
 		return err
 	}
-	if !a.o.Prune || a.o.Manifest == "" {
+	if a.o.Manifest == "" || a.o.CreateOnly {
 		return nil
 	}
-	return a.prune(ctx, d, jobs)
+	return a.leave(ctx, d, jobs)
 }
 
 // record notes a change; before and after are the JSON of the definition, nil where there is none.
@@ -248,59 +246,6 @@ func (a *applier) mayTake(subject, owner string) error {
 		this = fmt.Sprintf("this one is %q", a.o.Manifest)
 	}
 	return &FieldError{subject, "manifest", fmt.Sprintf("belongs to the manifest %q, and %s; --take-ownership takes it over", owner, this)}
-}
-
-// prune removes what the manifest owns and does not name: jobs first, then schedules that nobody uses any more.
-func (a *applier) prune(ctx context.Context, d Definitions, jobs map[string]Job) error {
-	named := map[string]bool{}
-	for _, j := range d.Jobs {
-		named[a.key(j)] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(jobs)) {
-		if j := jobs[key]; j.Manifest == a.o.Manifest && !named[key] {
-			if err := a.removeJob(ctx, j); err != nil {
-				return err
-			}
-		}
-	}
-	clear(named)
-	for _, c := range d.Schedules {
-		named[c.Name] = true
-	}
-	left, err := a.s.schedules(ctx, a.tx)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(left.named)) {
-		c := left.named[name]
-		if c.Manifest != a.o.Manifest || named[name] {
-			continue
-		}
-		if err := a.removeSchedule(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
-	if c.Jobs > 0 {
-		return &FieldError{"schedule " + c.Name, "jobs", fmt.Sprintf("%d use it; take it from them first", c.Jobs)}
-	}
-	if _, err := a.s.exec(ctx, a.tx, "delete_schedule", args{"id": c.ID}); err != nil {
-		return err
-	}
-	return a.record(ctx, "schedule", c.Name, "remove", c.ID, c, nil)
-}
-
-// removeJob keeps the row as history and frees its name. Its links go; its plan notices by the changed row.
-func (a *applier) removeJob(ctx context.Context, j Job) error {
-	for _, st := range []string{"remove_job", "delete_links", "delete_own_schedule"} {
-		if _, err := a.s.exec(ctx, a.tx, st, args{"now": a.now, "id": j.ID, "job": j.ID}); err != nil {
-			return err
-		}
-	}
-	return a.record(ctx, "job", j.FullName(), "remove", j.ID, j, nil)
 }
 
 // key is the owner and name of a job that may not have its owner yet.

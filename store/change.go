@@ -74,7 +74,7 @@ func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
 		if err != nil {
 			return err
 		}
-		return a.removeJob(ctx, j.Job)
+		return a.removeJob(ctx, j.Job, nil)
 	})
 }
 

@@ -24,9 +24,10 @@ func (c *cli) apply() *cobra.Command {
 		Use:   "apply -f jobs.yaml",
 		Short: "Bring the database to what a manifest says",
 		Long: `Brings jobs and schedules to what the manifest says, all of them or none, and shows what changed.
-Applying the same file again changes nothing. What the file does not name stays, unless --prune says to remove what
-a manifest of the same name brought in before; for that the file says its name, as manifest: NAME. Else it is that of
-the file without its ending. What another manifest brought in is not changed, unless --take-ownership says so.`,
+Applying the same file again changes nothing. What a manifest of the same name brought in before and the file does not
+name any more stays, and is told of; --prune removes it, unless a job that stays runs after it. For that the file says its
+name, as manifest: NAME; else it is that of the file without its ending. What another manifest brought in is not changed,
+unless --take-ownership says so.`,
 		Example: `  dbjobs apply -f jobs.yaml --dry-run
   dbjobs apply -f jobs.yaml --prune --reason "release 4.2"`,
 		Args: positional(),

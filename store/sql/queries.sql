@@ -357,6 +357,9 @@ SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
 -- name: removed_job
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
+-- name: followers
+SELECT id, owner, name FROM dbjobs.jobs WHERE after_job_id = :id AND removed_at IS NULL ORDER BY name, owner;
+
 -- name: job_name
 SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 

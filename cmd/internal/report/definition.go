@@ -58,6 +58,12 @@ func Changes(w io.Writer, a Applied) error {
 			}
 			continue
 		}
+		if c.Action == "left" {
+			if _, err := fmt.Fprintf(w, "= %s %s is not in this file, and goes on as before; --prune removes it\n", c.Kind, Line(c.Subject)); err != nil {
+				return err
+			}
+			continue
+		}
 		mark := marks[c.Action]
 		if mark == "" {
 			mark = "*"
@@ -79,7 +85,7 @@ func Changes(w io.Writer, a Applied) error {
 		tallies[c.Action]++
 	}
 	text := "no change"
-	if len(a.Changes) > tallies["done"] {
+	if len(a.Changes) > tallies["done"]+tallies["left"] {
 		text = fmt.Sprintf("%d created, %d changed, %d removed", tallies["create"], tallies["change"], tallies["remove"])
 	}
 	if a.DryRun {
