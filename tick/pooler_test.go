@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -93,21 +92,11 @@ func behindPooler(t *testing.T, direct string, size int) string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("/bin/sh", "-c", `"$@" & read -r end; kill $!; wait`, "sh", filepath.Join(root, "usr/sbin/pgbouncer"), filepath.Join(dir, "ini"))
-	if os.Geteuid() == 0 { // which it refuses to run as
-		open := func(path string, mode os.FileMode) {
-			if err := os.Chmod(path, mode); err != nil {
-				t.Fatal(err)
-			}
-		}
-		open(filepath.Dir(dir), 0o711)
-		for _, path := range []string{dir, filepath.Join(dir, "ini"), filepath.Join(dir, "users")} {
-			if err := os.Chown(path, 65534, 65534); err != nil {
-				t.Fatal(err)
-			}
-		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	program := []string{filepath.Join(root, "usr/sbin/pgbouncer"), filepath.Join(dir, "ini")}
+	if os.Geteuid() == 0 { // as whom it does not go on
+		program = append(program, "-u", "nobody")
 	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `exec 3<&0; "$@" & p=$!; (read -r end <&3; kill $p) >/dev/null 2>&1 & wait $p`, "sh"}, program...)...)
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu")) // the pattern is well-formed
 	if root != "/" {
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
@@ -132,16 +121,21 @@ func behindPooler(t *testing.T, direct string, size int) string {
 	}
 	t.Cleanup(end)
 	u.Host = net.JoinHostPort("127.0.0.1", port)
-	for since := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	late := time.After(30 * time.Second)
+	for {
 		conn, err := net.Dial("tcp", u.Host)
 		if err == nil {
 			_ = conn.Close()
 			return u.String()
 		}
-		if time.Since(since) > 30*time.Second {
-			end()
-			t.Fatalf("PgBouncer does not listen: %v\n%s", err, log.Bytes())
+		select {
+		case <-time.After(10 * time.Millisecond):
+			continue
+		case <-ended:
+		case <-late:
 		}
+		end()
+		t.Fatalf("PgBouncer does not listen: %v\n%s", err, log.Bytes())
 	}
 }
 

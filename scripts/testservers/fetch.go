@@ -92,7 +92,7 @@ func (a *apt) get(ctx context.Context, args ...string) *exec.Cmd {
 
 // unwanted are packages that a running server does without, or must not have
 // from elsewhere: the C library belongs to the machine's own loader.
-var unwanted = regexp.MustCompile(`^(libc6.*|libc-.*|lib.*-perl|libperl.*|libllvm.*|libz3.*)$`)
+var unwanted = regexp.MustCompile(`^(libc6.*|libc-(bin|dev|l10n).*|lib.*-perl|libperl.*|libllvm.*|libz3.*)$`)
 
 // resolve names the packages to unpack.
 func (a *apt) resolve(ctx context.Context, p *parcel) ([]string, error) {
