@@ -38,6 +38,8 @@ var mysqlDialect = &dialect{
 		"@is_queued":  "state = 'queued'",
 		"@urgency":    "urgency",
 		"@open":       "open_job_id",
+		"@parked":     "parked_job_id IS NOT NULL",
+		"@failing":    "failing_job_id IS NOT NULL",
 		"@live":       "live_name",
 		"@skip":       "FOR UPDATE SKIP LOCKED",
 		"@lock":       "FOR UPDATE",

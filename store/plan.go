@@ -262,12 +262,6 @@ type FailedRun struct {
 	Job string // owner/name
 }
 
-// Parked is a job that is not planned until its definition is mended, or a host has what it needs.
-type Parked struct {
-	Job   string `json:"job"` // owner/name
-	Error string `json:"error"`
-}
-
 // Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
 // decisions are made from, asks decide for each, and writes all that follows, in one transaction and with a number of
 // round trips that does not depend on the size of the page. The instant is the one that the page was read at. The jobs

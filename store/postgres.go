@@ -47,6 +47,8 @@ var postgres = &dialect{
 		"@is_queued":   "state || '' = 'queued'",
 		"@urgency":     "priority DESC",
 		"@open":        "settled_at IS NULL AND job_id",
+		"@parked":      "error IS NOT NULL",
+		"@failing":     "streak > 0",
 		"@live":        "removed_at IS NULL AND name",
 		"@skip":        "FOR UPDATE SKIP LOCKED",
 		"@lock":        "FOR UPDATE",

@@ -15,6 +15,8 @@ type Probe struct {
 	Login    string // who we are to the database; empty on SQLite
 	Frozen   bool
 	Queued   bool      // a run of the queue may be taken now
+	Parked   int       // jobs that cannot be planned, removed and disabled ones left out
+	Failing  int       // jobs whose last run has failed, likewise
 	NextWake time.Time // when something needs a decision next; not after Now: something does
 	Need     [needs]bool
 	since    time.Time
@@ -40,7 +42,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var next, wake time.Time
 	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
 		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
-		&job, &link, &schedule, &pause, &run, at{&p.since}, at{&p.lastTick}, &p.Login)
+		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, at{&p.since}, at{&p.lastTick}, &p.Login)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
@@ -62,6 +64,43 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 func (s *Store) CountPaused(ctx context.Context) (n int, err error) {
 	err = s.row(ctx, s.db, "count_paused", args{"now": s.now()}, &n)
 	return n, err
+}
+
+// Parked is a job that is not planned until its definition is mended, or a host has what it needs.
+type Parked struct {
+	Job   string `json:"job"` // owner/name
+	Error string `json:"error"`
+}
+
+// Failing is a job whose last runs have failed, or were lost, and which has not succeeded since.
+type Failing struct {
+	Job      string `json:"job"`      // owner/name
+	Failures int    `json:"failures"` // so many in a row
+	Error    string `json:"error,omitempty"`
+}
+
+// Troubled names the first so many of the jobs that Probe counts as parked, and of those that it counts as failing.
+func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, failing []Failing, err error) {
+	err = s.query(ctx, s.db, "troubled", args{"limit": limit}, func(r *sql.Rows) error {
+		var j Job
+		var stuck bool
+		var text string
+		var streak int
+		err := r.Scan(&j.Owner, &j.Name, &stuck, nullable(&text), &streak)
+		if stuck {
+			parked = append(parked, Parked{j.FullName(), text})
+		} else {
+			failing = append(failing, Failing{j.FullName(), streak, text})
+		}
+		return err
+	})
+	return parked, failing, err
+}
+
+// OldestQueued is since when the oldest of the runs that may be taken, of whatever queue, is ready; zero: there is none.
+func (s *Store) OldestQueued(ctx context.Context) (t time.Time, err error) {
+	err = s.row(ctx, s.db, "oldest_queued", args{}, at{&t})
+	return t, err
 }
 
 // silence is the longest pause between ticks that counts as an unbroken stretch.

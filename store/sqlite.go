@@ -41,6 +41,8 @@ var sqlite = &dialect{
 		"@is_queued":   "state || '' = 'queued'",
 		"@urgency":     "priority DESC",
 		"@open":        "settled_at IS NULL AND job_id",
+		"@parked":      "error IS NOT NULL",
+		"@failing":     "streak > 0",
 		"@live":        "removed_at IS NULL AND name",
 		"@skip":        "", // BEGIN IMMEDIATE lets one writer in at a time
 		"@lock":        "",

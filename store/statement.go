@@ -31,7 +31,9 @@ var (
 	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // that the statements for every engine use
 	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns, "@pause_columns": pauseColumns,
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
-		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now"}
+		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
+		// A plan whose state somebody wants to know of: of a job that is there and enabled. A value by the key, as in queued_ids.
+		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}
 )
 
 // statements are those of a dialect. A text is put into the dialect's words when it is asked for: a pass that finds

@@ -187,7 +187,7 @@ func workBySQL(b *testing.B, d *storetest.DB, runs int) time.Duration {
 			ended := 0
 			defer func() { done <- ended }()
 			for {
-				ids, err := takeBySQL(d, []string{"SELECT id FROM " + runsTable + " WHERE " + queued + ", id LIMIT 4" + skip,
+				ids, err := takeBySQL(d, []string{"SELECT id FROM " + runsTable + " WHERE " + queued + ", ready_at, id LIMIT 4" + skip,
 					"UPDATE " + runsTable + " SET state = 'running', fence = fence + 1, holder = 'sql', started_at = " + now + ", lease_until = " + now +
 						", attempt = 1, attempts = 1 WHERE id IN (%s)",
 					"INSERT INTO " + attempts + " (run_id, number, step, step_name, attempt, fence, holder, started_at) SELECT id, 1, 1, 'step 1', 1, 1, 'sql', " + now +

@@ -23,6 +23,8 @@ var hot = []struct {
 	index         string
 }{
 	{"probe", `(?s)^SELECT .*FROM dbjobs.installation i`, "runs_wake|plans_next_run|runs_queued"},
+	{"troubled", `(?s)^SELECT j.owner, j.name, t.parked`, "plans_parked|parked_job_id"},
+	{"oldest_queued", `(?s)MIN\((r\.)?ready_at\)`, "runs_queued"},
 	{"need_job", `(?s)^SELECT .*, id, NULL, id FROM dbjobs.jobs`, "jobs_stale"},
 	{"need_link", `(?s)^SELECT .*, job_id, NULL, job_id FROM dbjobs.job_schedules`, "job_schedules_stale"},
 	{"need_schedule", `(?s)^SELECT DISTINCT .*FROM dbjobs.schedules`, "schedules_stale"},
@@ -132,7 +134,7 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 	}
 	happen(t, d)
 	d.Clock.Add(4 * time.Minute)
-	tk.StartupID, tk.Gauges = "boot", false
+	tk.StartupID = "boot"
 	calls = append(calls, pass("a tenth due, and all that can happen", tk.Run, func(r tick.Report) bool { return r.Made > n.jobs/11 && r.Succeeded == 5 })...)
 	tk.StartupID = ""
 	d.Clock.Add(5 * time.Minute)
@@ -140,6 +142,11 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 	calls = append(calls, pass("a tenth due, behind what waits", tk.Run, func(r tick.Report) bool { return r.Decided > n.jobs/11 && r.Succeeded == 5 })...)
 	tk.Limit = 20
 	calls = append(calls, pass("20 runs of another queue", tk.Work, func(r tick.Report) bool { return r.Succeeded == 20 })...)
+	c.Reset()
+	if since, err := d.OldestQueued(t.Context()); err != nil || since.IsZero() {
+		t.Fatal(err, since)
+	}
+	calls = append(calls, c.All()...)
 	slices.Reverse(calls) // of each the last: the first pass decides for many more at once
 	seen := map[string]bool{}
 	return slices.DeleteFunc(calls, func(c storetest.Call) bool {

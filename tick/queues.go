@@ -16,6 +16,7 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 		return p.report, err
 	}
 	p.queues = t.Queues
+	p.report.ParkedJobs, p.report.FailingJobs = 0, 0
 	work, stop := p.budget(ctx)
 	defer stop()
 	for err == nil {

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -23,7 +24,6 @@ type Report struct {
 	Waiting   int             `json:"waiting"`             // runs that wait for a retry
 	Pruned    int             `json:"pruned,omitempty"`    // old runs deleted
 	Outdated  int             `json:"outdated,omitempty"`  // ends that were refused: the run was handed out again
-	Parked    []store.Parked  `json:"parked,omitempty"`    // jobs that cannot be planned
 	Runs      []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
 	Due       []Coming        `json:"due,omitempty"`       // with a dry run: what a pass would decide
 	NextRun   time.Time       `json:"next_run,omitzero"`   // when something needs a decision next
@@ -34,6 +34,16 @@ type Report struct {
 	Lost      int       `json:"lost,omitempty"`        // runs whose last hand-out never came back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // what was due longest when the pass began
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
+	// OldestQueued is since when the oldest run that may be taken now is ready, of whatever queue; only where Gauges asks.
+	OldestQueued time.Time `json:"oldest_queued,omitzero"`
+
+	// The states of jobs when the pass ended, whether it decided for them or not: how many there are, and the first of them.
+	// Jobs that are removed or disabled do not count. A worker does not look at them: States is false.
+	States      bool            `json:"-"`
+	ParkedJobs  int             `json:"parked_jobs"`      // cannot be planned
+	FailingJobs int             `json:"failing_jobs"`     // their last run has failed
+	Parked      []store.Parked  `json:"parked,omitempty"` // those that this pass has parked come first
+	Failing     []store.Failing `json:"failing,omitempty"`
 
 	// Ahead are jobs that were decided up to AheadUntil at most while the database's clock was ahead: they sleep until then,
 	// or until Store.Replan.
@@ -41,9 +51,10 @@ type Report struct {
 	AheadUntil time.Time `json:"ahead_until,omitzero"`
 
 	wake time.Time // NextRun by the host's clock
-
-	parked map[store.Parked]bool // those of Parked
 }
+
+// named is how many jobs of a state a report names.
+const named = 10
 
 // Ended is a run that this pass executed, or has given up.
 type Ended struct {
@@ -78,10 +89,10 @@ func (r *Report) join(next Report) {
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.addGaps(next.Gaps)
-	r.addParked(next.Parked)
 	r.Runs = append(r.Runs, next.Runs...)
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
-	r.Paused, r.Ahead, r.AheadUntil = next.Paused, next.Ahead, next.AheadUntil
+	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
+	r.States, r.ParkedJobs, r.FailingJobs, r.Parked, r.Failing = next.States, next.ParkedJobs, next.FailingJobs, next.Parked, next.Failing
 }
 
 // add takes a batch into the report.
@@ -95,14 +106,11 @@ func (r *Report) add(b store.Batch) {
 	r.addParked(b.Parked)
 }
 
-// addParked tells of each once, however often it was looked at.
+// addParked names each job once, however often it was looked at.
 func (r *Report) addParked(parked []store.Parked) {
-	if r.parked == nil {
-		r.parked = map[store.Parked]bool{}
-	}
 	for _, p := range parked {
-		if !r.parked[p] {
-			r.parked[p] = true
+		same := func(q store.Parked) bool { return p.Job == q.Job }
+		if len(r.Parked) < named && !slices.ContainsFunc(r.Parked, same) {
 			r.Parked = append(r.Parked, p)
 		}
 	}

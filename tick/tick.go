@@ -143,7 +143,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.parse.began = probe.Now
 	p.report.StartedAt, p.report.Frozen = probe.Now, probe.Frozen
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
-	p.coming(probe)
+	p.found(probe)
 	if !probe.NextWake.After(probe.Now) {
 		p.report.OldestDue = probe.NextWake
 	}
@@ -339,16 +339,42 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 		if again != nil {
 			return p.report, again
 		}
-		p.coming(probe)
+		p.found(probe)
 	}
-	if err == nil && p.t.Gauges {
-		p.report.Paused, err = p.t.Store.CountPaused(ctx)
+	if err == nil {
+		err = p.states(ctx)
 	}
 	return p.report, err
 }
 
-// coming notes when something needs a decision next, also by the host's clock, of which the difference counts.
-func (p *pass) coming(probe *store.Probe) {
+// states names jobs that are parked or failing, and finds the figures that take a statement more.
+func (p *pass) states(ctx context.Context) (err error) {
+	r := &p.report
+	if r.States = true; r.ParkedJobs+r.FailingJobs > 0 {
+		var parked []store.Parked
+		if parked, r.Failing, err = p.t.Store.Troubled(ctx, named); err != nil {
+			return err
+		}
+		if len(parked) == r.ParkedJobs { // all of them: what this pass has parked may be mended again
+			r.Parked = nil
+		}
+		r.addParked(parked)
+	} else {
+		r.Parked = nil
+	}
+	if !p.t.Gauges {
+		return nil
+	}
+	if r.Paused, err = p.t.Store.CountPaused(ctx); err == nil {
+		r.OldestQueued, err = p.t.Store.OldestQueued(ctx)
+	}
+	return err
+}
+
+// found notes what a probe tells of the jobs: their states, and when something needs a decision next, also by the host's
+// clock, of which the difference counts.
+func (p *pass) found(probe *store.Probe) {
+	p.report.ParkedJobs, p.report.FailingJobs = probe.Parked, probe.Failing
 	p.report.NextRun, p.report.wake = probe.NextWake, time.Time{}
 	if !probe.NextWake.IsZero() {
 		p.report.wake = p.t.Now().Add(probe.NextWake.Sub(probe.Now))

@@ -94,7 +94,10 @@ func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) 
 	if len(failures) > 0 {
 		attrs = append(attrs, slog.Any("failures", failures))
 	}
-	if r.Failed+r.Lost+len(r.Parked)+r.Ahead > 0 {
+	if list := c.problems(r); len(list) > 0 {
+		attrs = append(attrs, slog.Any("problems", list))
+	}
+	if r.Failed+r.Lost+r.ParkedJobs+r.FailingJobs+r.Ahead > 0 {
 		level = slog.LevelWarn
 	}
 	if p.Failed {

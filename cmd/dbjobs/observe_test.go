@@ -160,7 +160,7 @@ func TestLogFormats(t *testing.T) {
 	}
 	line = one(exitDone, home, "tick", "--log-format", "json", "--metrics", "emf")
 	checkEmbedded(t, line)
-	if line["level"] != "INFO" || line["msg"] != "pass" {
+	if line["level"] != "WARN" || line["msg"] != "pass" || line["failing_jobs"] != 1.0 { // as long as the job is failing
 		t.Errorf("%v", line)
 	}
 	checkEmbedded(t, one(exitDone, home, "work", "--log-format", "json", "--metrics", "emf"))

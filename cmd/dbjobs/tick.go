@@ -52,8 +52,9 @@ func (c *cli) tick() *cobra.Command {
 		Long: `Runs one pass. Every overdue occurrence is decided on and recorded, runs are executed, and the process exits.
 Any number of ticks may run at once. A pass with nothing to do prints nothing, so that cron has nothing to mail;
 --json always prints the report. With --quiet a pass prints only what went wrong, such as runs that have failed, so
-that each mail from cron means something. A job that fails is recorded and is no failure of the pass, unless
---fail-on-job-error says so.
+that each mail from cron means something. A job that is parked (it cannot be planned) or failing (its last run has
+failed) is told by each pass, for as long as it is, with --quiet too; one that is disabled or removed is not. A job
+that fails is recorded and is no failure of the pass, unless --fail-on-job-error says so.
 
 With --for 55s the process sleeps until something is due next, and runs another pass then, as long as that lies within
 the time: one trigger a minute serves schedules finer than a minute. What still runs at the end of that time goes on,
@@ -144,7 +145,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit")
 	flags.Var(durationFlag{&f.grace}, "grace", "time for what runs when the process is told to stop; a second signal ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
-	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a job failed")
+	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a run failed, and, of tick, as long as a job is failing or parked")
 	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only what went wrong: a trigger such as cron mails what is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
@@ -198,9 +199,7 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 				told := c.print(r, func() error { return human(c.stdout, r) })
 				err = errors.Join(err, told)
 			}
-			for _, p := range r.Parked {
-				c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
-			}
+			c.tellStates(&r)
 			if r.Ahead > 0 {
 				c.tell(slog.LevelWarn, "jobs that sleep, decided up to %s while the database's clock was ahead: %d; `dbjobs job replan` plans them from now",
 					r.AheadUntil.UTC().Format(time.RFC3339), r.Ahead)
@@ -208,8 +207,8 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			for _, l := range r.TooLong {
 				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s; give the job a shorter timeout, or the pass a longer --budget", l.Job, l.Timeout, f.whole())
 			}
-			if err == nil && f.failOnJobError && r.Failed > 0 {
-				return r, fmt.Errorf("%w: runs that have failed: %d", errJobFailed, r.Failed)
+			if err == nil && f.failOnJobError {
+				err = jobError(&r)
 			}
 			return r, err
 		})

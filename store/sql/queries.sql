@@ -37,11 +37,40 @@ SELECT @now, i.version, i.oldest, i.instance,
   (SELECT job_id FROM dbjobs.job_schedules WHERE @stale_link ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
-  (SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, id LIMIT 1),
+  (SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT 1),
+  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
+  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
   t.since, t.last_at, @login
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
 WHERE i.id = 1;
+
+-- The first of the jobs that the probe counts as parked or failing.
+
+-- name: troubled
+SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
+  SELECT * FROM (SELECT p.job_id, @true AS parked, p.error, p.streak FROM dbjobs.plans p
+    WHERE @parked AND @counts ORDER BY p.job_id LIMIT :limit) AS parked
+  UNION ALL
+  SELECT * FROM (SELECT p.job_id, @false AS parked, p.last_error AS error, p.streak FROM dbjobs.plans p
+    WHERE @failing AND @counts ORDER BY p.job_id LIMIT :limit) AS failing
+) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
+
+-- Since when the oldest of the runs that may be taken is ready: of each queue and priority the first, through the index.
+
+-- name: oldest_queued
+WITH RECURSIVE q (queue) AS (
+  SELECT MIN(queue) FROM dbjobs.runs WHERE state = 'queued'
+  UNION ALL
+  SELECT (SELECT MIN(r.queue) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue > q.queue) FROM q WHERE q.queue IS NOT NULL
+), u (queue, priority) AS (
+  SELECT q.queue, (SELECT MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = q.queue) FROM q WHERE q.queue IS NOT NULL
+  UNION ALL
+  SELECT u.queue, (SELECT MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority < u.priority)
+  FROM u WHERE u.priority IS NOT NULL
+)
+SELECT MIN((SELECT MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
+FROM u WHERE u.priority IS NOT NULL;
 
 -- name: record_tick
 UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
@@ -237,7 +266,7 @@ AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.
 AND (:within_ms = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
-ORDER BY @urgency, id LIMIT :limit;
+ORDER BY @urgency, ready_at, id LIMIT :limit;
 
 -- name: next_queue
 SELECT @queue_key FROM dbjobs.runs WHERE @queued > :after ORDER BY @queue_key LIMIT 1;
@@ -249,7 +278,7 @@ FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE @queued = :queue
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
 -- name: lock_queued
-SELECT @run_columns, @now FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.id LIMIT :limit @skip;
+SELECT @run_columns, @now FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.ready_at, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,

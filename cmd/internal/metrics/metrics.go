@@ -51,11 +51,16 @@ func (p Pass) figures() []figure {
 		{"waiting", "Runs that wait for another try.", r.Waiting},
 		{"missed", "Jobs with occurrences that were missed and are not made up for.", r.Gaps["missed"]},
 		{"lost", "Runs whose last hand-out never came back.", r.Lost},
-		{"parked", "Jobs that could not be planned.", len(r.Parked)},
-		{"paused_jobs", "Jobs that are paused.", r.Paused},
 		{"errors", "1 if the pass itself failed.", failed},
 		{"late_seconds", "How long what was due longest had been due when the pass began.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
+	}
+	if r.States {
+		list = append(list,
+			figure{"parked", "Jobs that cannot be planned.", r.ParkedJobs},
+			figure{"failing_jobs", "Jobs whose last run has failed.", r.FailingJobs},
+			figure{"paused_jobs", "Jobs that are paused.", r.Paused},
+			figure{"queued_seconds", "How long the oldest run that may be taken, of whatever queue, has been ready.", p.queued().Seconds()})
 	}
 	if !r.NextRun.IsZero() && !r.StartedAt.IsZero() {
 		list = append(list, figure{"next_due_seconds", "How long after the beginning of the pass something is due next.",
@@ -69,6 +74,13 @@ func (p Pass) late() time.Duration {
 		return 0
 	}
 	return p.Report.StartedAt.Sub(p.Report.OldestDue)
+}
+
+func (p Pass) queued() time.Duration {
+	if p.Report.OldestQueued.IsZero() {
+		return 0
+	}
+	return max(0, p.Report.StartedAt.Sub(p.Report.OldestQueued))
 }
 
 // Attrs are the figures as members of a log line.

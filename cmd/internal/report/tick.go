@@ -20,7 +20,7 @@ func Tick(w io.Writer, r tick.Report) error {
 		_, err := fmt.Fprintln(w, "everything is paused: nothing was decided or taken")
 		return err
 	}
-	if r.Decided+r.Started == 0 && len(r.Parked) == 0 {
+	if r.Decided+r.Started == 0 {
 		return nil
 	}
 	return worked(w, r, fmt.Sprintf("%s; %s made%s; ", plural(r.Decided, "decision"), plural(r.Made, "run"), gaps(r.Gaps)))

@@ -50,6 +50,11 @@ SELECT @run_columns, @now
 FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS d
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued LIMIT :limit @skip;
 
+-- Of each queue and priority the first: a loose scan of the index.
+
+-- name: oldest_queued
+SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs.runs WHERE queued_in IS NOT NULL GROUP BY queued_in, urgency) AS q;
+
 -- name: enlist_groups
 INSERT INTO dbjobs.group_plans (name)
 SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name

@@ -173,7 +173,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
   repeat_from        datetime(6),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
-  KEY plans_next_run (next_run, job_id)
+  parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN error IS NOT NULL THEN job_id END) STORED,
+  failing_job_id bigint GENERATED ALWAYS AS (CASE WHEN streak > 0 THEN job_id END) STORED,
+  KEY plans_next_run (next_run, job_id),
+  KEY plans_parked (parked_job_id),
+  KEY plans_failing (failing_job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
@@ -239,7 +243,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   KEY runs_number (job_id, number),
   KEY runs_open (open_job_id, id),
   KEY runs_wake (wake_at, id),
-  KEY runs_queued (queued_in, urgency, id),
+  KEY runs_queued (queued_in, urgency, ready_at, id),
   KEY runs_expire (expires_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -179,6 +179,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   repeat_from        timestamptz                             -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) WITH (fillfactor = 80);
 CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (next_run, job_id);
+CREATE INDEX IF NOT EXISTS plans_parked ON dbjobs.plans (job_id) WHERE error IS NOT NULL;
+CREATE INDEX IF NOT EXISTS plans_failing ON dbjobs.plans (job_id) WHERE streak > 0;
 
 -- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
 CREATE TABLE IF NOT EXISTS dbjobs.plan_rules (
@@ -241,7 +243,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
 CREATE INDEX IF NOT EXISTS runs_number ON dbjobs.runs (job_id, number);
 CREATE INDEX IF NOT EXISTS runs_open ON dbjobs.runs (job_id, id) WHERE settled_at IS NULL;
 CREATE INDEX IF NOT EXISTS runs_wake ON dbjobs.runs (wake_at, id) WHERE wake_at IS NOT NULL;
-CREATE INDEX IF NOT EXISTS runs_queued ON dbjobs.runs (queue, priority DESC, id) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS runs_queued ON dbjobs.runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
 CREATE INDEX IF NOT EXISTS runs_expire ON dbjobs.runs (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Each try of a step.

@@ -175,6 +175,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   repeat_from        text                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (next_run, job_id);
+CREATE INDEX IF NOT EXISTS dbjobs_plans_parked ON dbjobs_plans (job_id) WHERE error IS NOT NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_plans_failing ON dbjobs_plans (job_id) WHERE streak > 0;
 
 -- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
 CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
@@ -237,7 +239,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
 CREATE INDEX IF NOT EXISTS dbjobs_runs_number ON dbjobs_runs (job_id, number);
 CREATE INDEX IF NOT EXISTS dbjobs_runs_open ON dbjobs_runs (job_id, id) WHERE settled_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_wake ON dbjobs_runs (wake_at, id) WHERE wake_at IS NOT NULL;
-CREATE INDEX IF NOT EXISTS dbjobs_runs_queued ON dbjobs_runs (queue, priority DESC, id) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS dbjobs_runs_queued ON dbjobs_runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
 CREATE INDEX IF NOT EXISTS dbjobs_runs_expire ON dbjobs_runs (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Each try of a step.

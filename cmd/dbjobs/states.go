@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/logs"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// tellStates warns of jobs that are parked or failing, a line each, for as long as they are. Where log lines are for
+// programs, they are members of the pass's line instead. What the table of the pass has told already is left out.
+func (c *cli) tellStates(r *tick.Report) {
+	if c.logFormat != logs.Text {
+		return
+	}
+	for _, p := range r.Parked {
+		c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
+	}
+	c.tellMore(r.ParkedJobs-len(r.Parked), "parked")
+	for _, f := range r.Failing {
+		if slices.ContainsFunc(r.Runs, func(e tick.Ended) bool { return e.Job == f.Job }) {
+			continue
+		}
+		what := "its last run has failed"
+		if f.Failures > 1 {
+			what = fmt.Sprintf("its last %d runs have failed", f.Failures)
+		}
+		if f.Error != "" {
+			what += ": " + f.Error
+		}
+		c.tell(slog.LevelWarn, "job %s is failing: %s", f.Job, what)
+	}
+	c.tellMore(r.FailingJobs-len(r.Failing), "failing")
+}
+
+func (c *cli) tellMore(n int, state string) {
+	if n > 0 {
+		c.tell(slog.LevelWarn, "%s jobs that are not named here: %d; `dbjobs job list` shows them", state, n)
+	}
+}
+
+// problem is a job that is parked or failing, in the line of a pass.
+type problem struct {
+	Job   string `json:"job"`
+	State string `json:"state"` // parked, failing
+	Error string `json:"error,omitempty"`
+}
+
+func (c *cli) problems(r *tick.Report) (list []problem) {
+	for _, p := range r.Parked {
+		list = append(list, problem{p.Job, "parked", c.db.Scrub(p.Error)})
+	}
+	for _, f := range r.Failing {
+		list = append(list, problem{f.Job, "failing", c.db.Scrub(f.Error)})
+	}
+	return list
+}
+
+// jobError is what --fail-on-job-error makes of a report; nil where all is well.
+func jobError(r *tick.Report) error {
+	var parts []string
+	for _, p := range []struct {
+		what string
+		n    int
+	}{{"runs that have failed", r.Failed}, {"jobs that are failing", r.FailingJobs}, {"jobs that are parked", r.ParkedJobs}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d", p.what, p.n))
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", errJobFailed, strings.Join(parts, "; "))
+}
