@@ -74,6 +74,8 @@ type Schedule struct {
 	Manifest    string    `json:"manifest,omitempty" yaml:"-"` // the manifest that owns it
 	CreatedAt   time.Time `json:"created_at,omitzero" yaml:"-"`
 	Jobs        int       `json:"jobs" yaml:"-"` // how many jobs use it
+
+	stale bool // changed since the plans of its jobs were made
 }
 
 // Retry says how often a step is tried. Nil fields of a step mean: as the job has it.

@@ -110,8 +110,9 @@ type JobStatus struct {
 	State          string    `json:"state"` // one of JobRunning and the others
 	Paused         *Pause    `json:"paused,omitempty"`
 	PlanError      string    `json:"plan_error,omitempty"` // why the job is parked
-	NextRun        time.Time `json:"next_run,omitzero"`
-	Overdue        Duration  `json:"overdue,omitempty"` // how long nobody has looked after NextRun: the trigger is late
+	NextRun        time.Time `json:"next_run,omitzero"`    // by the definition as it is now; none while the job is paused or disabled
+	Stale          bool      `json:"stale,omitempty"`      // the definition was changed, or made, since the plan: the next tick makes it anew
+	Overdue        Duration  `json:"overdue,omitempty"`    // how long nobody has looked after NextRun: the trigger is late
 	LastState      string    `json:"last_state,omitempty"`
 	LastScheduled  time.Time `json:"last_scheduled_for,omitzero"`
 	LastFinished   time.Time `json:"last_finished_at,omitzero"`

@@ -21,7 +21,7 @@ func (s *Store) schedules(ctx context.Context, q querier) (knownSchedules, error
 		var c Schedule
 		var job int64
 		if err := r.Scan(&c.ID, nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, nullable(&c.Manifest), at{&c.CreatedAt},
-			nullable(&job), &c.Jobs); err != nil {
+			nullable(&job), &c.Jobs, &c.stale); err != nil {
 			return err
 		}
 		if job != 0 {
@@ -66,7 +66,7 @@ func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus
 		var v JobStatus
 		if err := r.Scan(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.PlanError), nullable(&v.LastState), at{&v.LastScheduled},
 			at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), nullable(&v.RunsMade), at{&v.LastNominal}, at{&v.LastStarted},
-			nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning)...); err != nil {
+			nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning, &v.Stale)...); err != nil {
 			return err
 		}
 		index[v.ID] = len(list)
@@ -88,12 +88,16 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 	err = s.query(ctx, q, "job_links", args{"job": job}, func(r *sql.Rows) error {
 		var job, id int64
 		var name sql.NullString
-		if err := r.Scan(&job, &id, &name); err != nil {
+		var stale bool
+		if err := r.Scan(&job, &id, &name, &stale); err != nil {
 			return err
 		}
 		i, ok := index[job]
 		if !ok {
 			return nil
+		}
+		if stale || all.own[job].stale || name.Valid && all.named[name.String].stale {
+			list[i].Stale = true
 		}
 		if name.Valid {
 			list[i].Schedules = append(list[i].Schedules, name.String)
@@ -227,6 +231,26 @@ func (s *Store) Schedules(ctx context.Context) ([]Schedule, error) {
 		return 1
 	})
 	return out, nil
+}
+
+// ScheduleStatuses lists the shared schedules by name, or the one named, with the pauses that hold them.
+func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleStatus, error) {
+	list, err := s.Schedules(ctx)
+	if name != "" {
+		var one Schedule
+		one, err = s.Schedule(ctx, name)
+		list = []Schedule{one}
+	}
+	if err != nil {
+		return nil, err
+	}
+	pauses, err := s.Pauses(ctx, false, maxPauses)
+	out := make([]ScheduleStatus, len(list))
+	for i, c := range list {
+		out[i].Schedule = c
+		out[i].derive(pauses)
+	}
+	return out, err
 }
 
 // Groups lists the groups by name.

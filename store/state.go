@@ -46,6 +46,39 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	default:
 		v.State = JobEnabled
 	}
+	if v.Disabled || v.Paused != nil { // the plan's next time is that of a decision, not of a run
+		v.NextRun, v.Overdue = time.Time{}, 0
+	}
+	if v.Stale = v.Stale && (ends || v.OnStartup) && !v.Disabled; v.Stale {
+		v.NextRun = time.Time{}
+	}
+}
+
+// The states of a schedule.
+const (
+	ScheduleActive = "active"
+	SchedulePaused = "paused" // by itself, or by a freeze
+)
+
+// ScheduleStatus is a shared schedule with the pause that holds it.
+type ScheduleStatus struct {
+	Schedule
+	State  string `json:"state"`
+	Paused *Pause `json:"paused,omitempty"` // the one that ends last
+}
+
+func (c *ScheduleStatus) derive(pauses []Pause) {
+	for i := range pauses {
+		p := &pauses[i]
+		if p.Scope == ScopeAll || p.Scope == ScopeSchedule && p.Subject == c.Name {
+			if c.Paused == nil || p.outlasts(c.Paused) {
+				c.Paused = p
+			}
+		}
+	}
+	if c.State = ScheduleActive; c.Paused != nil {
+		c.State = SchedulePaused
+	}
 }
 
 // pausedBy is the pause that holds the job: of those of the whole job, the one that ends last; else, where each of its

@@ -57,7 +57,7 @@ func (c *cli) scheduleList() *cobra.Command {
 		Use: "list", Short: "List the schedules that jobs share", Args: positional(),
 		Example: `  dbjobs schedule list`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
-			list, err := s.Schedules(ctx)
+			list, err := s.ScheduleStatuses(ctx, "")
 			if err != nil {
 				return err
 			}
@@ -71,11 +71,11 @@ func (c *cli) scheduleShow() *cobra.Command {
 		Use: "show NAME", Short: "Show a schedule", Args: positional("NAME"),
 		Example: `  dbjobs schedule show nightly`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-			v, err := s.Schedule(ctx, args[0])
+			list, err := s.ScheduleStatuses(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			return c.print(v, func() error { return report.Schedule(c.stdout, v) })
+			return c.print(list[0], func() error { return report.Schedule(c.stdout, list[0]) })
 		}),
 	})
 }

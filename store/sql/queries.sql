@@ -346,7 +346,7 @@ WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: schedules
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
-  (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
+  (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id), CASE WHEN @stale THEN 1 ELSE 0 END
 FROM dbjobs.schedules s ORDER BY s.name, s.id;
 
 -- name: insert_schedule
@@ -373,7 +373,7 @@ SELECT @job_columns, p.next_run, p.decided_through, p.error, p.last_state, p.las
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
-  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running')
+  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
@@ -396,7 +396,9 @@ SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
 
 -- name: job_links
-SELECT l.job_id, s.id, s.name FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+SELECT l.job_id, s.id, s.name,
+  (SELECT CASE WHEN @stale_link THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
+FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE :job = 0 OR l.job_id = :job ORDER BY l.job_id, s.name;
 
 -- name: all_steps

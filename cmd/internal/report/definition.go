@@ -9,18 +9,26 @@ import (
 )
 
 // Schedules prints the table of schedule list.
-func Schedules(w io.Writer, schedules []store.Schedule) error {
-	t := newTable(w, "SCHEDULE", "RULE", "ZONE", "JOBS")
+func Schedules(w io.Writer, schedules []store.ScheduleStatus) error {
+	t := newTable(w, "SCHEDULE", "STATE", "RULE", "ZONE", "JOBS")
 	for _, s := range schedules {
-		t.row(s.Name, s.Rule, s.Zone, count(int64(s.Jobs)))
+		state := s.State
+		if s.Paused != nil && !s.Paused.Until.IsZero() {
+			state += " until " + Instant(s.Paused.Until)
+		}
+		t.row(s.Name, state, s.Rule, s.Zone, count(int64(s.Jobs)))
 	}
 	return t.flush()
 }
 
 // Schedule prints what schedule show tells.
-func Schedule(w io.Writer, s store.Schedule) error {
+func Schedule(w io.Writer, s store.ScheduleStatus) error {
 	f := newFacts(w)
 	f.add("schedule", s.Name)
+	f.add("state", s.State)
+	if s.Paused != nil {
+		f.add("paused", Paused(*s.Paused))
+	}
 	f.add("description", s.Description)
 	f.add("rule", s.Rule)
 	f.add("zone", s.Zone)

@@ -14,9 +14,19 @@ import (
 func Jobs(w io.Writer, jobs []store.JobStatus) error {
 	t := newTable(w, "JOB", "OWNER", "STATE", "NEXT RUN", "OVERDUE", "LAST RUN", "RESULT", "FAILED", "SCHEDULE")
 	for _, j := range jobs {
-		t.row(j.Name, j.Owner, j.State, Instant(j.NextRun), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), when(j.Job))
+		t.row(j.Name, j.Owner, j.State, nextRun(j), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), when(j.Job))
 	}
 	return t.flush()
+}
+
+// notPlanned stands in place of a next run that an older definition led to.
+const notPlanned = "not planned yet"
+
+func nextRun(j store.JobStatus) string {
+	if j.Stale {
+		return notPlanned
+	}
+	return Instant(j.NextRun)
 }
 
 // when says in few words when a job runs.
@@ -65,7 +75,11 @@ func Job(w io.Writer, j JobDetail) error {
 		f.add("paused", Paused(*j.Paused))
 	}
 	f.add("schedule", when(j.Job))
-	f.add("next run", Instant(j.NextRun))
+	if j.Stale {
+		f.add("next run", notPlanned+": the next dbjobs tick plans it")
+	} else {
+		f.add("next run", Instant(j.NextRun))
+	}
 	f.add("overdue", length(j.Overdue))
 	f.add("next times", instants(j.NextTimes))
 	f.add("last run", Instant(j.LastFinished))

@@ -39,7 +39,7 @@ func TestTablesStayOnTheirLines(t *testing.T) {
 	if err := Job(&out, JobDetail{JobStatus: store.JobStatus{Job: store.Job{Name: hostile}, LastError: hostile}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Schedules(&out, []store.Schedule{{Name: hostile, Rule: "DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY"}}); err != nil {
+	if err := Schedules(&out, []store.ScheduleStatus{{Schedule: store.Schedule{Name: hostile, Rule: "DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Changes(&out, Applied{Changes: []store.Change{{Kind: "job", Subject: hostile, Action: "change",
