@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // A dialect is what differs between engines beyond the text of the statements.
@@ -70,18 +72,11 @@ type URLError struct{ Problem string }
 
 func (e *URLError) Error() string { return "database URL: " + e.Problem }
 
-// parseURL is url.Parse without the URL in its error.
+// parseURL reads the URL of a server.
 func parseURL(raw string) (*url.URL, error) {
-	u, err := url.Parse(raw)
+	u, err := secret.ParseURL(raw)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err
-		}
-		if strings.Contains(err.Error(), "invalid port") || strings.Contains(err.Error(), "invalid userinfo") || strings.Contains(err.Error(), "escape") {
-			return nil, &URLError{"malformed: a special character in the user or password must be written as %XX (@ is %40, / is %2F)"}
-		}
-		return nil, &URLError{"malformed"}
+		return nil, &URLError{err.Error()}
 	}
 	return u, nil
 }
@@ -101,6 +96,7 @@ func (s *Store) wrap(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
+	err = s.hide(err)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -110,7 +106,7 @@ func (s *Store) wrap(doing string, err error) error {
 	case readOnly:
 		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, sqliteAdvice(err))
 	case unreachable, refused:
-		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, redact(err), sqliteAdvice(err))
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, sqliteAdvice(err))
 	case duplicate:
 		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
 	}

@@ -83,7 +83,7 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	c := mysql.NewConfig()
 	if q := query.Encode(); q != "" {
 		if c, err = mysql.ParseDSN("/?" + q); err != nil {
-			return nil, &URLError{"options after ?: " + strings.TrimPrefix(redact(err).Error(), "invalid DSN: ")}
+			return nil, &URLError{"options after ?: " + strings.TrimPrefix(err.Error(), "invalid DSN: ")}
 		}
 	}
 	c.User = u.User.Username()

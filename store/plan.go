@@ -284,6 +284,7 @@ func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, 
 		for i := range cases {
 			c := &cases[i]
 			d := decide(p.now, c)
+			d.Plan.Error = s.kept(d.Plan.Error)
 			b.Decided++
 			if c.Cap != nil {
 				members = append(members, Member{c, d})

@@ -108,12 +108,15 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if _, err := parseURL(raw); err != nil {
 		return nil, err
 	}
-	c, err := pgx.ParseConfig(raw)
+	c, err := pgx.ParseConfig(raw) // its error leaves the URL's password out, and Open hides what else is secret
 	if err != nil {
-		return nil, &URLError{"malformed: " + afterColon(redact(err).Error())}
+		return nil, &URLError{"malformed: " + afterColon(err.Error())}
 	}
 	if _, set := c.RuntimeParams["application_name"]; !set {
 		c.RuntimeParams["application_name"] = "dbjobs"
+	}
+	if c.Password != c.User && c.Password != c.Database && c.Password != c.Host { // from the URL, PGPASSWORD or a password file
+		o.secrets.Issue(c.Password)
 	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = 10 * time.Second

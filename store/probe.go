@@ -116,7 +116,7 @@ type TickFacts struct {
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
-		"failed": f.Failed, "error": null(clip(f.Error)), "since": p.since}
+		"failed": f.Failed, "error": null(s.kept(f.Error)), "since": p.since}
 	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
 		_, err := s.exec(ctx, s.db, "record_tick", a)
 		return err

@@ -75,7 +75,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 	if e.RunError == "" {
 		e.RunError = e.Error
 	}
-	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(clip(e.Error)), "run_error": null(clip(e.RunError)), "code": null(clip(e.Code)),
+	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(s.kept(e.Error)), "run_error": null(s.kept(e.RunError)), "code": null(clip(e.Code)),
 		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
 		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
@@ -105,7 +105,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 	if n == 0 {
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
-	run.Error = clip(e.RunError)
+	run.Error = s.kept(e.RunError)
 	if e.Pause != "" {
 		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err

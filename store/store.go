@@ -9,10 +9,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/url"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // Options are what the tests and the embedded default need beyond a URL.
@@ -30,6 +31,7 @@ type Options struct {
 	Login func(context.Context) (user, password string, err error)
 
 	forJobs bool // the connections are for the SQL of jobs
+	secrets *secret.Known
 }
 
 // Store is an open database. It holds no session state: a transaction-pooling proxy may stand between.
@@ -41,6 +43,8 @@ type Store struct {
 	// around and login are the Wrap and the Login of the options.
 	around func(driver.Connector) driver.Connector
 	login  func(context.Context) (user, password string, err error)
+	// secrets are those of the URL and of the login: none of them is in an error or in a record.
+	secrets *secret.Known
 }
 
 // Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
@@ -50,10 +54,19 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{d: d, clock: o.Clock, url: rawURL, around: o.Wrap, login: o.Login}
+	s := &Store{d: d, clock: o.Clock, url: rawURL, around: o.Wrap, secrets: &secret.Known{}}
+	s.secrets.AddURL(rawURL)
+	if login := o.Login; login != nil {
+		o.Login = func(ctx context.Context) (string, string, error) {
+			user, password, err := login(ctx)
+			s.secrets.Issue(password)
+			return user, password, err
+		}
+	}
+	s.login, o.secrets = o.Login, s.secrets
 	c, err := d.connector(rawURL, o)
 	if err != nil {
-		return nil, err
+		return nil, s.hide(err)
 	}
 	if o.Wrap != nil {
 		c = o.Wrap(c)
@@ -273,26 +286,27 @@ func (s *Store) waited(err error) error {
 	return err
 }
 
-// secret matches the password of a URL or of a key=value string.
-var secret = regexp.MustCompile(`(://[^:/@\s]*:)[^@\s]*@|(?i)((?:password|passwd|pwd)\s*=\s*)\S+`)
-
-type redacted struct {
+type hidden struct {
 	error
 	text string
 }
 
-func (r redacted) Error() string { return r.text }
-func (r redacted) Unwrap() error { return r.error }
+func (h hidden) Error() string { return h.text }
+func (h hidden) Unwrap() error { return h.error }
 
-// redact takes passwords out of an error's text.
-func redact(err error) error {
-	text := secret.ReplaceAllString(err.Error(), "$1$2…@")
-	text = strings.ReplaceAll(text, "…@", "…")
-	if text == err.Error() {
-		return err
+// hide takes credentials out of an error's text: a driver or a server may quote ours.
+func (s *Store) hide(err error) error {
+	if err == nil {
+		return nil
 	}
-	return redacted{err, text}
+	if text := s.secrets.Hide(err.Error()); text != err.Error() {
+		return hidden{err, text}
+	}
+	return err
 }
+
+// kept is an error's text as it is recorded.
+func (s *Store) kept(text string) string { return clip(s.secrets.Hide(text)) }
 
 // Where names the database for messages: scheme, host and path, never user, password or options.
 func (s *Store) Where() string {

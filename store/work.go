@@ -240,10 +240,10 @@ func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[str
 // JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's; its
 // Login is the store's.
 func (s *Store) JobDB(o Options) (*sql.DB, error) {
-	o.forJobs, o.Login = true, s.login
+	o.forJobs, o.Login, o.secrets = true, s.login, s.secrets
 	c, err := s.d.connector(s.url, o)
 	if err != nil {
-		return nil, err
+		return nil, s.hide(err)
 	}
 	if o.Wrap == nil {
 		o.Wrap = s.around

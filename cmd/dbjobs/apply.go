@@ -32,7 +32,7 @@ unless --take-ownership says so.`,
   dbjobs apply -f jobs.yaml --prune --reason "release 4.2"`,
 		Args: positional(),
 	}
-	cmd.Flags().VarP(&onceFlag{&path}, "file", "f", "manifest to read; - is standard input")
+	cmd.Flags().StringVarP(&path, "file", "f", "", "manifest to read; - is standard input")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show the changes")
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
 	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "take over what another manifest owns")

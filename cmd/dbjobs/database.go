@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -121,7 +120,7 @@ func (c *cli) fromEnvironment(cmd *cobra.Command) (err error) {
 		}
 		if value, _ := c.env(names[0]); value != "" {
 			if bad := f.Value.Set(value); bad != nil {
-				err = badInput("%s: found %q: %v", names[0], value, bad)
+				err = badInput("%s: found %s: %v", names[0], shown(value), bad)
 			}
 		}
 	})
@@ -133,23 +132,3 @@ type durationFlag struct{ *store.Duration }
 
 func (d durationFlag) Set(s string) error { return d.UnmarshalText([]byte(s)) }
 func (d durationFlag) Type() string       { return "duration" }
-
-// onceFlag is a text on the command line of which a second one would silently stand in the place of the first.
-type onceFlag struct{ p *string }
-
-func (o *onceFlag) Set(s string) error {
-	if *o.p != "" {
-		return fmt.Errorf("given twice, as %s and %s; one at a time", *o.p, s)
-	}
-	*o.p = s
-	return nil
-}
-
-func (o *onceFlag) String() string {
-	if o.p == nil { // as the library makes one to compare with
-		return ""
-	}
-	return *o.p
-}
-
-func (o *onceFlag) Type() string { return "string" }

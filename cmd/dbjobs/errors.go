@@ -99,7 +99,7 @@ func (c *cli) explain(code int, err error) []string {
 	}
 	var lines []string
 	for _, e := range each(err) {
-		if line := report.Line(c.db.Scrub(where + e.Error())); !slices.Contains(lines, line) {
+		if line := report.Line(c.scrub(where + e.Error())); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
@@ -123,7 +123,7 @@ func (c *cli) say(format string, args ...any) { c.tell(slog.LevelInfo, format, a
 
 // tell writes one line of talk, of a level where log lines have one.
 func (c *cli) tell(level slog.Level, format string, args ...any) {
-	text := report.Line(c.db.Scrub(fmt.Sprintf(format, args...)))
+	text := report.Line(c.scrub(fmt.Sprintf(format, args...)))
 	if c.logFormat == logs.Text {
 		fmt.Fprintf(c.stderr, "dbjobs: %s\n", text)
 		return
@@ -142,14 +142,45 @@ func (c *cli) misused(root *cobra.Command, args []string, err error) error {
 		cmd, rest = root, args
 	}
 	if cmd.HasSubCommands() { // a flag of a command that does not exist is not the problem
-		if i := slices.IndexFunc(rest, func(a string) bool { return !strings.HasPrefix(a, "-") }); i >= 0 {
-			return unknownCommand(cmd, rest[i:])
+		if names := words(cmd, rest); len(names) > 0 {
+			return unknownCommand(cmd, names)
 		}
 	}
 	if e.hint == "" {
 		e.hint = unknownFlagHint(cmd, e.problem)
 	}
 	return e
+}
+
+// words are the arguments that are neither flags nor their values. The value of a flag that does not exist is taken for one
+// if it is a URL.
+func words(cmd *cobra.Command, args []string) (list []string) {
+	flagOf := func(arg string) *pflag.Flag {
+		if name, long := strings.CutPrefix(arg, "--"); long {
+			return cmd.Flag(name)
+		}
+		f := cmd.Flags().ShorthandLookup(arg[len(arg)-1:])
+		if f == nil {
+			f = cmd.InheritedFlags().ShorthandLookup(arg[len(arg)-1:])
+		}
+		return f
+	}
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return append(list, args[i+1:]...)
+		case len(arg) < 2 || arg[0] != '-':
+			list = append(list, arg)
+		case strings.Contains(arg, "="):
+		default:
+			f := flagOf(arg)
+			takes := f != nil && f.NoOptDefVal == "" || f == nil && i+1 < len(args) && strings.Contains(args[i+1], "://")
+			if takes {
+				i++
+			}
+		}
+	}
+	return list
 }
 
 // unknownCommand says that g has no such command, or that one is needed.
@@ -162,7 +193,7 @@ func unknownCommand(g *cobra.Command, args []string) error {
 	}
 	e := &usageError{problem: g.CommandPath() + " needs a command", hint: "one of " + strings.Join(names, ", ")}
 	if len(args) > 0 {
-		e.problem = fmt.Sprintf("unknown command %q for %s", args[0], g.CommandPath())
+		e.problem = fmt.Sprintf("unknown command %s for %s", shown(args[0]), g.CommandPath())
 		if n := nearest.To(args[0], names); n != "" {
 			e.hint = "did you mean " + n + "?"
 		}
@@ -198,7 +229,7 @@ func positional(names ...string) cobra.PositionalArgs {
 		case len(args) < least:
 			return badInput("%s: %s is missing", cmd.CommandPath(), names[len(args)])
 		case len(args) > len(names):
-			return badInput("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)])
+			return badInput("%s: unexpected argument %s", cmd.CommandPath(), shown(args[len(names)]))
 		}
 		return nil
 	}

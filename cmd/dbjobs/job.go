@@ -60,6 +60,9 @@ func (f definitionFlag) Set(value string) error {
 	return nil
 }
 
+// several tells that another one adds to the first.
+func (f definitionFlag) several() bool { return f.Kind == manifest.Texts }
+
 // Type is what the help calls the value.
 func (f definitionFlag) Type() string {
 	switch f.Kind {

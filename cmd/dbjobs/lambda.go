@@ -92,7 +92,7 @@ func readEvent(payload []byte) (event, error) {
 		return e, badInput(`event: %v; want {"command": "tick" or "work", "limit": NUMBER, "queue": NAME}, each of them optional`, err)
 	}
 	if e.Command != "tick" && e.Command != "work" {
-		return e, badInput("event: there is no command %q; want tick or work", e.Command)
+		return e, badInput("event: there is no command %s; want tick or work", shown(e.Command))
 	}
 	return e, nil
 }
@@ -145,6 +145,7 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (f *function) command(ctx context.Context, c *cli, payload []byte) error {
 	e, err := readEvent(payload)
 	if err != nil {
+		c.secrets.AddURL(string(payload)) // which the error may quote
 		return err
 	}
 	margin, err := f.duration(marginVariable, defaultMargin)

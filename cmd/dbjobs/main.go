@@ -22,6 +22,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // garbage is how much the heap may grow between two collections, in per cent: a process that lives for seconds has little
@@ -52,12 +53,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli {
 	return &cli{stdin: stdin, stdout: bufio.NewWriter(stdout), answers: stdout, stderr: stderr, env: env,
-		began: time.Now(), logFormat: logs.Default(logs.Lookup(env))}
+		secrets: &secret.Known{}, began: time.Now(), logFormat: logs.Default(logs.Lookup(env))}
 }
 
 // execute runs one command line.
 func (c *cli) execute(ctx context.Context, args []string) error {
 	root := c.root()
+	c.notice(root, args)
 	root.SetArgs(args)
 	var lost error // help was asked for of a command that does not exist
 	help := root.HelpFunc()
@@ -93,8 +95,9 @@ type cli struct {
 	asJSON    bool   // --json
 	who       store.Author
 	db        settings.Database
-	found     bool // a command was found and its flags were good: errors are the command's own
-	told      bool // the error that ends the command is in a log line already
+	secrets   *secret.Known // of what was given, whatever it was given as
+	found     bool          // a command was found and its flags were good: errors are the command's own
+	told      bool          // the error that ends the command is in a log line already
 
 	warm       *warm       // where the process outlives the command
 	invocation []slog.Attr // what the platform calls this invocation
@@ -133,6 +136,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 			group(sub)
 		}
 	}
+	once(root)
 	return group(root)
 }
 
@@ -169,6 +173,9 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 			return badInput("--log-format: %v", err)
 		}
 		c.found = true
+		if err := c.misplaced(cmd, args); err != nil {
+			return err
+		}
 		return fn(cmd, args)
 	}
 }

@@ -33,12 +33,12 @@ func checkMetrics(value string) error {
 	if value == noMetrics || value == embeddedMetrics || strings.HasSuffix(value, ".prom") {
 		return nil
 	}
-	return badInput("--metrics: there is no %q; want none, emf, or the path of a file that ends in .prom", value)
+	return badInput("--metrics: there is no %s; want none, emf, or the path of a file that ends in .prom", shown(value))
 }
 
 // logger writes to standard error, without what the database's URL keeps secret.
 func (c *cli) logger(format string, level slog.Level) *slog.Logger {
-	return slog.New(logs.Handler(c.stderr, format, level, func(s string) string { return c.db.Scrub(s) }))
+	return slog.New(logs.Handler(c.stderr, format, level, c.scrub))
 }
 
 // observe runs a pass, and leaves what watches it is to see: a line where log lines are for programs, and its metrics.
@@ -88,7 +88,7 @@ func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) 
 	var failures []failure
 	for _, e := range report.Wrong(*r).Runs {
 		if len(failures) < failuresMost {
-			failures = append(failures, failure{e.Job, e.ID, e.State, c.db.Scrub(e.Error)})
+			failures = append(failures, failure{e.Job, e.ID, e.State, c.scrub(e.Error)})
 		}
 	}
 	if len(failures) > 0 {

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
+	"regexp"
 	"time"
 )
 
@@ -38,8 +39,11 @@ func Secret(ctx context.Context, env Lookup, id string) (string, error) {
 	}
 }
 
-// direct: what is on the loopback is never asked through a proxy.
-var direct = &http.Client{Transport: &http.Transport{}}
+// direct: what is on the loopback is never asked through a proxy, and is not followed elsewhere with the session's token.
+var direct = &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// refusal are the names of AWS's errors, such as AccessDeniedException.
+var refusal = regexp.MustCompile(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient)(?:Exception)?\b`)
 
 func askExtension(ctx context.Context, env Lookup, id string) (secret string, again bool, err error) {
 	port := env.value("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT")
@@ -63,10 +67,13 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, ag
 		return "", true, fmt.Errorf("reading the secret %s: %w", id, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		said := strings.TrimSpace(string(body[:min(len(body), 500)]))
-		notReady := strings.Contains(said, "not ready")
-		return "", notReady, fmt.Errorf("the secrets extension refuses %s with %s: %s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
-			id, resp.Status, said)
+		// What else it says may hold anything, the session's token too: of it, only what AWS calls the refusal is told.
+		why := ""
+		if name := refusal.Find(body); name != nil {
+			why = ": " + string(name)
+		}
+		return "", bytes.Contains(body, []byte("not ready")), fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
+			id, resp.StatusCode, why)
 	}
 	var answer struct{ SecretString *string }
 	if err := json.Unmarshal(body, &answer); err != nil { // its text may quote the secret

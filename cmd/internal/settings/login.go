@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/aws"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // held is a secret as Secrets Manager keeps it: the URL itself, or the JSON that RDS and its rotation write, of which the
@@ -48,9 +49,9 @@ func (h held) login() (user, password string, err error) {
 	if h.url == "" {
 		return h.Username, h.Password, nil
 	}
-	u, err := url.Parse(h.url)
+	u, err := secret.ParseURL(h.url)
 	if err != nil {
-		return "", "", errors.New("the secret holds neither JSON nor a URL (a password with / ? # @ or % in it has to be percent-encoded)")
+		return "", "", fmt.Errorf("the secret holds neither JSON nor a URL: %w", err)
 	}
 	password, _ = u.User.Password()
 	return u.User.Username(), password, nil
@@ -104,6 +105,7 @@ func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error 
 	if err != nil {
 		return err
 	}
+	d.secrets.AddURL(h.url)
 	if d.URL == "" {
 		if d.URL, err = h.address(id); err != nil {
 			return fmt.Errorf("%s: %w", SecretVariable, err)
@@ -115,7 +117,7 @@ func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error 
 			return "", "", err
 		}
 		user, password, err := h.login()
-		d.issued.add(password)
+		d.secrets.Issue(password)
 		return user, password, err
 	}
 	_, _, err = d.Login(ctx)
@@ -128,7 +130,7 @@ func (d *Database) authenticate(how string, env Lookup) error {
 	case how == "":
 		return lost(AuthVariable)
 	case how != "rds-iam":
-		return fmt.Errorf("there is no %q; want rds-iam, or unset it", how)
+		return fmt.Errorf("there is no %.80q; want rds-iam, or unset it", how)
 	case d.Login != nil:
 		return fmt.Errorf("rds-iam makes the password itself; unset %s", SecretVariable)
 	}
@@ -157,7 +159,7 @@ func (d *Database) authenticate(how string, env Lookup) error {
 			return "", "", err
 		}
 		token := aws.RDSToken(c, region, address, user, time.Now())
-		d.issued.add(token)
+		d.secrets.Issue(token)
 		return user, token, nil
 	}
 	return nil

@@ -2,12 +2,14 @@ package settings
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -23,12 +25,21 @@ func TestURLFile(t *testing.T) {
 		return path
 	}
 	good := write("good", "postgres://ann:geheim@h/d\n")
+	linked, pipe := filepath.Join(dir, "linked"), filepath.Join(dir, "pipe")
+	if err := errors.Join(os.Symlink(good, linked), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		env      map[string]string
 		url, err string
 	}{
 		{map[string]string{FileVariable: good}, "postgres://ann:geheim@h/d", ""},
 		{map[string]string{FileVariable: good, URLVariable: "sqlite:x"}, "", "both set"},
+		{map[string]string{FileVariable: linked}, "postgres://ann:geheim@h/d", ""}, // as Kubernetes mounts secrets
+		{map[string]string{FileVariable: pipe}, "", "no regular file"},
+		{map[string]string{FileVariable: "/dev/zero"}, "", "no regular file"},
+		{map[string]string{FileVariable: dir}, "", "no regular file"},
+		{map[string]string{FileVariable: write("long", "postgres://"+strings.Repeat("geheim", fileMost/6))}, "", "longer than"},
 		{map[string]string{FileVariable: ""}, "", "set but empty"},
 		{map[string]string{FileVariable: write("empty", " \n")}, "", "is empty"},
 		{map[string]string{FileVariable: filepath.Join(dir, "none")}, "", "no such file"},

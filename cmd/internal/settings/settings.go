@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // Lookup finds a variable of the environment, as os.LookupEnv does.
@@ -38,7 +40,7 @@ type Database struct {
 	// Login, if it is set, tells user and password for each new connection, in place of those in the URL.
 	Login func(context.Context) (user, password string, err error)
 
-	issued *issued
+	secrets *secret.Known
 }
 
 // Find decides on the database: the flag, the variables, or the embedded default. A URL that nothing can be made of is
@@ -48,12 +50,16 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Databas
 	if err != nil {
 		return Database{}, err
 	}
-	d := Database{URL: raw, issued: &issued{}}
-	if secret, found := env(SecretVariable); found && !flagGiven {
-		if secret == "" {
+	d := Database{URL: raw, secrets: &secret.Known{}}
+	d.secrets.AddURL(raw)
+	if arn, found := env(SecretVariable); found && !flagGiven {
+		if arn == "" {
 			return Database{}, lost(SecretVariable)
 		}
-		if err := d.fromSecret(ctx, env, secret); err != nil {
+		if strings.Contains(arn, "://") {
+			return Database{}, fmt.Errorf("%s: found a URL; want the ARN or the name of a secret that holds it, or put the URL into %s", SecretVariable, URLVariable)
+		}
+		if err := d.fromSecret(ctx, env, arn); err != nil {
 			return Database{}, err
 		}
 		from = strings.TrimPrefix(from+" with "+SecretVariable, " with ")
@@ -75,12 +81,13 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Databas
 // written is the URL as it stands somewhere, and where; nothing, where it stands nowhere.
 func written(flag string, flagGiven bool, env Lookup) (raw, from string, err error) {
 	if flagGiven {
-		if flag == "" {
+		if flag = strings.TrimSpace(flag); flag == "" {
 			return "", "", lost("--database")
 		}
 		return flag, "--database", nil
 	}
 	raw, found := env(URLVariable)
+	raw = strings.TrimSpace(raw) // a file's last line end is easily carried along
 	file, inFile := env(FileVariable)
 	switch {
 	case found && inFile:
@@ -94,7 +101,7 @@ func written(flag string, flagGiven bool, env Lookup) (raw, from string, err err
 	case file == "":
 		return "", "", lost(FileVariable)
 	}
-	text, err := os.ReadFile(file)
+	text, err := readFile(file)
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", FileVariable, err)
 	}
@@ -102,6 +109,34 @@ func written(flag string, flagGiven bool, env Lookup) (raw, from string, err err
 		return "", "", fmt.Errorf("%s: the file %s is empty", FileVariable, file)
 	}
 	return raw, FileVariable, nil
+}
+
+// fileMost is the longest file with a URL: far beyond what any URL takes.
+const fileMost = 64 << 10
+
+// readFile reads the file with the URL. Only a file that has an end can be one: a pipe would be waited for, and a device
+// may never end.
+func readFile(path string) ([]byte, error) {
+	if strings.Contains(path, "://") {
+		return nil, fmt.Errorf("found a URL; want the path of a file that holds it, or put the URL into %s", URLVariable)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, fileMost+1))
+	if len(text) > fileMost {
+		return nil, fmt.Errorf("the file %s is longer than %d bytes; it is to hold a URL and nothing else", path, fileMost)
+	}
+	return text, err
 }
 
 func lost(from string) error {
@@ -139,22 +174,14 @@ func check(raw string) error {
 		}
 		return nil
 	}
-	u, err := url.Parse(raw)
+	u, err := secret.ParseURL(raw)
 	switch {
-	case err != nil || cutShort(u):
-		// What url.Parse says quotes the URL; its usual cause is a password with characters that URLs reserve.
-		return errors.New("not a URL (a password with / ? # @ or % in it has to be percent-encoded)")
+	case err != nil:
+		return err
 	case u.Opaque != "" || u.Host == "" && u.Query().Get("host") == "" && u.Query().Get("socket") == "":
 		return errors.New("the host is missing")
 	}
 	return nil
-}
-
-// cutShort tells that a password with / ? or # in it ended the host too early: what follows would be shown as the path,
-// and looked up as a host.
-func cutShort(u *url.URL) bool {
-	return strings.Contains(u.EscapedPath(), "@") || u.Fragment != "" || u.RawQuery != "" && !strings.Contains(u.RawQuery, "=") ||
-		u.User == nil && u.Host != "" && strings.Contains(u.RawQuery, "@")
 }
 
 // Exists tells whether the file of the embedded database is there.

@@ -23,6 +23,8 @@ func TestFind(t *testing.T) {
 	}{
 		{"flag before variable", "sqlite:a.db", true, map[string]string{URLVariable: "sqlite:b.db"}, "sqlite:a.db", ""},
 		{"variable", "", false, map[string]string{URLVariable: "sqlite:b.db"}, "sqlite:b.db", ""},
+		{"the last line end of a file", "", false, map[string]string{URLVariable: "sqlite:b.db\n"}, "sqlite:b.db", ""},
+		{"nothing but a line end", "", false, map[string]string{"HOME": "/h", URLVariable: "\n"}, "", "set but empty"},
 		{"default", "", false, map[string]string{"HOME": "/h"}, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
 		{"data home", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "/x"}, "sqlite:/x/dbjobs/dbjobs.db", ""},
 		{"relative data home does not count", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "x"}, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
@@ -33,6 +35,10 @@ func TestFind(t *testing.T) {
 		{"Cloud Run", "", false, map[string]string{"HOME": "/h", "CLOUD_RUN_JOB": "f"}, "", "Cloud Run keeps no files"},
 		{"scheme", "oracle://u:geheim@h/d", true, nil, "", "not the URL of a database"},
 		{"words", "host=h password=geheim", true, nil, "", "not the URL of a database"},
+		{"raw @", "postgres://u:Win@geheim@h/d", true, nil, "", "%40"},
+		{"raw &", "postgres://u@h/d?password=a&geheim", true, nil, "", "%26"},
+		{"URL as a file", "", false, map[string]string{FileVariable: "postgres://u:geheim@h/d"}, "", "found a URL; want the path"},
+		{"URL as a secret's name", "", false, map[string]string{SecretVariable: "postgres://u:geheim@h/d"}, "", "found a URL; want the ARN"},
 		{"bad escape", "postgres://u:geheim%zz@h/d", true, nil, "", "percent-encoded"},
 		{"bad port", "postgres://u:geheim@h:port/d", true, nil, "", "percent-encoded"},
 		{"no host", "postgres:///d", true, nil, "", "host is missing"},
@@ -65,10 +71,13 @@ func TestDisplayAndScrub(t *testing.T) {
 		{"mysql://ann:p%40ss@h/d", "mysql://ann@h/d", "p@ss and p%40ss", "[hidden] and [hidden]"},
 		{"postgres://h/d?user=ann&password=s3cret", "postgres://h/d", "using s3cret", "using [hidden]"},
 		{"postgres://ann:ann@h/d", "postgres://ann@h/d", "login ann refused", "login ann refused"},
-		{"postgres://ann:s3cret@h/d", "postgres://ann@h/d", "cannot parse `postgres://ann:s3cret@h/d`", "cannot parse `postgres://ann@h/d`"},
+		{"postgres://ann:s3cret@h/d", "postgres://ann@h/d", "cannot parse `postgres://ann:s3cret@h/d`", "cannot parse `postgres://ann:[hidden]@h/d`"},
 		{"sqlite:/h/x.db", "sqlite:/h/x.db", "sqlite:/h/x.db is locked", "sqlite:/h/x.db is locked"},
 	} {
-		d := Database{URL: c.url}
+		d, err := Find(t.Context(), c.url, true, lookup(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := d.Display(); got != c.shown {
 			t.Errorf("%s is shown as %q, want %q", c.url, got, c.shown)
 		}

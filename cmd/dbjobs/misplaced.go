@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store/secret"
+)
+
+// scrub takes credentials out of what is said: those of the database, those of a URL that stands where it does not
+// belong, and whatever else looks like one.
+func (c *cli) scrub(text string) string { return c.db.Scrub(c.secrets.Hide(text)) }
+
+// notice notes the secrets that the command line and the environment hold, wherever in them they stand: whatever is said
+// about a value that is in the wrong place may quote it.
+func (c *cli) notice(root *cobra.Command, args []string) {
+	for _, a := range args {
+		c.secrets.AddURL(a)
+	}
+	for _, name := range variables(root) {
+		value, _ := c.env(name)
+		c.secrets.AddURL(value)
+	}
+}
+
+// variables are those of the environment that the program reads, by all of its commands.
+func variables(root *cobra.Command) []string {
+	names := append(settings.Variables(), instanceVariable, marginVariable)
+	var collect func(*cobra.Command)
+	collect = func(cmd *cobra.Command) {
+		note := func(f *pflag.Flag) { names = append(names, f.Annotations[envAnnotation]...) }
+		cmd.Flags().VisitAll(note)
+		cmd.PersistentFlags().VisitAll(note)
+		for _, sub := range cmd.Commands() {
+			collect(sub)
+		}
+	}
+	collect(root)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// public are the flags whose values may hold a URL with a password: the database itself, and what a job sends.
+var public = []string{"database", "sql", "arg"}
+
+// misplaced refuses a URL with a password where another value belongs: a name is shown by other commands, to other
+// people, and it is recorded.
+func (c *cli) misplaced(cmd *cobra.Command, args []string) (err error) {
+	const where = "; a database is named by --database or " + settings.URLVariable
+	for _, a := range args {
+		if secret.HoldsURL(a) {
+			return badInput("%s: found a URL with a password among the arguments%s", cmd.CommandPath(), where)
+		}
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(public, f.Name) && secret.HoldsURL(valueOf(f)) {
+			names := strings.Join(append([]string{"--" + f.Name}, f.Annotations[envAnnotation]...), " or ")
+			err = badInput("%s: found a URL with a password%s", names, where)
+		}
+	})
+	for _, name := range []string{instanceVariable, marginVariable} {
+		if value, _ := c.env(name); err == nil && secret.HoldsURL(value) {
+			err = badInput("%s: found a URL with a password%s", name, where)
+		}
+	}
+	return err
+}
+
+func valueOf(f *pflag.Flag) string {
+	if o, ok := f.Value.(*onceFlag); ok {
+		if d, ok := o.Value.(definitionFlag); ok {
+			return strings.Join(d.given[f.Name], " ")
+		}
+	}
+	return f.Value.String()
+}
+
+// shown is a value that somebody gave, as a message may quote it.
+func shown(value string) string {
+	if secret.HoldsURL(value) {
+		return "a URL with a password"
+	}
+	return fmt.Sprintf("%.80q", value)
+}

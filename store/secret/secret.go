@@ -1,0 +1,171 @@
+// Package secret takes credentials out of what people read and of what is kept: messages, log lines, answers, records.
+//
+// It knows two ways. Hide finds what looks like a credential, whoever's it is: the password of a URL, and the value that
+// follows a name such as password. Known also finds the credentials that it was told of, wherever they stand and however
+// they are written.
+package secret
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Hidden stands in the place of a credential.
+const Hidden = "[hidden]"
+
+// names are those of options, of keys and of variables whose value is a secret. They are whole names: what merely has
+// one in it, such as allowCleartextPasswords, is public.
+const names = `password|passwd|pwd|sslpassword|pgpassword|mysql_pwd|token|access_token|auth_token|session_token|` +
+	`secret|client_secret|oauth_client_secret|api_key|apikey|x-amz-security-token|x-amz-signature`
+
+var (
+	whole  = regexp.MustCompile(`(?i)^(?:` + names + `)$`)
+	scheme = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://`)
+	// option is where the options of a URL begin: a question mark in a password is not followed by name=.
+	option = regexp.MustCompile(`\?[A-Za-z][\w.-]*=`)
+	// assigned is a name with what stands between it and its value: name=, or "name": of JSON before a quoted value.
+	assigned = regexp.MustCompile(`(?i)(?:^|[^\w.-])(?:` + names + `)(?:\s*=\s*|\\*["']\s*[:=]\s*(\\*["']))`)
+	quote    = regexp.MustCompile(`^\\*["']`)
+	another  = regexp.MustCompile(`&[A-Za-z][\w.-]*=`)
+	// source is user:password@tcp(host), as Go's driver of MySQL writes it.
+	source = regexp.MustCompile("([^\\s:/@'\"`]+:)([^\\s'\"`]+)(@(?:tcp|unix)\\()")
+)
+
+// IsName tells whether what goes by the name is a secret.
+func IsName(name string) bool { return whole.MatchString(name) }
+
+// In tells whether a text holds what looks like a credential.
+func In(text string) bool { return Hide(text) != text }
+
+// HoldsURL tells whether a value is, or holds, a URL with a password. One value is given: blanks and quotes do not end it.
+func HoldsURL(value string) bool {
+	if at := scheme.FindStringIndex(value); at != nil {
+		if _, _, ok := passwordIn(value[at[1]:]); ok {
+			return true
+		}
+	}
+	hidden := hideURLs(value)
+	return hidden != value || source.MatchString(value) || scheme.MatchString(value) && hideAssigned(value) != value
+}
+
+// Hide hides what looks like a credential. What is hidden already stays so.
+func Hide(text string) string {
+	return hideAssigned(source.ReplaceAllString(hideURLs(text), "${1}"+Hidden+"${3}"))
+}
+
+func hideURLs(text string) string {
+	var b strings.Builder
+	for {
+		at := scheme.FindStringIndex(text)
+		if at == nil {
+			return b.String() + text
+		}
+		b.WriteString(text[:at[1]])
+		text = text[at[1]:]
+		if from, to, ok := passwordIn(extent(text)); ok && text[from:to] != "password" { // as in advice on how to write one
+			b.WriteString(text[:from] + Hidden)
+			text = text[to:]
+		}
+	}
+}
+
+// extent is how far a URL may go.
+func extent(text string) string {
+	if end := strings.IndexAny(text, " \t\r\n\"'`<>"); end >= 0 {
+		return text[:end]
+	}
+	return text
+}
+
+// passwordIn is the place of the password in what follows on the :// of a URL. A password may hold the characters that
+// should have been escaped, so that it ends at the last @ before the options.
+func passwordIn(rest string) (from, to int, ok bool) {
+	if begin := option.FindStringIndex(rest); begin != nil {
+		rest = rest[:begin[0]]
+	}
+	to = strings.LastIndexByte(rest, '@')
+	from = strings.IndexByte(rest, ':') + 1
+	return from, to, from > 0 && from <= to && rest[0] != '['
+}
+
+func hideAssigned(text string) string {
+	var b strings.Builder
+	for {
+		at := assigned.FindStringSubmatchIndex(text)
+		if at == nil {
+			return b.String() + text
+		}
+		from := at[1]
+		if at[2] >= 0 { // the quote of the value belongs to it
+			from = at[2]
+		}
+		b.WriteString(text[:from])
+		text = text[from:]
+		open, length := valueOf(text)
+		if length > 0 {
+			b.WriteString(open + Hidden + open)
+		}
+		text = text[length:]
+	}
+}
+
+// valueOf is the quote around a value, and how much of the text it takes with its quotes.
+func valueOf(text string) (open string, length int) {
+	if open = quote.FindString(text); open != "" {
+		if end := strings.Index(text[len(open):], open); end >= 0 {
+			return open, end + 2*len(open)
+		}
+		return open, len(text)
+	}
+	value := extent(text)
+	if strings.HasPrefix(value, Hidden) {
+		return "", len(Hidden)
+	}
+	if next := another.FindStringIndex(value); next != nil {
+		value = value[:next[0]]
+	}
+	return "", len(value)
+}
+
+// ofURL are the secrets in a URL, as they are written and as they are meant, also in one that is malformed. One that is
+// also a public part of the URL, such as the user's name, could not be kept: hiding it would only garble what is said
+// about the database.
+func ofURL(raw string) (all []string) {
+	add := func(written string) {
+		meant := written
+		if u, err := url.PathUnescape(written); err == nil {
+			meant = u
+		}
+		if public := publicIn(raw); !public[written] && !public[meant] {
+			all = append(all, written, meant)
+		}
+	}
+	at := scheme.FindStringIndex(raw)
+	if at == nil {
+		return nil
+	}
+	rest := raw[at[1]:]
+	if from, to, ok := passwordIn(rest); ok {
+		add(rest[from:to])
+		rest = rest[to:]
+	}
+	for at := assigned.FindStringIndex(rest); at != nil; at = assigned.FindStringIndex(rest) {
+		rest = rest[at[1]:]
+		value := rest
+		if next := another.FindStringIndex(rest); next != nil {
+			value = rest[:next[0]]
+		}
+		add(value)
+		rest = rest[len(value):]
+	}
+	return all
+}
+
+func publicIn(raw string) map[string]bool {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil
+	}
+	return map[string]bool{u.User.Username(): true, u.Hostname(): true, strings.Trim(u.Path, "/"): true, u.Scheme: true, u.Port(): true}
+}

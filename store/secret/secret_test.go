@@ -1,0 +1,127 @@
+package secret
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestHide(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"postgres://ann:geheim@h/d", "postgres://ann:[hidden]@h/d"},
+		{"postgres://:geheim@h/d", "postgres://:[hidden]@h/d"},
+		{"postgres://ann@h:5432/d?x=y", "postgres://ann@h:5432/d?x=y"},
+		{"postgres://[::1]:5432/d@e", "postgres://[::1]:5432/d@e"},
+		// Characters that should have been escaped.
+		{"postgres://ann:ge@he/im?x@h/d?x=y@z", "postgres://ann:[hidden]@h/d?x=y@z"},
+		{`cannot parse "mysql://ann:ge/heim@h/d": no`, `cannot parse "mysql://ann:[hidden]@h/d": no`},
+		{"two: https://a:geheim@h and https://b:heimlich@h", "two: https://a:[hidden]@h and https://b:[hidden]@h"},
+		{"ann:geheim@tcp(h)/d", "ann:[hidden]@tcp(h)/d"},
+		{"postgres://h/d?password=geheim&x=y&sslpassword=heimlich", "postgres://h/d?password=[hidden]&x=y&sslpassword=[hidden]"},
+		{"postgres://h/d?password=ge&heim", "postgres://h/d?password=[hidden]"},
+		{"host=h password = 'ge heim' user=ann", "host=h password = '[hidden]' user=ann"},
+		{`{"username":"ann","password":"geheim","port":1}`, `{"username":"ann","password":"[hidden]","port":1}`},
+		{`"{\"password\": \"ge heim\"}"`, `"{\"password\": \"[hidden]\"}"`},
+		{"PGPASSWORD=geheim psql", "PGPASSWORD=[hidden] psql"},
+		{"h:5432/?Action=connect&X-Amz-Signature=abc", "h:5432/?Action=connect&X-Amz-Signature=[hidden]"},
+		// What is no secret.
+		{"want postgres://user:password@host/database", "want postgres://user:password@host/database"},
+		{"?allowCleartextPasswords=1", "?allowCleartextPasswords=1"},
+		{"Access denied for user 'ann'@'h' (using password: YES)", "Access denied for user 'ann'@'h' (using password: YES)"},
+		{`near "token": syntax error`, `near "token": syntax error`},
+		{"write to ann@example.org: see https://example.org/a", "write to ann@example.org: see https://example.org/a"},
+	} {
+		got := Hide(c.text)
+		if got != c.want {
+			t.Errorf("%s\nbecame %s\nwant   %s", c.text, got, c.want)
+		}
+		if again := Hide(got); again != got {
+			t.Errorf("%s, hidden once more, became %s", got, again)
+		}
+	}
+}
+
+// TestKnown: a secret is found however a text has it.
+func TestKnown(t *testing.T) {
+	for _, c := range []struct{ url, text, want string }{
+		{"mysql://ann:p%40ssword@h/d", "p@ssword and p%40ssword", "[hidden] and [hidden]"},
+		{"mysql://ann:p@ss/word@h/d", "lookup p@ss/word: no such host", "lookup [hidden]: no such host"},
+		{`postgres://ann:ge"he\im@h/d`, `refused "ge\"he\\im"`, `refused "[hidden]"`},
+		{"postgres://ann:Ge%3Cheim@h/d", `refused ge\u003cheim, GE<HEIM`, "refused [hidden], [hidden]"},
+		{"postgres://ann:geheimnis@h/d", "cut: geh\n    eim\\nnis.", "cut: [hidden]."},
+		{"postgres://h/d?user=ann&password=geheim", "using geheim", "using [hidden]"},
+		{"postgres://h/d?password=geh&eimnis", "using geh&eimnis", "using [hidden]"},
+		// What is short is hidden where it stands alone.
+		{"postgres://me:ann@h/d", "created job annual", "created job annual"},
+		{"postgres://me:ann@h/d", `refused "ann"`, `refused "[hidden]"`},
+		{"postgres://me:a@h/d", "a word", "a word"},
+		// What stands in a public place too is none.
+		{"postgres://dbjobs:dbjobs@h/d", "login dbjobs refused", "login dbjobs refused"},
+		{"postgres://dbjobs:dbjobs@h/d", "postgres://dbjobs:dbjobs@h/d", "postgres://dbjobs:[hidden]@h/d"},
+		{"mysql://ann@h/d?allowCleartextPasswords=1&tls=true", "attempt 1 true", "attempt 1 true"},
+	} {
+		var k Known
+		k.AddURL(c.url)
+		if got := k.Hide(c.text); got != c.want {
+			t.Errorf("%s: %q became %q, want %q", c.url, c.text, got, c.want)
+		}
+	}
+}
+
+func TestIssued(t *testing.T) {
+	var k Known
+	for range 3 * issuedMost {
+		k.Issue("older-token")
+	}
+	token := "h:5432/?" + strings.Repeat("x", 2000)
+	k.Issue(token)
+	if got := k.Hide("refused " + token + " and older-token"); got != "refused [hidden] and [hidden]" {
+		t.Error(got)
+	}
+	for i := range 3 * issuedMost {
+		k.Issue(strings.Repeat("y", 10+i))
+	}
+	if len(k.issued) != issuedMost {
+		t.Error(len(k.issued))
+	}
+	if got := (*Known)(nil).Hide("password=geheim"); got != "password=[hidden]" {
+		t.Error(got)
+	}
+}
+
+func TestParseURL(t *testing.T) {
+	for _, c := range []struct{ raw, err string }{
+		{"postgres://ann:geheim@h/d?sslmode=disable&", ""},
+		{"postgres:///d?host=/run/postgresql", ""},
+		{"postgres://ann:ge@heim@h/d", "%40"},
+		{"postgres://ann:ge/heim@h/d", "%2F"},
+		{"postgres://ann:ge?heim@h/d", "percent-encoded"},
+		{"postgres://ann:ge?h=eim@h/d", "percent-encoded"},
+		{"postgres://ann:ge#heim@h/d", "percent-encoded"},
+		{"postgres://ann:ge%heim@h/d", "percent-encoded"},
+		{"postgres://ann:ge heim@h/d", "percent-encoded"},
+		{"postgres://h/d?password=ge&heim", "%26"},
+		{"postgres://h/d?password=ge%heim", "percent-encoded"},
+		{"postgres://ann:geheim@h:port/d", "percent-encoded"},
+	} {
+		_, err := ParseURL(c.raw)
+		if (err == nil) != (c.err == "") || err != nil && (!strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "heim")) {
+			t.Errorf("%s: %v, want %q", c.raw, err, c.err)
+		}
+	}
+}
+
+func FuzzHide(f *testing.F) {
+	f.Add("postgres://u:", "geheim", "@h/d")
+	f.Add("password='", `\"`, "'&")
+	f.Fuzz(func(t *testing.T, before, hidden, after string) {
+		var k Known
+		k.Issue(hidden)
+		got := k.Hide(before + hidden + after)
+		if len(fold(hidden)) >= leastWithin && strings.Count(before+after+Hidden, hidden) == 0 && strings.Contains(got, hidden) {
+			t.Errorf("%q in %q", hidden, got)
+		}
+		if once := Hide(got); Hide(once) != once {
+			t.Errorf("%q, %q", once, Hide(once))
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package secret
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// What url.Parse says would quote the URL; its usual cause is a password with characters that URLs reserve.
+var (
+	errReserved = errors.New("not a URL (a password with / ? # @ or % in it has to be percent-encoded: @ is %40, / is %2F)")
+	errTwice    = errors.New("has two @ before its host; in a user's name or a password, @ has to be written as %40")
+	errOption   = errors.New("has an option without a value; in a password, & has to be written as %26")
+)
+
+// ParseURL reads the URL of a server. It refuses what becomes of a password that is not percent-encoded, where a part of
+// the password would be taken, and shown, for the host, the path or an option. No error quotes the URL.
+func ParseURL(raw string) (*url.URL, error) {
+	_, rest, _ := strings.Cut(raw, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	if strings.Count(rest, "@") > 1 {
+		return nil, errTwice
+	}
+	u, err := url.Parse(raw)
+	if err != nil || strings.Contains(u.EscapedPath(), "@") || u.Fragment != "" || u.RawQuery != "" && !strings.Contains(u.RawQuery, "=") ||
+		u.User == nil && u.Host != "" && strings.Contains(u.RawQuery, "@") {
+		return nil, errReserved
+	}
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		if part != "" && !strings.Contains(part, "=") {
+			return nil, errOption
+		}
+	}
+	if _, err := url.ParseQuery(u.RawQuery); err != nil {
+		return nil, errReserved
+	}
+	return u, nil
+}
