@@ -172,3 +172,40 @@ func TestACopyFromTheClientFails(t *testing.T) {
 		}
 	})
 }
+
+// A transaction that statements leave open is undone at the end of their session: that is a failure, and not a success
+// without an effect. One that they end, and one that they never began, is none.
+func TestATransactionLeftOpenFails(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		list := map[string][]string{
+			"left":      {"BEGIN", "INSERT INTO effects VALUES (1)"},
+			"only read": {"BEGIN", "SELECT count(*) FROM effects"},
+			"ended":     {"BEGIN", "INSERT INTO effects VALUES (2)", "COMMIT"},
+			"plain":     {"INSERT INTO effects VALUES (3)", "SELECT count(*) FROM effects"},
+		}
+		if d.Engine == "mariadb" {
+			list["left by a setting"] = []string{"SET autocommit = 0", "INSERT INTO effects VALUES (4)"}
+		}
+		var defs store.Definitions
+		for name, statements := range list {
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, OnStartup: true, Steps: []store.Step{step("", statements...)}})
+		}
+		apply(t, d, defs)
+		tk := newTick(t, d.Store)
+		tk.StartupID = "a start"
+		r, err := tk.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, run := range r.Runs {
+			failed := strings.Contains(run.Error, "left a transaction open")
+			if want := strings.Contains(run.Job, "left") || strings.Contains(run.Job, "only read"); failed != want {
+				t.Errorf("%s: %s %s", run.Job, run.State, run.Error)
+			}
+		}
+		if n := d.Int(t, "SELECT sum(n) FROM effects"); n != 5 || len(r.Runs) != len(list) {
+			t.Errorf("the effects are %d, want 2 and 3; %d runs", n, len(r.Runs))
+		}
+	})
+}

@@ -159,8 +159,12 @@ func (e *SQL) transactionOpen(ctx context.Context, conn *sql.Conn) (open bool, e
 	case "mysql":
 		err = conn.QueryRowContext(ctx, "SELECT @@in_transaction").Scan(&open)
 		var me *mysql.MySQLError
-		if errors.As(err, &me) && me.Number == 1193 { // MySQL itself has no such variable
-			err = nil
+		if errors.As(err, &me) && me.Number == 1193 { // MySQL has no such variable, and refuses this while one is open
+			me = nil
+			_, err = conn.ExecContext(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+			if open = errors.As(err, &me) && me.Number == 1568; open {
+				err = nil
+			}
 		}
 	}
 	return open, err

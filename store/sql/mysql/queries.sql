@@ -43,11 +43,11 @@ SELECT name, run, job_id, priority, ready_at FROM (
 WHERE place <= :limit ORDER BY name, place;
 
 -- One by one through the key, in the order of the list: to sort what it finds it would lock the whole list first, and those
--- who take beside it would find nothing.
+-- who take beside it would find nothing. The list is a query of its own, or MySQL would want to lock it, and refuse (3569).
 
 -- name: lock_queued
 SELECT @run_columns, @now
-FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS d
+FROM (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued LIMIT :limit @skip;
 
 -- Of each queue and priority the first: a loose scan of the index.
