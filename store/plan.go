@@ -251,13 +251,13 @@ type Batch struct {
 	Gaps    map[string]int // by reason
 	Parked  []Parked
 	Moved   int
-	Woken   int         // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
-	Failed  []FailedRun // runs that have finally failed by the decision: never brought back, or tried until the next occurrence
-	Kept    []Kept      // of jobs that have runs newly settled
+	Woken   int        // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
+	Ended   []EndedRun // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
+	Kept    []Kept     // of jobs that have runs newly settled
 }
 
-// FailedRun is a run that a decision has ended.
-type FailedRun struct {
+// EndedRun is a run that a decision has ended.
+type EndedRun struct {
 	Run Run
 	Job string // owner/name
 }
@@ -325,8 +325,9 @@ func (b *Batch) add(w *writer, c *Case, d *Decision) {
 	}
 	b.Moved += len(d.Moved)
 	for _, r := range d.Moved {
-		if byDecision := r.Was == Running || r.Was == Waiting; byDecision && (r.Run.State == Lost || r.Run.State == Failed) {
-			b.Failed = append(b.Failed, FailedRun{r.Run, c.Job.FullName()})
+		byDecision := r.Was == Running || r.Was == Waiting || r.Was == Queued
+		if byDecision && (r.Run.State == Lost || r.Run.State == Failed || r.Run.State == Cancelled) {
+			b.Ended = append(b.Ended, EndedRun{r.Run, c.Job.FullName()})
 		}
 	}
 	b.Kept = append(b.Kept, d.Kept...)

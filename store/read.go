@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,6 +174,16 @@ func (s *Store) findJob(ctx context.Context, q querier, name string) (JobStatus,
 		return JobStatus{}, err
 	}
 	return list[0], nil
+}
+
+// JobName is the full name of a job, also of one that was removed.
+func (s *Store) JobName(ctx context.Context, id int64) (string, error) {
+	var j Job
+	err := s.row(ctx, s.db, "job_name", args{"id": id}, &j.Owner, &j.Name)
+	if errors.Is(err, ErrNotFound) { // deleted by SQL
+		return fmt.Sprintf("number %d", id), nil
+	}
+	return j.FullName(), err
 }
 
 // JobFilter selects jobs; empty fields select all.

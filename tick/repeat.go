@@ -49,11 +49,11 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 			return total, nil
 		}
 		wait := max(r.wake.Sub(now), shortest)
-		if !r.wake.After(now) && !r.NextRun.After(r.StartedAt) { // and not since the pass began
+		if !r.wake.After(now) && !r.due.After(r.StartedAt) { // and not since the pass began
 			wait = staysDue
 		}
 		if t.Log != nil {
-			t.Log.Debug("sleeps", "for", min(wait, end.Sub(now)), "due", r.NextRun)
+			t.Log.Debug("sleeps", "for", min(wait, end.Sub(now)), "due", r.due)
 		}
 		if over := t.sleep(ctx, min(wait, end.Sub(now))); !over || !t.Now().Before(end) {
 			return total, nil

@@ -26,7 +26,8 @@ type Report struct {
 	Outdated  int             `json:"outdated,omitempty"`  // ends that were refused: the run was handed out again
 	Runs      []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
 	Due       []Coming        `json:"due,omitempty"`       // with a dry run: what a pass would decide
-	NextRun   time.Time       `json:"next_run,omitzero"`   // when something needs a decision next
+	NextRun   time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
+	MoreDue   bool            `json:"more_due,omitempty"`  // something is due already, such as what became due during the pass
 	CutShort  string          `json:"cut_short,omitempty"`
 	TooLong   []store.TooLong `json:"too_long,omitempty"` // jobs with a queued run whose timeout never fits the budget
 	Passes    int             `json:"passes,omitempty"`   // of RunFor: what is told is the sum of so many
@@ -50,7 +51,8 @@ type Report struct {
 	Ahead      int       `json:"ahead_jobs,omitempty"`
 	AheadUntil time.Time `json:"ahead_until,omitzero"`
 
-	wake time.Time // NextRun by the host's clock
+	due  time.Time // what NextRun is made from, which may be past
+	wake time.Time // the same by the host's clock
 }
 
 // named is how many jobs of a state a report names.
@@ -90,6 +92,7 @@ func (r *Report) join(next Report) {
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.addGaps(next.Gaps)
 	r.Runs = append(r.Runs, next.Runs...)
+	r.MoreDue, r.due = next.MoreDue, next.due
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
 	r.States, r.ParkedJobs, r.FailingJobs, r.Parked, r.Failing = next.States, next.ParkedJobs, next.FailingJobs, next.Parked, next.Failing
@@ -99,8 +102,8 @@ func (r *Report) join(next Report) {
 func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
 	r.Made += len(b.Made)
-	for i := range b.Failed {
-		r.end(&b.Failed[i].Run, b.Failed[i].Job)
+	for i := range b.Ended {
+		r.end(&b.Ended[i].Run, b.Ended[i].Job)
 	}
 	r.addGaps(b.Gaps)
 	r.addParked(b.Parked)

@@ -310,8 +310,17 @@ func (p *pass) dryRun(ctx context.Context) error {
 				break
 			}
 			page.Each(func(job int64, due time.Time) {
-				p.report.Due = append(p.report.Due, Coming{Job: names[job], Need: n.String(), Due: due})
+				c := Coming{Job: names[job], Need: n.String(), Due: due}
+				if c.Job == "" {
+					var unknown error
+					c.Job, unknown = p.t.Store.JobName(ctx, job)
+					c.Need, err = "job removed", cmp.Or(err, unknown)
+				}
+				p.report.Due = append(p.report.Due, c)
 			})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -375,8 +384,10 @@ func (p *pass) states(ctx context.Context) (err error) {
 // clock, of which the difference counts.
 func (p *pass) found(probe *store.Probe) {
 	p.report.ParkedJobs, p.report.FailingJobs = probe.Parked, probe.Failing
-	p.report.NextRun, p.report.wake = probe.NextWake, time.Time{}
-	if !probe.NextWake.IsZero() {
-		p.report.wake = p.t.Now().Add(probe.NextWake.Sub(probe.Now))
+	r, due := &p.report, probe.NextWake
+	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
+	if !due.IsZero() {
+		r.MoreDue, r.NextRun = !due.After(probe.Now), later(due, probe.Now)
+		r.wake = p.t.Now().Add(due.Sub(probe.Now))
 	}
 }

@@ -188,6 +188,18 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job, queue string) er
 	if j.Disabled {
 		c.say("the job is disabled, which a run on request does not heed")
 	}
+	room := 1
+	if j.Overlap == "allow" {
+		room = j.MaxRunning
+	}
+	if before := j.RunsOpen - 1; before >= room { // the run itself is open, too
+		what, ended := "1 run", "that has ended"
+		if before > 1 {
+			what, ended = fmt.Sprintf("%d runs", before), "those have ended"
+		}
+		c.say("it waits behind the %s that the job has open (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, j.Name, ended, runs(queue))
+		return nil
+	}
 	c.say("the next dbjobs tick %s", runs(queue))
 	return nil
 }

@@ -63,8 +63,11 @@ func (p Pass) figures() []figure {
 			figure{"queued_seconds", "How long the oldest run that may be taken, of whatever queue, has been ready.", p.queued().Seconds()})
 	}
 	if !r.NextRun.IsZero() && !r.StartedAt.IsZero() {
-		list = append(list, figure{"next_due_seconds", "How long after the beginning of the pass something is due next.",
-			max(0, r.NextRun.Sub(r.StartedAt).Seconds())})
+		wait := max(0, r.NextRun.Sub(r.StartedAt).Seconds())
+		if r.MoreDue {
+			wait = 0
+		}
+		list = append(list, figure{"next_due_seconds", "How long after the beginning of the pass something is due next.", wait})
 	}
 	return list
 }

@@ -63,6 +63,9 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 		text += "; cut short: " + r.CutShort
 	}
 	if next := Instant(r.NextRun); next != "" && decided != "" {
+		if r.MoreDue {
+			next = "is due already"
+		}
 		text += "; next " + next
 	}
 	_, err := fmt.Fprintln(w, Line(text))
