@@ -107,6 +107,7 @@ type (
 		Input      string `json:"input"`
 		Rule       string `json:"rule"`
 		Ends       string `json:"ends"`
+		bare       bool
 	}
 )
 
@@ -162,7 +163,7 @@ func (w *writer) add(c *Case, d *Decision) {
 		w.replan = append(w.replan, p.JobID)
 		w.planned[p.JobID] = c.input
 		for _, r := range d.Rules {
-			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends})
+			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, r.bare})
 		}
 	}
 }
@@ -311,7 +312,9 @@ func (w *writer) writeRules(ctx context.Context) error {
 func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 	free := map[int64]int{} // less than were read: somebody has one
 	for i := range w.rules {
-		free[w.rules[i].JobID]--
+		if !w.rules[i].bare {
+			free[w.rules[i].JobID]--
+		}
 	}
 	var jobs []int64
 	err := w.s.query(ctx, w.tx, "lock_stale_links", args{"ids": ids}, func(r *sql.Rows) error {

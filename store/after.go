@@ -24,28 +24,30 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 	}
 	round, err := s.circles(ctx, tx, followers)
 	for _, f := range pairs {
-		if c := byJob[f.of]; c != nil && !round[f.JobID] {
+		if _, astray := round[f.JobID]; byJob[f.of] != nil && !astray {
+			c := byJob[f.of]
 			c.Followers = append(c.Followers, f.Follower)
 		}
 	}
 	return err
 }
 
-// readCircles finds out which of the jobs run after themselves, where that may have changed.
-func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, byJob map[int64]*Case) error {
+// readCircles finds out which of the jobs run after themselves, or after one whose row is gone, where that may have changed.
+func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, n Need, byJob map[int64]*Case) error {
 	var look []int64
 	for id, c := range byJob {
-		if c.Job.afterID != 0 && (c.Stale || c.Plan.Error != "") {
+		if c.Job.afterID != 0 && (n == Check || c.Stale || c.Plan.Error != "") {
 			look = append(look, id)
 		}
 	}
 	round, err := s.circles(ctx, tx, look)
-	for id := range round {
-		byJob[id].Circle = true
+	for id, lost := range round {
+		byJob[id].Circle, byJob[id].AfterLost = !lost, lost
 	}
 	return err
 }
 
+// circles are the jobs that run after themselves, and, true for these, those that run after a job whose row is gone.
 func (s *Store) circles(ctx context.Context, tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -53,8 +55,9 @@ func (s *Store) circles(ctx context.Context, tx *sql.Tx, ids []int64) (map[int64
 	round := map[int64]bool{}
 	err := s.query(ctx, tx, "circles", args{"ids": ids}, func(r *sql.Rows) error {
 		var id int64
-		err := r.Scan(&id)
-		round[id] = true
+		var lost bool
+		err := r.Scan(&id, &lost)
+		round[id] = lost
 		return err
 	})
 	return round, err

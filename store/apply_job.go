@@ -99,7 +99,7 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 		j.afterID = 0
 	}
 	isNew := old.ID == 0
-	if !isNew && same(old, j) && old.afterID == j.afterID { // its predecessor may be another of the same name
+	if !isNew && same(old, j) && old.afterID == j.afterID && !old.lostLink { // its predecessor may be another of the same name
 		return nil
 	}
 	if !isNew || j.afterID != 0 {
@@ -151,6 +151,13 @@ func (a *applier) steps(ctx context.Context, j Job) error {
 
 // links brings the job's schedules about: those it shares by name, and its own.
 func (a *applier) links(ctx context.Context, j, old Job) error {
+	if old.lostLink {
+		for _, st := range []string{"delete_lost_links", "touch_job"} {
+			if _, err := a.s.exec(ctx, a.tx, st, args{"job": j.ID, "id": j.ID}); err != nil {
+				return err
+			}
+		}
+	}
 	for _, name := range j.Schedules {
 		if slices.Contains(old.Schedules, name) {
 			continue

@@ -36,7 +36,43 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 		locked[i] = cases[i].Plan.JobID
 		byJob[locked[i]] = &cases[i]
 	}
+	if err := s.recall(ctx, tx, cases); err != nil {
+		return nil, err
+	}
 	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
+}
+
+// recall makes plans that were deleted from what is on record: what was decided is not decided again.
+func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Case) error {
+	var ids []int64
+	fresh := map[int64]*Plan{}
+	for i := range cases {
+		if l := &cases[i].Plan; l.Version == 0 && l.DecidedThrough.IsZero() {
+			ids = append(ids, l.JobID)
+			fresh[l.JobID] = l
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	err := s.query(ctx, tx, "recall", args{"ids": ids}, func(r *sql.Rows) error {
+		var job, number int64
+		var scheduled, through time.Time
+		if err := r.Scan(&job, nullable(&number), at{&scheduled}, at{&through}); err != nil {
+			return err
+		}
+		l := fresh[job]
+		l.RunsMade, l.Cycles, l.LastScheduledFor, l.DecidedThrough = number, number, scheduled, scheduled
+		if through.After(scheduled) {
+			l.DecidedThrough = through
+		}
+		return nil
+	})
+	for i := range cases {
+		c := &cases[i]
+		c.Recalled = fresh[c.Plan.JobID] != nil && !c.Plan.DecidedThrough.IsZero()
+	}
+	return err
 }
 
 func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
@@ -49,7 +85,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	if err := s.lockGroups(ctx, tx, byJob); err != nil {
 		return err
 	}
-	if err := s.readCircles(ctx, tx, byJob); err != nil {
+	if err := s.readCircles(ctx, tx, p.need, byJob); err != nil {
 		return err
 	}
 	ended := false
@@ -328,12 +364,14 @@ func (s *Store) readLinks(ctx context.Context, q querier, ids []int64, byJob map
 	var u Rule
 	var job int64
 	d := &u.Schedule
-	into := []any{&job, &u.ScheduleID, at{&u.LinkedAt}, &u.LinkPlanned, nullable(&d.Name), &d.Rule, &d.Zone, &d.Nonexistent, &d.Ambiguous,
-		&u.NewInput, at{&d.CreatedAt}, at{&u.ChangedAt}}
+	var linked bool
+	var input sql.NullString
+	into := []any{&job, &u.ScheduleID, at{&u.LinkedAt}, &u.LinkPlanned, &linked, nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous),
+		&input, at{&d.CreatedAt}, at{&u.ChangedAt}}
 	err := s.query(ctx, q, "batch_links", args{"ids": ids}, func(r *sql.Rows) error {
 		u = Rule{}
 		err := r.Scan(into...)
-		u.Linked = true
+		u.NewInput, u.Linked, u.Lost, u.bare = input.String, input.Valid, !input.Valid, !linked
 		c := byJob[job]
 		i := slices.IndexFunc(c.Rules, func(planned Rule) bool { return planned.ScheduleID == u.ScheduleID })
 		if i < 0 {

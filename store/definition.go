@@ -158,6 +158,7 @@ type Job struct {
 	CreatedAt    time.Time `json:"created_at,omitzero" yaml:"-"`
 
 	afterID   int64 // what After names
+	lostLink  bool  // one of its schedules was deleted by plain SQL
 	changedAt time.Time
 	removedAt time.Time
 }

@@ -54,6 +54,8 @@ type Rule struct {
 	NewInput    string
 	Schedule    Schedule
 	ChangedAt   time.Time // of the schedule, by a command
+	Lost        bool      // the link is there, and the schedule is not
+	bare        bool      // the job's own schedule, without a link
 }
 
 // Changed tells whether the plan was made from another text, or from none.
@@ -76,6 +78,8 @@ type Case struct {
 	// StepAttempts are those of steps that have their own, by position; looked up where a run is to be tried again.
 	StepAttempts map[int]Attempts
 	Circle       bool // the job runs after itself, by way of others; looked up where that may have changed
+	AfterLost    bool // the row of the job that it runs after is gone; likewise
+	Recalled     bool // its plan was deleted, and is made again from what is on record
 	input        string
 }
 
@@ -144,6 +148,8 @@ const (
 
 	// Startup is a need that only a tick can know of, which is told a start-up identity.
 	Startup = needs
+	// Check looks for what was deleted by plain SQL and leaves no mark; see Probe.CheckDue.
+	Check = needs + 1
 )
 
 // Needs are all of them.
@@ -157,11 +163,11 @@ func Needs() []Need {
 
 // String is the need in words.
 func (n Need) String() string {
-	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "start-up"}[n]
+	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "start-up", "hourly check"}[n]
 }
 
 func (n Need) statement() string {
-	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_startup"}[n]
+	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_startup", "need_check"}[n]
 }
 
 // Page is a place in the list of a need. Paging by key leaves behind what other sessions hold locked, and does not

@@ -33,6 +33,11 @@ func (p *Probe) Anything() bool {
 	return p.Queued
 }
 
+// CheckDue: this is the first pass of its trigger within an hour, or after a silence.
+func (p *Probe) CheckDue() bool {
+	return p.Now.Sub(p.lastTick) > silence || !p.lastTick.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
+}
+
 // Probe asks the clock, the schema, and whether anything needs a decision or may be taken. The error wraps ErrSchema
 // where the tables are not there.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {

@@ -90,21 +90,20 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 		var job, id int64
 		var name sql.NullString
 		var stale bool
-		if err := r.Scan(&job, &id, &name, &stale); err != nil {
+		if err := r.Scan(&job, nullable(&id), &name, &stale); err != nil {
 			return err
 		}
 		i, ok := index[job]
 		if !ok {
 			return nil
 		}
-		if stale || all.own[job].stale || name.Valid && all.named[name.String].stale {
+		if stale || name.Valid && all.named[name.String].stale {
 			list[i].Stale = true
 		}
 		if name.Valid {
 			list[i].Schedules = append(list[i].Schedules, name.String)
-		} else if own, ok := all.own[job]; ok {
-			own.Jobs = 0
-			list[i].Own = &own
+		} else if id == 0 {
+			list[i].lostLink = true
 		}
 		return nil
 	})
@@ -127,15 +126,22 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 	}
 	for i := range list {
 		v := &list[i]
+		if own, ok := all.own[v.ID]; ok {
+			own.Jobs = 0
+			v.Own, v.Stale = &own, v.Stale || own.stale
+		}
 		slices.Sort(v.Schedules)
 		if k, ok := index[v.afterID]; ok {
 			v.After = list[k].FullName()
 		} else if v.afterID != 0 {
 			var other Job
-			if err := s.row(ctx, q, "job_name", args{"id": v.afterID}, &other.Owner, &other.Name); err != nil {
+			err := s.row(ctx, q, "job_name", args{"id": v.afterID}, &other.Owner, &other.Name)
+			if v.After = other.FullName(); errors.Is(err, ErrNotFound) { // deleted by plain SQL
+				v.After, err = fmt.Sprintf("job %d, whose row is gone", v.afterID), nil
+			}
+			if err != nil {
 				return err
 			}
-			v.After = other.FullName()
 		}
 		v.Normalize()
 	}

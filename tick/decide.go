@@ -34,6 +34,10 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 		d.unhosted = true // the way out may be a change of another job
 		d.park("job %s: after: goes in a circle; change after, of this job or of one before it", d.job().FullName())
 	}
+	if d.c.AfterLost && d.plan.Error == "" && !d.gone() {
+		d.unhosted = true
+		d.park("job %s: after: the job that it runs after is gone: its row was deleted; change after, or apply the file that has that job", d.job().FullName())
+	}
 	if !parse.may(d.job()) {
 		d.unhosted = true
 		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
@@ -271,6 +275,8 @@ func (d *decision) hold(r *store.Run) {
 	case r.State == store.Running || final(r.State):
 	case !r.CancelAt.IsZero():
 		cancel("cancelled on request")
+	case d.job().ID == 0:
+		cancel("there is no such job: its row was deleted")
 	case d.gone():
 		cancel("the job was removed")
 	case r.Begun():

@@ -47,11 +47,12 @@ func (d *decision) readRules(parse *parser) {
 	}
 	d.replan = d.c.Stale
 	for _, r := range d.c.Rules {
-		changed := r.Changed() || !r.Linked
+		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // what is lost stays so
 		from := through
 		switch {
 		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // a link that was moved counts from where that is noticed
 			from = d.now
+		case r.Input == "" && d.c.Recalled: // from where the record ends
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no tick has seen what it was before
 		case changed && r.Linked && r.ChangedAt.After(through):
@@ -65,6 +66,11 @@ func (d *decision) readRules(parse *parser) {
 			if old, err := parse.planned(&r); err == nil {
 				d.gap(&live{r, old, through}, window{through, from}, store.Edited)
 			}
+		}
+		if r.Lost {
+			r.Input, r.Text, r.Ends = "", "", ""
+			d.kept = append(d.kept, r)
+			d.park("job %s: schedule: the one with the id %d is gone: its row was deleted; apply the file that has it, or take its row out of job_schedules", d.job().FullName(), r.ScheduleID)
 		}
 		if !r.Linked {
 			continue

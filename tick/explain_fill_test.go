@@ -18,7 +18,7 @@ type extent struct {
 
 // crowded fills a database with jobs of every policy and a year of their history, by a handful of set-based statements,
 // as of the test's clock, 2026-01-05T08:00Z: so many jobs, of which every tenth is due every five minutes and the others
-// once in the afternoon, half of them by a rule of their own. The plans are left to the first pass.
+// once in the afternoon, half of them by a rule of their own. Planning is left to the first pass.
 func crowded(t *testing.T, d *storetest.DB, n extent) {
 	t.Helper()
 	w, exec := words[d.Engine], fill(t, d)
@@ -39,6 +39,8 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	exec(`INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
 		SELECT i, CASE WHEN i %% 2 = 1 THEN i + 1000 WHEN i %% 10 = 0 THEN 1 ELSE 2 + i %% 19 END, %s FROM NUMBERS`, n.jobs, now)
 	exec(`INSERT INTO dbjobs.steps (job_id, position, name, executor, spec) SELECT i, 1, 'one', 'sql', %s FROM NUMBERS`, n.jobs, w.json(`'{"sql": ["SELECT 1"]}'`))
+
+	exec(`INSERT INTO dbjobs.plans (job_id, version, decided_through) SELECT i, 1, %s FROM NUMBERS`, n.jobs, now)
 
 	// Of each job the same number of runs, over the whole year. A few are older than is kept.
 	ended := w.at(fmt.Sprintf("%d * %s", 365*86400/n.runs+1, fmt.Sprintf("(%d - i)", n.runs)))
@@ -74,6 +76,7 @@ func happen(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	jobs, runs := d.Table("jobs"), d.Table("runs")
 	d.Exec(t, "UPDATE "+jobs+" SET priority = 5 WHERE id = 11")
+	d.Exec(t, "DELETE FROM "+d.Table("plans")+" WHERE job_id = 11")
 	d.Exec(t, "UPDATE "+d.Table("job_schedules")+" SET schedule_id = 3 WHERE job_id = 12")
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = '7 16 * * *' WHERE id IN (5, 1013)")
 	for _, on := range []store.Subject{{Scope: store.ScopeJob, Name: "job 110"}, {Scope: store.ScopeSchedule, Name: "schedule 7"}, {Scope: store.ScopeTag, Name: "red"}} {

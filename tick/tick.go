@@ -61,7 +61,7 @@ type Tick struct {
 // Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe == nil || p.probe.Frozen || !p.probe.Anything() && t.StartupID == "" {
+	if err != nil || t.DryRun || p.probe == nil || p.probe.Frozen || !p.probe.Anything() && !p.probe.CheckDue() && t.StartupID == "" {
 		return p.end(ctx, err)
 	}
 	p.queues = []string{OwnQueue}
@@ -171,6 +171,9 @@ func (p *pass) needed() []store.Need {
 	}
 	if p.t.StartupID != "" {
 		list = append(list, store.Startup)
+	}
+	if p.probe.CheckDue() {
+		list = append(list, store.Check)
 	}
 	return list
 }

@@ -93,12 +93,34 @@ SELECT @now, job_id, NULL, job_id FROM dbjobs.job_schedules WHERE @stale_link AN
 -- takes an index that holds next to nothing for as long as the table.
 
 -- name: need_schedule
-SELECT DISTINCT @now, l.job_id, NULL, l.job_id
-FROM (SELECT id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT :window) s
-CROSS JOIN dbjobs.job_schedules l
-WHERE l.schedule_id = s.id
-  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> s.plan_input
-  AND l.job_id > :id ORDER BY l.job_id LIMIT :limit;
+WITH s AS (SELECT id, job_id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT :window)
+SELECT @now, u.id, NULL, u.id FROM (
+  SELECT l.job_id AS id FROM s CROSS JOIN dbjobs.job_schedules l
+  WHERE l.schedule_id = s.id
+    AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> s.plan_input
+    AND l.job_id > :id
+  UNION
+  SELECT s.job_id FROM s
+  WHERE COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = s.job_id AND r.schedule_id = s.id), '') <> s.plan_input
+    AND s.job_id > :id
+) AS u ORDER BY u.id LIMIT :limit;
+
+-- What leaves no mark where it is deleted by plain SQL: looked for once an hour. A plan, a predecessor, the schedule of a link,
+-- the job of a run. Jobs that are parked are among them: what parked them may have been mended elsewhere.
+
+-- name: need_check
+SELECT @now, u.id, NULL, u.id FROM (
+  SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.jobs o ON o.id = j.after_job_id
+  WHERE j.after_job_id IS NOT NULL AND o.id IS NULL AND j.removed_at IS NULL
+  UNION
+  SELECT l.job_id FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
+  UNION
+  SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE @open > 0 AND j.id IS NULL
+  UNION
+  SELECT p.job_id FROM dbjobs.plans p WHERE @parked
+) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;
 
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
@@ -141,29 +163,43 @@ FROM dbjobs.jobs WHERE id @among ORDER BY id;
 -- name: batch_jobs
 SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY j.id;
 
--- A rule stands as it was planned where its link is there and marked, and its schedule is the same.
+-- What is left on record of jobs whose plans are new: that of one that was deleted is made again from it.
+
+-- name: recall
+SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
+  (SELECT MAX(r.scheduled_for) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
+  (SELECT MAX(g.through_at) FROM dbjobs.gaps g WHERE g.job_id = p.job_id)
+FROM dbjobs.plans p WHERE p.job_id @among;
+
+-- A rule stands as it was planned where its link is there and marked, and its schedule is the same. A job's own schedule needs
+-- no link.
 
 -- name: batch_rules
 SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
-  CASE WHEN r.rule <> '' AND l.planned = r.schedule_id AND s.plan_input = r.input THEN @true ELSE @false END
+  CASE WHEN r.rule <> '' AND (l.planned = r.schedule_id OR l.job_id IS NULL AND s.job_id = r.job_id) AND s.plan_input = r.input THEN @true ELSE @false END
 FROM dbjobs.plan_rules r
 LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
-LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+LEFT JOIN dbjobs.schedules s ON s.id = r.schedule_id
 WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
 
--- A link that was moved to another schedule says not since when.
+-- A link that was moved to another schedule says not since when. One whose schedule is gone has no input. Behind the links, the
+-- jobs' own schedules that have none.
 
 -- name: batch_links
 SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
-  s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
-FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE l.job_id @among ORDER BY l.job_id, l.schedule_id;
+  @true, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE l.job_id @among
+UNION ALL
+SELECT s.job_id, s.id, s.created_at, @true, @false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+FROM dbjobs.schedules s
+WHERE s.job_id @among AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
 -- name: batch_followers
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
 WHERE j.after_job_id @among AND j.removed_at IS NULL AND j.enabled = @true ORDER BY j.after_job_id, j.id;
 
--- Which of the jobs run after themselves, by way of others. No command makes such a circle.
+-- Which of the jobs run after themselves, by way of others, and which after one whose row is gone. No command makes such.
 
 -- name: circles
 WITH RECURSIVE up (id, after_id) AS (
@@ -171,7 +207,10 @@ WITH RECURSIVE up (id, after_id) AS (
   UNION
   SELECT up.id, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
 )
-SELECT id FROM up WHERE after_id = id;
+SELECT id, @false FROM up WHERE after_id = id
+UNION ALL
+SELECT j.id, @true FROM dbjobs.jobs j
+WHERE j.id @among AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs.jobs o WHERE o.id = j.after_job_id) IS NULL;
 
 -- name: batch_runs
 SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
@@ -243,7 +282,8 @@ SELECT id, plan_input FROM dbjobs.schedules WHERE id @among @skip;
 UPDATE dbjobs.schedules SET planned = plan_input WHERE id @these AND (
   SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
   AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input
-  LIMIT 1) IS NULL;
+  LIMIT 1) IS NULL
+AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.schedules.job_id AND r.schedule_id = dbjobs.schedules.id) = plan_input);
 
 -- name: stale_pauses
 SELECT id, plan_input, CASE WHEN scope IN ('tag', 'owner', 'all') THEN @true ELSE @false END
@@ -398,7 +438,7 @@ SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
 -- name: job_links
 SELECT l.job_id, s.id, s.name,
   (SELECT CASE WHEN @stale_link THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
-FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
+FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE :job = 0 OR l.job_id = :job ORDER BY l.job_id, s.name;
 
 -- name: all_steps
@@ -476,6 +516,10 @@ INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at) VALUES (:job,
 
 -- name: delete_link
 DELETE FROM dbjobs.job_schedules WHERE job_id = :job AND schedule_id = :schedule;
+
+-- name: delete_lost_links
+DELETE FROM dbjobs.job_schedules
+WHERE job_id = :job AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
 
 -- name: delete_links
 DELETE FROM dbjobs.job_schedules WHERE job_id = :job;

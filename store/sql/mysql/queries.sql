@@ -13,12 +13,13 @@ SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at > :at OR (wake_at = :at AND id > :id))
 ORDER BY wake_at, id LIMIT :limit;
 
--- Jobs that were removed, too: what is left of them is to be decided. Plans that are there are left out: an INSERT would wait for
--- who holds them. The rest of it is for two that enlist a job at once.
+-- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided. Plans that are there
+-- are left out: an INSERT would wait for who holds them. The rest of it is for two that enlist a job at once.
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE j.id @among AND p.job_id IS NULL
+SELECT i.id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) AS i
+WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 
 -- Most rows are NULL in that index, so that the optimizer takes it for useless.

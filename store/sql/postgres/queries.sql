@@ -8,12 +8,12 @@ WHERE next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, 
 SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
 
--- Jobs that were removed, too: what is left of them is to be decided. Plans that are there are left out: the key's conflict
--- would wait for who advances them. The rest of it is for two that enlist a job at once.
+-- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided. Plans that are there
+-- are left out: the key's conflict would wait for who advances them. The rest of it is for two that enlist a job at once.
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE j.id @among AND p.job_id IS NULL
+SELECT i.id FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON CONFLICT DO NOTHING;
 
 -- Job by job through the keys: of = ANY(…) with 1,000 values the planner makes a scan, which costs more the more jobs
@@ -23,16 +23,21 @@ ON CONFLICT DO NOTHING;
 SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
 FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
   SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
-    SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
-    WHERE l.job_id = i.id AND l.schedule_id = r.schedule_id AND l.planned = r.schedule_id AND s.plan_input = r.input) AS stands
+    SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.job_schedules l ON l.job_id = i.id AND l.schedule_id = s.id
+    WHERE s.id = r.schedule_id AND s.plan_input = r.input AND (l.planned = s.id OR l.job_id IS NULL AND s.job_id = i.id)) AS stands
   FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;
 
 -- name: batch_links
 SELECT i.id, l.* FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
-  SELECT l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, coalesce(l.planned = l.schedule_id, false),
+  SELECT l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, coalesce(l.planned = l.schedule_id, false), true AS linked,
     s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
-  FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id
-  WHERE l.job_id = i.id OFFSET 0) AS l;
+  FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+  WHERE l.job_id = i.id
+  UNION ALL
+  SELECT s.id, s.created_at, true, false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+  FROM dbjobs.schedules s
+  WHERE s.job_id = i.id AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.job_id = i.id AND l.schedule_id = s.id) IS NULL
+  OFFSET 0) AS l;
 
 -- name: batch_runs
 SELECT @run_columns

@@ -8,11 +8,11 @@ WHERE next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, 
 SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
 
--- Jobs that were removed, too: what is left of them is to be decided.
+-- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided.
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
-SELECT id FROM dbjobs.jobs WHERE id @among
+SELECT value FROM json_each(:ids) WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: enlist_groups
