@@ -106,12 +106,12 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
-		d.syntax(err)
+		d.syntax(data, err)
 		return nil
 	}
 	var doc, more yaml.Node
 	if err := loader.Load(&doc); err != nil && !errors.Is(err, io.EOF) {
-		d.syntax(err)
+		d.syntax(data, err)
 		return nil
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
@@ -123,7 +123,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.problem(&more, "", "a second document begins here; a manifest is one document")
 		return nil
 	case !errors.Is(err, io.EOF):
-		d.syntax(err)
+		d.syntax(data, err)
 		return nil
 	}
 	return doc.Content[0]
@@ -139,16 +139,6 @@ func invalidUTF8(data []byte) int {
 		i += size
 	}
 	return -1
-}
-
-// syntax reports what the YAML library says, with its place as a place.
-func (d *decoder) syntax(err error) {
-	p := Problem{File: d.file, Text: "not YAML: " + err.Error()}
-	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
-		p.Text = "not YAML: " + e.Message
-		p.Line, p.Column = e.Mark.Line, e.Mark.Column
-	}
-	d.problems = append(d.problems, p)
 }
 
 // file is one manifest being read.

@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// syntax reports what the YAML library says, with its place as a place. For what people run into who write their first
+// file it says what to do instead: the library speaks of tokens.
+func (d *decoder) syntax(data []byte, err error) {
+	p := Problem{File: d.file, Text: "not YAML: " + err.Error()}
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		p.Line = e.Mark.Line
+		p.Text, p.Column = advice(lineOf(data, p.Line), e.Message, e.Mark.Column)
+		p.Text = "not YAML: " + p.Text
+	}
+	d.problems = append(d.problems, p)
+}
+
+// lineOf is a line of a text, counted from 1.
+func lineOf(data []byte, n int) string {
+	for i := 1; ; i++ {
+		line, rest, more := bytes.Cut(data, []byte("\n"))
+		if i == n {
+			return strings.TrimSuffix(string(line), "\r")
+		}
+		if data = rest; !more {
+			return ""
+		}
+	}
+}
+
+// sign finds a value without quotes that begins with a character that means something to YAML, after a key, a dash, or
+// within brackets.
+var sign = regexp.MustCompile("(?:(?:^|[\\s,{\\[])([\\w-]+:|-)\\s+|([\\[,])\\s*)([*@%`&][^\"]*)$")
+
+// advice is what to do, where the line shows what was meant, else the message of the library; and the place of that, from 1.
+func advice(line, message string, column int) (string, int) {
+	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
+		return "indent with spaces: this line is indented with a tab", 1 + strings.Index(line, "\t")
+	}
+	if m := sign.FindStringSubmatchIndex(line); m != nil {
+		flow := strings.ContainsAny(line[:m[6]], "[{")
+		if key := m[2] >= 0; key || flow {
+			lead := ""
+			if key {
+				lead = line[m[2]:m[3]] + " "
+			}
+			return inQuotes(lead, line[m[6]:], flow, message), 1 + utf8.RuneCountInString(line[:m[6]])
+		}
+	}
+	switch {
+	case strings.HasPrefix(message, "mapping values are not allowed"):
+		message += `; put a text that has ": " in it in quotes`
+	case strings.HasPrefix(message, "did not find expected key"):
+		message += "; is the line indented like the lines beside it? Within single quotes, ' is written twice"
+	case strings.HasPrefix(message, "found unexpected end of stream"):
+		message += "; a quote or bracket that was opened is not closed"
+	}
+	return message, column
+}
+
+// inQuotes says how to write a value that begins with a sign.
+func inQuotes(lead, value string, flow bool, message string) string {
+	const most = 80
+	if flow {
+		value, _, _ = strings.Cut(value, ",")
+		value = strings.TrimRight(value, "]} ")
+	}
+	value, _, _ = strings.Cut(value, " #")
+	value = strings.TrimSpace(value)
+	text := fmt.Sprintf("put a value that begins with %c in quotes", value[0])
+	if len(value) <= most {
+		text += fmt.Sprintf(": %s\"%s\"", lead, value)
+	}
+	if strings.HasPrefix(message, "unknown anchor") {
+		return message + "; if no anchor is meant, " + text
+	}
+	return text
+}
