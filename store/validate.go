@@ -253,21 +253,35 @@ func (j *Job) endless() string {
 		}
 		return len(j.Steps)
 	}
-	ends, comes := make([]bool, len(j.Steps)+1), make([]bool, len(j.Steps)+1)
-	ends[len(j.Steps)], comes[0] = true, true
-	for range j.Steps { // as often, because a way is at most that long
-		for i := range j.Steps {
-			ok, bad := after(i, j.Steps[i].OnSuccess), after(i, j.Steps[i].OnFailure)
-			ends[i] = ends[i] || ends[ok] || ends[bad]
-			comes[ok], comes[bad] = comes[ok] || comes[i], comes[bad] || comes[i]
+	onward, back := make([][]int, len(j.Steps)+1), make([][]int, len(j.Steps)+1)
+	for i := range j.Steps {
+		for _, to := range []int{after(i, j.Steps[i].OnSuccess), after(i, j.Steps[i].OnFailure)} {
+			onward[i], back[to] = append(onward[i], to), append(back[to], i)
 		}
 	}
+	comes, ends := reached(onward, 0), reached(back, len(j.Steps))
 	for i := range j.Steps {
 		if comes[i] && !ends[i] {
 			return j.Steps[i].Name
 		}
 	}
 	return ""
+}
+
+// reached tells what can be come to from a place, by the ways that lead on from each.
+func reached(ways [][]int, from int) []bool {
+	found, look := make([]bool, len(ways)), []int{from}
+	found[from] = true
+	for len(look) > 0 {
+		at := look[len(look)-1]
+		look = look[:len(look)-1]
+		for _, to := range ways[at] {
+			if !found[to] {
+				found[to], look = true, append(look, to)
+			}
+		}
+	}
+	return found
 }
 
 // follow checks what comes after a step.

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +17,6 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
-
-// MaxBytes is the longest manifest that Decode reads: far beyond what people write, and little to hold in memory.
-const MaxBytes = 16 << 20
 
 // Manifest is a jobs.yaml, read and checked, with all defaults filled in.
 type Manifest struct {
@@ -50,19 +46,18 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", o.File, err)
 	}
-	d := &decoder{file: o.File}
+	d := &decoder{file: o.File, length: len(data)}
 	m := &Manifest{Name: o.Name}
 	if len(data) > MaxBytes {
 		d.problem(nil, "", "longer than %d bytes", MaxBytes)
+	} else if crowded(data) {
+		d.problem(nil, "", "may hold more than %d values; make several files of it", maxMarks)
 	} else if root := d.document(data); root != nil {
 		f := &file{decoder: d, m: m, now: o.Now, zone: "UTC"}
 		f.read(root)
 	}
 	if len(d.problems) > 0 {
-		slices.SortStableFunc(d.problems, func(a, b Problem) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-		})
-		return nil, &Error{d.problems}
+		return nil, bounded(o.File, d.problems)
 	}
 	return m, nil
 }
@@ -82,7 +77,7 @@ func (m *Manifest) Resolve(inDatabase []string) error {
 		if slices.Contains(inDatabase, r.name) {
 			continue
 		}
-		r.at.Text = fmt.Sprintf("there is no schedule %q", r.name)
+		r.at.Text = "there is no schedule " + excerpt(r.name)
 		if n := nearest.To(r.name, names); n != "" {
 			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
 		} else if len(names) > 0 {
@@ -91,7 +86,7 @@ func (m *Manifest) Resolve(inDatabase []string) error {
 		problems = append(problems, r.at)
 	}
 	if len(problems) > 0 {
-		return &Error{problems}
+		return bounded(problems[0].File, problems)
 	}
 	return nil
 }
@@ -203,7 +198,7 @@ func (f *file) readZone(n *yaml.Node) {
 	}
 	// A rule that any zone can carry: what it refuses is the zone.
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone, Start: f.now}); err != nil {
-		f.problem(n, "zone", "found %q: %v", zone, err)
+		f.problem(n, "zone", "found %s: %v", excerpt(zone), err)
 		return
 	}
 	f.zone = zone

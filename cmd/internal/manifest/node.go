@@ -13,15 +13,14 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// maxVisits bounds how many nodes are read, aliases followed: a few lines of anchors can stand for billions.
-const maxVisits = 400_000
-
 // decoder collects what is wrong while the nodes of one file are read.
 type decoder struct {
 	file     string
 	problems []Problem
 	places   map[string]*yaml.Node // where a field of the job or schedule being read was found, by its path
-	visits   int
+
+	length, values, bytes int  // of the file, and read so far
+	over                  bool // the file expands to too much
 }
 
 // field is a key that a mapping may have, and what reads its value.
@@ -32,28 +31,26 @@ type field struct {
 
 // problem records one. Nothing is recorded after the file was found to expand to too much: it would be noise.
 func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
-	if d.visits > maxVisits {
+	if d.over {
 		return
 	}
-	p := Problem{File: d.file, Path: path, Text: fmt.Sprintf(format, args...)}
-	if n != nil {
-		p.Line, p.Column = n.Line, n.Column
+	var p Problem // one that is counted only, unless it has a text
+	if len(d.problems) < maxProblems {
+		p = Problem{File: d.file, Path: cut(path, maxPath), Text: cut(fmt.Sprintf(format, args...), maxText)}
+		if n != nil {
+			p.Line, p.Column = n.Line, n.Column
+		}
 	}
 	d.problems = append(d.problems, p)
 }
 
 // enter follows aliases and counts; false means that the file expands to too much, which is reported once.
 func (d *decoder) enter(n *yaml.Node, path string) (*yaml.Node, bool) {
-	d.visits++
-	if d.visits == maxVisits {
-		d.problem(n, path, "the aliases of this file expand to more than %d values", maxVisits)
-	}
-	if d.visits >= maxVisits {
-		d.visits = maxVisits + 1
-		return nil, false
-	}
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
+	}
+	if !d.spend(n, path) {
+		return nil, false
 	}
 	if d.places != nil {
 		d.places[path] = n
@@ -89,6 +86,9 @@ func (d *decoder) merged(n *yaml.Node, path string, depth int) []pair {
 		for key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
+		if !d.spend(key, path) {
+			return own
+		}
 		switch {
 		case key.ShortTag() == "!!merge":
 			merges = append(merges, value)
@@ -117,8 +117,7 @@ func (d *decoder) merged(n *yaml.Node, path string, depth int) []pair {
 
 // mergeSources are the entries that a merge key brings in: of a mapping, or of a list of mappings.
 func (d *decoder) mergeSources(n *yaml.Node, path string, depth int) (all []pair) {
-	d.visits++
-	if depth > 20 || d.visits >= maxVisits {
+	if depth > 20 || !d.spend(n, path) {
 		d.problem(n, join(path, "<<"), "merges too deep")
 		return nil
 	}
@@ -155,6 +154,10 @@ func (d *decoder) mapping(n *yaml.Node, path string, fields []field) {
 }
 
 func (d *decoder) unknownKey(key *yaml.Node, path string, allowed []string) {
+	if len(d.problems) >= maxProblems { // to look for what is meant takes long
+		d.problem(key, path, "unknown key")
+		return
+	}
 	what := "unknown key"
 	if slices.Contains([]string{"http", "exec", "call"}, key.Value) && slices.Contains(allowed, "sql") {
 		what = "this executor is not available in this version"
@@ -216,7 +219,7 @@ func choice(into *string, allowed ...string) func(*decoder, *yaml.Node, string) 
 	return func(d *decoder, n *yaml.Node, path string) {
 		n, ok := d.scalar(n, path, "one of "+strings.Join(allowed, ", "), "!!str")
 		if ok && !slices.Contains(allowed, n.Value) {
-			d.problem(n, path, "found %q; %s", n.Value, oneOf(n.Value, allowed))
+			d.problem(n, path, "found %s; %s", excerpt(n.Value), oneOf(n.Value, allowed))
 		} else if ok {
 			*into = n.Value
 		}
@@ -240,7 +243,7 @@ func number[T int | int64](into *T, low, high int64) func(*decoder, *yaml.Node, 
 		}
 		v, err := strconv.ParseInt(n.Value, 10, 64)
 		if err != nil || v < low || v > high {
-			d.problem(n, path, "found %s, want %s", n.Value, want)
+			d.problem(n, path, "found %s, want %s", cut(n.Value, maxQuoted), want)
 			return
 		}
 		*into = T(v)
@@ -276,7 +279,7 @@ func instant(into *time.Time) func(*decoder, *yaml.Node, string) {
 		}
 		t, err := time.Parse(time.RFC3339, n.Value)
 		if err != nil {
-			d.problem(n, path, "found %q, want %s", n.Value, want)
+			d.problem(n, path, "found %s, want %s", excerpt(n.Value), want)
 			return
 		}
 		*into = t.UTC().Truncate(time.Microsecond)

@@ -1,0 +1,80 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestWhatAManifestCosts: a hostile file, or one that is none, is refused at a bounded cost, in a bounded text.
+func TestWhatAManifestCosts(t *testing.T) {
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"quotes", strings.Repeat(`"`, 10<<20), "more than 500000 values"},
+		{"quotes on lines", strings.Repeat("[\"\",\n", 1<<20), "more than 500000 values"},
+		{"lists", strings.Repeat("[]", 5<<20), "more than 500000 values"},
+		{"items", strings.Repeat("- a\n", 2<<20), "more than 500000 values"},
+		{"a long word", strings.Repeat("x", 2<<20), "want a mapping"},
+		{"too long", strings.Repeat("# x\n", MaxBytes/4+1), "longer than"},
+		{"wrong keys", many(10_000, "k%d: 1\n"), "and 9950 more problems"},
+		{"merged keys", "x-a: &a {" + many(3000, "k%d: 1, ") + "}\njobs:\n" + many(2000, "  j%d: {<<: *a}\n"), "expand to more than 400000 values"},
+		{"merged lists", "x-a: &a {" + many(3000, "k%d: 1, ") + "}\nx-b: &b [*a" + strings.Repeat(", *a", 3000) + "]\njobs: {<<: *b}\n", "expand to more than 400000 values"},
+		{"a text", "x-a: &a |\n  " + strings.Repeat("SELECT 1 ", 5000) + "\njobs:\n" + many(3000, "  j%d: {sql: *a}\n"), "bytes"},
+		{"a long rule", "jobs: {a: {rule: " + strings.Repeat("x", 65_000) + ", sql: SELECT 1}}", "xxx…"},
+		{"a long choice", "jobs: {a: {overlap: " + strings.Repeat("x", 65_000) + ", sql: SELECT 1}}", `xxx…"`},
+		{"a long number", "jobs: {a: {priority: " + strings.Repeat("1", 65_000) + ", sql: SELECT 1}}", "111…"},
+		{"a long duration", "jobs: {a: {timeout: " + strings.Repeat("x", 65_000) + ", sql: SELECT 1}}", "xxx"},
+		{"a long key", "jobs: {a: {? " + strings.Repeat("x", 65_000) + " : 1, sql: SELECT 1}}", "xxx…"},
+		{"a long zone", "zone: " + strings.Repeat("x", 65_000), `xxx…"`},
+		{"a long schedule", "jobs: {a: {schedule: " + strings.Repeat("x", 65_000) + ", sql: SELECT 1}}", "xxx…"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, err := Decode(strings.NewReader(c.text), Options{File: "jobs.yaml", Now: now})
+		if err == nil {
+			err = m.Resolve(nil)
+		}
+		runtime.ReadMemStats(&after)
+		e, ok := errors.AsType[*Error](err)
+		if !ok || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %.300v, want %q", c.name, err, c.want)
+			continue
+		}
+		if len(e.Problems) > maxProblems+1 || len(err.Error()) > maxProblems*(maxText+maxPath+100) {
+			t.Errorf("%s: %d problems, %d bytes", c.name, len(e.Problems), len(err.Error()))
+		}
+		for _, p := range e.Problems {
+			if len(p.String()) > maxText+maxPath+100 {
+				t.Errorf("%s: a problem of %d bytes", c.name, len(p.String()))
+			}
+		}
+		if cost := after.TotalAlloc - before.TotalAlloc; cost > 300<<20 {
+			t.Errorf("%s: %d MB", c.name, cost>>20)
+		}
+	}
+}
+
+// TestALargeManifest: what people write is far within the bounds, also where a text has many marks.
+func TestALargeManifest(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("x-step: &step {sql: SELECT 1, timeout: 5m}\njobs:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&b, "  job-%d:\n    rule: {rule: 'every 5m', zone: Europe/Berlin}\n    tags: [a, b]\n    retry: {attempts: 3, backoff: 10s}\n    steps:\n"+
+			"      - {<<: *step, name: first}\n      - name: second\n        sql: | # many values\n", i)
+		for range 50 {
+			b.WriteString("          INSERT INTO t VALUES (1, 'a', 'b', \"c\", '[{\"d\": 1}]'), (2, 'a', 'b', 'c', '')\n\n")
+		}
+	}
+	m, err := Decode(strings.NewReader(b.String()), Options{File: "jobs.yaml", Now: now})
+	if err != nil || len(m.Jobs) != 2000 {
+		t.Fatalf("%.300v, %d bytes", err, b.Len())
+	}
+}
