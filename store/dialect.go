@@ -48,6 +48,7 @@ const (
 	noTable           // our schema is not there
 	readOnly          // the database takes no writes
 	unreachable       // no connection, or it broke
+	gone              // the server had ended the session before it got the statement, of which nothing is done
 	refused           // the server does not let us in
 	duplicate         // a unique key
 )
@@ -100,15 +101,15 @@ func (s *Store) wrap(doing string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	switch s.d.classify(err) {
+	switch s.class(err) {
 	case noTable:
 		return fmt.Errorf("%s: %w: the tables of dbjobs are not there; run `dbjobs migrate`", doing, ErrSchema)
 	case readOnly:
-		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, sqliteAdvice(err))
-	case unreachable, refused:
-		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, sqliteAdvice(err))
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, advice(err))
+	case unreachable, refused, gone:
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, advice(err))
 	case duplicate:
 		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return fmt.Errorf("%s: %w%s", doing, err, advice(err))
 }

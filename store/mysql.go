@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -78,8 +79,9 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	query := u.Query()
 	socket, authority := query.Get("socket"), query.Get("ssl-ca")
-	query.Del("socket")
-	query.Del("ssl-ca")
+	for _, name := range []string{"socket", "ssl-ca", "charset", "collation"} { // read here, or always the same
+		query.Del(name)
+	}
 	c := mysql.NewConfig()
 	if q := query.Encode(); q != "" {
 		if c, err = mysql.ParseDSN("/?" + q); err != nil {
@@ -106,7 +108,8 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	c.Logger = silent{}
 	// What Login gives may be a token that the server wants as it is. It is sent to none but the server that is meant.
 	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && c.TLS != nil && !c.TLS.InsecureSkipVerify
-	options := []mysql.Option{mysql.Charset("utf8mb4", "utf8mb4_bin")}
+	mysqlSession(c, o.forJobs)
+	var options []mysql.Option
 	if o.Login != nil {
 		options = append(options, mysql.BeforeConnect(func(ctx context.Context, c *mysql.Config) error {
 			user, password, err := o.Login(ctx)
@@ -122,6 +125,27 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	bare, err := mysql.NewConnector(c)
 	return mysqlBounded{bare}, err
+}
+
+// mysqlSession is what a session begins with, whatever is set for the server: the driver sends all of it in one statement.
+// A statement of a job stands alone unless its text says otherwise, and what we read in its session is not cut off; what
+// else is set for jobs is left to who set it.
+func mysqlSession(c *mysql.Config, forJobs bool) {
+	c.Collation = "utf8mb4_bin"
+	ours := map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": c.Collation,
+		"autocommit": "1", "completion_type": "0", "sql_select_limit": "18446744073709551615"} // which is none
+	if !forJobs {
+		maps.Copy(ours, map[string]string{
+			"sql_mode":         "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+			"sql_safe_updates": "0",
+			"sql_big_selects":  "1", // whatever max_join_size is
+			"sql_auto_is_null": "0",
+		})
+	}
+	if c.Params == nil {
+		c.Params = map[string]string{}
+	}
+	maps.Copy(c.Params, ours)
 }
 
 // mysqlAddress: the host, or the option socket, a path, for servers that are reached through a Unix socket, such as those
@@ -186,9 +210,11 @@ func classifyMySQL(err error) class {
 			return readOnly
 		case 1062:
 			return duplicate
+		case 4031: // idle for too long
+			return gone
 		case 1053, 1077, 1079, 1927, 1040:
 			return unreachable
-		case 1044, 1045, 1049, 1698, 1130, 1129, 1226:
+		case 1044, 1045, 1049, 1698, 1130, 1129, 1226, 3159:
 			return refused
 		}
 		return other

@@ -8,6 +8,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -112,12 +113,10 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if err != nil {
 		return nil, &URLError{"malformed: " + afterColon(err.Error())}
 	}
-	if _, set := c.RuntimeParams["application_name"]; !set {
-		c.RuntimeParams["application_name"] = "dbjobs"
-	}
 	if c.Password != c.User && c.Password != c.Database && c.Password != c.Host { // from the URL, PGPASSWORD or a password file
 		o.secrets.Issue(c.Password)
 	}
+	postgresSession(c, o.forJobs)
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = 10 * time.Second
 	}
@@ -143,6 +142,28 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	})), nil
 }
 
+// postgresSession is what a session begins with, whatever is set for the server, the database or the login: the text of
+// statements and what comes back is UTF-8, or the engine would take it for that of the database, and store it garbled. The
+// store reads instants in one form. Jobs keep the form that is set, since it says how their own text is read, too.
+//
+// These are of the few parameters that pooling proxies know; another would be refused. Whatever else may be set, the
+// statements are made so that it does not matter: nothing is written in a form that depends on a setting.
+func postgresSession(c *pgx.ConnConfig, forJobs bool) {
+	if _, set := c.RuntimeParams["application_name"]; !set {
+		c.RuntimeParams["application_name"] = "dbjobs"
+	}
+	ours := map[string]string{"client_encoding": "UTF8"}
+	if !forJobs {
+		ours["datestyle"] = "ISO"
+	}
+	for name := range c.RuntimeParams {
+		if ours[strings.ToLower(name)] != "" { // as the URL writes it
+			delete(c.RuntimeParams, name)
+		}
+	}
+	maps.Copy(c.RuntimeParams, ours)
+}
+
 // afterColon drops "cannot parse `…`", which repeats the URL.
 func afterColon(s string) string {
 	if i := strings.LastIndex(s, "`: "); i >= 0 {
@@ -152,6 +173,10 @@ func afterColon(s string) string {
 }
 
 func classifyPostgres(err error) class {
+	var ce *pgconn.ConnectError
+	if errors.As(err, &ce) { // a proxy's refusals have codes of their own
+		return refused
+	}
 	var pe *pgconn.PgError
 	if errors.As(err, &pe) {
 		switch pe.Code {
@@ -165,16 +190,18 @@ func classifyPostgres(err error) class {
 			return readOnly
 		case "23505":
 			return duplicate
-		case "57P01", "57P02", "57P03", "08006", "08001", "08003", "08000":
-			return unreachable
+		case "57P05", "25P03", "25P04": // idle for too long, or with a transaction, or too long with one: before it read on
+			return gone
 		case "28P01", "28000", "3D000", "53300":
 			return refused
+		}
+		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // of connections, and of a server that ends or begins
+			return unreachable
 		}
 		return other
 	}
 	var ne net.Error
-	var ce *pgconn.ConnectError
-	if errors.As(err, &ce) || errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || isBroken(err) {
+	if errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || isBroken(err) {
 		return unreachable
 	}
 	return other

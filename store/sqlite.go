@@ -137,19 +137,3 @@ func classifySQLite(err error) class {
 	}
 	return other
 }
-
-// sqliteAdvice is what to look after where the engine's words do not say it: to write, SQLite makes files beside its own,
-// and a full disk may show as an I/O error. It is empty for what other engines say.
-func sqliteAdvice(err error) string {
-	var se *sqlitedriver.Error
-	if !errors.As(err, &se) {
-		return ""
-	}
-	switch se.Code() & 0xff {
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
-		return "; this user has to be able to write the file and its folder"
-	case sqlite3.SQLITE_IOERR:
-		return "; is the disk full, or failing?"
-	}
-	return ""
-}

@@ -68,7 +68,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, s.hide(err)
 	}
-	if o.Wrap != nil {
+	if c = connecting(d, c); o.Wrap != nil {
 		c = o.Wrap(c)
 	}
 	s.db = sql.OpenDB(c)
@@ -172,7 +172,7 @@ func (s *Store) exec(ctx context.Context, q querier, name string, a args) (int64
 	if err != nil {
 		return 0, err
 	}
-	res, err := q.ExecContext(ctx, text, bound...)
+	res, err := insist(s, q, func() (sql.Result, error) { return q.ExecContext(ctx, text, bound...) })
 	if err != nil {
 		if _, locked := q.(*sql.Tx); !locked {
 			err = s.waited(err)
@@ -189,7 +189,7 @@ func (s *Store) query(ctx context.Context, q querier, name string, a args, scan 
 	if err != nil {
 		return err
 	}
-	rows, err := q.QueryContext(ctx, text, bound...)
+	rows, err := insist(s, q, func() (*sql.Rows, error) { return q.QueryContext(ctx, text, bound...) })
 	if err != nil {
 		return s.wrap(words(name), err)
 	}
@@ -259,17 +259,17 @@ func (s *Store) persist(ctx context.Context, fn func() error) error {
 
 // Transient tells of an error that the transaction lost against another one, and that it can be tried again.
 func (s *Store) Transient(err error) bool {
-	return errors.Is(err, errConflict) || s.d.classify(err) == transient
+	return errors.Is(err, errConflict) || errors.Is(err, errInterrupted) || s.d.classify(err) == transient
 }
 
 func (s *Store) once(ctx context.Context, fn func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.d.isolation})
 	if err != nil {
-		return s.wrap("begin", s.waited(err))
+		return s.interrupted(ctx, s.wrap("begin", s.waited(err)))
 	}
 	if err := fn(tx); err != nil {
 		_ = tx.Rollback() // the error that counts is err; a lost connection rolls back by itself
-		return err
+		return s.interrupted(ctx, err)
 	}
 	return s.wrap("commit", tx.Commit())
 }

@@ -245,6 +245,7 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	if err != nil {
 		return nil, s.hide(err)
 	}
+	c = connecting(s.d, c)
 	if o.Wrap == nil {
 		o.Wrap = s.around
 	}

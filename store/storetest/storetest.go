@@ -212,6 +212,19 @@ func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) 
 	return u.String()
 }
 
+// DSN is a server's URL in the words of its driver for database/sql, which is pgx or mysql.
+func DSN(t testing.TB, rawURL string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal("not a URL")
+	}
+	if u.Scheme == "mysql" {
+		return mysqlDSN(u)
+	}
+	return pgxDSN(u)
+}
+
 func pgxDSN(u *url.URL) string { return u.String() }
 
 func mysqlDSN(u *url.URL) string {

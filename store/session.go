@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// connectError is one of a connection that was never made: whatever it says, the database was not reached.
+type connectError struct{ error }
+
+func (e connectError) Unwrap() error { return e.error }
+
+type connector struct{ driver.Connector }
+
+// connecting marks the errors of connections to a server that were never made.
+func connecting(d *dialect, c driver.Connector) driver.Connector {
+	if d == sqlite { // a file is locked, or not to be read, as in any statement
+		return c
+	}
+	return connector{c}
+}
+
+// Connect connects.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, connectError{err}
+	}
+	return conn, nil
+}
+
+// class is what the store does about an error.
+func (s *Store) class(err error) class {
+	c := s.d.classify(err)
+	var never connectError
+	if c == other && errors.As(err, &never) {
+		return refused
+	}
+	return c
+}
+
+// insist sends a statement that stands alone again where the server had ended the session before it got it: those that
+// were idle for longer than it allows are found out one by one. It begins with fresh connections when the last is gone.
+func insist[T any](s *Store, q querier, send func() (T, error)) (T, error) {
+	for try := 0; ; try++ {
+		v, err := send()
+		if _, alone := q.(*sql.DB); err == nil || !alone || try > idle || s.d.classify(err) != gone {
+			return v, err
+		}
+	}
+}
+
+// errInterrupted is of a transaction whose connection broke before COMMIT was sent: nothing of it is there.
+var errInterrupted = errors.New("the connection broke during a transaction")
+
+// interrupted tells that a transaction can be begun again on another connection, where its own broke under a statement. If
+// the database is out of reach altogether, connecting says so.
+func (s *Store) interrupted(ctx context.Context, err error) error {
+	var never connectError
+	if c := s.class(err); ctx.Err() != nil || errors.As(err, &never) || c != gone && c != unreachable {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errInterrupted, err)
+}

@@ -1,0 +1,164 @@
+package storetest
+
+import (
+	"bufio"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Settings makes every session to come of a database begin with settings that somebody else has chosen, and returns the URL
+// that leads to them: on PostgreSQL as settings of the database, on MariaDB through a proxy that sets them when a session
+// begins, since there they are the whole server's, on SQLite as those of the file. Each is written name = value.
+func Settings(t testing.TB, rawURL string, settings ...string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal("not a URL")
+	}
+	if u.Scheme == "mysql" {
+		return sessionProxy(t, *u, "SET "+strings.Join(settings, ", "))
+	}
+	driver, source, statement := "pgx", rawURL, "ALTER DATABASE "+strings.TrimPrefix(u.Path, "/")+" SET "
+	if u.Scheme == "sqlite" {
+		driver, source, statement = "sqlite", u.Opaque, "PRAGMA "
+		settings = append(settings, "user_version = 1") // makes the file
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, s := range settings {
+		if _, err := db.Exec(statement + s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	return rawURL
+}
+
+// sessionProxy stands between a program and a server that speaks MySQL's protocol, and executes a statement in each session
+// before the program gets it.
+func sessionProxy(t testing.TB, u url.URL, statement string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	server := u.Host
+	problems := make(chan error, 100)
+	t.Cleanup(func() {
+		for len(problems) > 0 {
+			t.Error("proxy: ", <-problems)
+		}
+	})
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			go func() {
+				defer client.Close()
+				if err := proxySession(client, server, statement); err != nil {
+					select {
+					case problems <- err:
+					default: // there are enough to tell
+					}
+				}
+			}()
+		}
+	}()
+	u.Host = l.Addr().String()
+	return u.String()
+}
+
+func proxySession(client net.Conn, address, statement string) error {
+	server, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	fromServer, fromClient := bufio.NewReader(server), bufio.NewReader(client)
+	welcome, err := login(client, server, fromClient, fromServer)
+	if err != nil || welcome == nil {
+		return err
+	}
+	const query = 3
+	if _, err := server.Write(packet(0, append([]byte{query}, statement...))); err != nil {
+		return err
+	}
+	answer, err := readPacket(fromServer)
+	if err != nil {
+		return err
+	}
+	if answer[4] != 0 {
+		return fmt.Errorf("%s: %q", statement, answer[4:])
+	}
+	// No rows, no number of a row, then the state of the session, which is now another.
+	copy(welcome[7:9], answer[7:9])
+	if _, err := client.Write(welcome); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(server, fromClient) // the end of either connection is that of the other
+		server.Close()
+	}()
+	_, _ = io.Copy(client, fromServer)
+	return nil
+}
+
+// login carries packets to and fro until the server lets the client in: with the packet that says so, which the client has
+// not got yet, or with nil if it does not.
+func login(client, server net.Conn, fromClient, fromServer *bufio.Reader) (welcome []byte, err error) {
+	const welcomed, refused = 0, 255
+	for greeted := false; ; greeted = true {
+		p, err := readPacket(fromServer)
+		if err != nil {
+			return nil, err
+		}
+		if greeted && p[4] == welcomed {
+			return p, nil
+		}
+		if _, err := client.Write(p); err != nil || p[4] == refused {
+			return nil, err
+		}
+		answer, err := readPacket(fromClient)
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) { // a client that only looked
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if _, err := server.Write(answer); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func packet(number byte, payload []byte) []byte {
+	p := binary.LittleEndian.AppendUint32(nil, uint32(len(payload)))
+	p[3] = number
+	return append(p, payload...)
+}
+
+func readPacket(r io.Reader) ([]byte, error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	p := append(head, make([]byte, int(head[0])|int(head[1])<<8|int(head[2])<<16)...)
+	_, err := io.ReadFull(r, p[4:])
+	if err == nil && len(p) < 5 {
+		err = errors.New("an empty packet")
+	}
+	return p, err
+}

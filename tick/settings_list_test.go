@@ -1,0 +1,33 @@
+package tick_test
+
+// Settings that work together stand in one list, those that are told of in one each.
+var foreignSettings = map[string][]foreign{
+	"postgres": {
+		{settings: []string{"DateStyle = 'German'", "IntervalStyle = sql_standard", "TimeZone = 'America/St_Johns'", "standard_conforming_strings = off",
+			"bytea_output = escape", "extra_float_digits = -15", "client_encoding = 'LATIN1'", "array_nulls = off", "transform_null_equals = on",
+			"backslash_quote = off", "row_security = off", "synchronous_commit = off", "client_min_messages = error", "lock_timeout = '5s'", "statement_timeout = '10s'",
+			"default_transaction_deferrable = on"}},
+		{settings: []string{"DateStyle = 'SQL, DMY'", "default_transaction_isolation = serializable", "plan_cache_mode = force_generic_plan", "enable_seqscan = off", "work_mem = '64kB'"}},
+		{settings: []string{"DateStyle = 'Postgres, MDY'", "default_transaction_isolation = 'repeatable read'", "TimeZone = 'Asia/Kathmandu'", "search_path = ''", "enable_indexscan = off", "enable_bitmapscan = off"}},
+		{settings: []string{hostilePath}},
+		{settings: []string{"search_path = public, pg_catalog"}},
+		{settings: []string{"default_transaction_read_only = on"}, fails: `default_transaction_read_only`},
+		{settings: []string{"statement_timeout = '1ms'"}, fails: `statement_timeout`},
+	},
+	"mariadb": {
+		{settings: []string{"autocommit = 0", "completion_type = CHAIN", "sql_safe_updates = 1", "sql_select_limit = 1", "max_join_size = 1", "sql_big_selects = 0",
+			"sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'", "default_storage_engine = MyISAM", "time_zone = '+05:30'",
+			"character_set_client = latin1", "character_set_results = latin1", "collation_connection = latin1_swedish_ci"}},
+		{settings: []string{"sql_select_limit = 0", "completion_type = 2", "sql_mode = 'ORACLE'", "tx_isolation = 'SERIALIZABLE'", "lc_time_names = 'de_DE'", "sql_auto_is_null = 1",
+			"character_set_results = NULL", "foreign_key_checks = 0"}},
+		{settings: []string{"sql_mode = ''", "tx_isolation = 'READ-UNCOMMITTED'", "auto_increment_increment = 10", "group_concat_max_len = 4", "div_precision_increment = 0",
+			"innodb_lock_wait_timeout = 1", "lock_wait_timeout = 1", "max_statement_time = 10"}},
+		{settings: []string{"sql_mode = 'TRADITIONAL,SIMULTANEOUS_ASSIGNMENT,EMPTY_STRING_IS_NULL,PAD_CHAR_TO_FULL_LENGTH'", "in_predicate_conversion_threshold = 2", "join_cache_level = 0"}},
+		{settings: []string{"tx_read_only = 1"}, fails: `read.only`},
+		{settings: []string{"max_statement_time = 0.0001"}, fails: `max_statement_time`},
+	},
+	"sqlite": {
+		{settings: []string{"encoding = 'UTF-16'", "page_size = 512", "auto_vacuum = FULL", "journal_mode = TRUNCATE"}},
+		{settings: []string{"page_size = 65536", "journal_mode = PERSIST", "locking_mode = NORMAL"}},
+	},
+}

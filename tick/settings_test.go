@@ -1,0 +1,243 @@
+package tick_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// A foreign setting is what somebody has set for a database, with the best intentions.
+type foreign struct {
+	settings []string
+	fails    string // what has to be in the error; empty: everything works as ever
+}
+
+// allEffects is what a whole use of the program leaves in the table that its jobs write.
+const allEffects = "Jürgen 2, one 4, plain 2, two 4"
+
+// hostilePath stands for the settings of storetest.Hostile.
+const hostilePath = "search_path = hostile, public"
+
+// public is the schema of the table that jobs write, before its name.
+func public(engine string) string {
+	if engine == "postgres" {
+		return "public."
+	}
+	return ""
+}
+
+// useAll uses the program once: the definitions, passes in which jobs succeed and fail, what people do beside them, and what
+// shows it.
+func useAll(t *testing.T, engine, url string) error {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	clock := storetest.NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))
+	s, err := store.Open(ctx, url, store.Options{Clock: clock.Now, Create: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.Migrate(ctx); err != nil {
+		return err
+	}
+	x, err := executor.NewSQL(s)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	pass := func(after time.Duration, want string) error {
+		clock.Add(after)
+		tk := &tick.Tick{Store: s, Name: "test", Holder: "test", Version: "test", Now: time.Now, Executors: executor.Registry{"sql": x}}
+		r, err := tk.Run(ctx)
+		if got := fmt.Sprintf("%d succeeded, %d failed, %d cancelled", r.Succeeded, r.Failed, r.Cancelled); err == nil && got != want {
+			err = fmt.Errorf("a pass with %s, want %s: %+v", got, want, r)
+		}
+		return err
+	}
+	table, place := public(engine)+"effects", "?"
+	if engine == "postgres" {
+		place = "$1"
+	}
+	defs := store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "every 5m"}}, Groups: []store.Group{{Name: "few", MaxRunning: 1}},
+		Jobs: []store.Job{
+			{Name: "Jürgen", Schedules: []string{"often"}, Tags: []string{"ä"}, Keep: store.Keep{Runs: 1}, Steps: []store.Step{stepWith(true, "INSERT INTO "+table+" VALUES ("+place+")", "${job}")}},
+			{Name: "plain", Schedules: []string{"often"}, Group: "few", Steps: []store.Step{step("", "INSERT INTO "+table+" VALUES ('plain')")}},
+			{Name: "two", Own: everyFiveMinutes(), Group: "few", Steps: []store.Step{step("one", "INSERT INTO "+table+" VALUES ('one')"), step("two", "INSERT INTO "+table+" VALUES ('two')")}},
+			{Name: "bad", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO "+public(engine)+"no_such_table VALUES (1)")}},
+		}}
+	var run store.Run
+	for _, do := range []func() error{
+		func() error { _, err := s.Apply(ctx, defs, store.ApplyOptions{Manifest: "jobs"}); return err },
+		func() error { return pass(0, "0 succeeded, 0 failed, 0 cancelled") },
+		func() error { return pass(6*time.Minute, "3 succeeded, 1 failed, 0 cancelled") },
+		func() error {
+			runs, err := s.Runs(ctx, store.RunFilter{Job: "bad"})
+			if err == nil && len(runs) == 1 {
+				_, err = s.RetryRun(ctx, runs[0].ID, "", store.Author{})
+			}
+			return err
+		},
+		func() error { return pass(0, "0 succeeded, 1 failed, 0 cancelled") },
+		func() error {
+			_, err := s.Pause(ctx, store.Subject{Scope: store.ScopeTag, Name: "ä"}, time.Time{}, store.Author{Reason: "déjà vu"})
+			return err
+		},
+		func() error { return pass(5*time.Minute, "2 succeeded, 1 failed, 0 cancelled") },
+		func() error { _, err := s.Resume(ctx, store.Subject{Scope: store.ScopeTag, Name: "ä"}, true, store.Author{}); return err },
+		func() error { return pass(0, "1 succeeded, 0 failed, 0 cancelled") },
+		func() (err error) { run, err = s.RunNow(ctx, "Jürgen", store.Request{Args: map[string]string{"day": "ö"}}); return err },
+		func() error { _, err := s.CancelRun(ctx, run.ID, store.Author{}); return err },
+		func() error { return pass(0, "0 succeeded, 0 failed, 0 cancelled") },
+		func() error {
+			from := time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
+			_, _, err := tick.Backfill(ctx, s, "two", tick.Range{From: from, To: from.Add(5 * time.Minute), Limit: 10})
+			return err
+		},
+		func() error { return pass(0, "2 succeeded, 0 failed, 0 cancelled") },
+		func() error {
+			defs.Jobs[1].Priority = 7
+			defs.Jobs = defs.Jobs[:3]
+			_, err := s.Apply(ctx, defs, store.ApplyOptions{Manifest: "jobs", Prune: true})
+			return err
+		},
+		func() error { _, err := s.Replan(ctx, "", store.Author{}); return err },
+		func() error { return s.RemoveJob(ctx, "plain", store.Author{}) },
+		func() error { return pass(0, "0 succeeded, 0 failed, 0 cancelled") },
+		func() error { return read(ctx, s, run.ID) },
+	} {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads all that is shown of the course.
+func read(ctx context.Context, s *store.Store, run string) error {
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
+	if err == nil && (len(jobs) != 2 || jobs[0].Name != "Jürgen" || jobs[0].Tags[0] != "ä") {
+		err = fmt.Errorf("the jobs are %+v", jobs)
+	}
+	detail, failed := s.Run(ctx, run)
+	if failed == nil && (detail.State != store.Cancelled || !strings.Contains(string(detail.Args), "ö")) {
+		failed = fmt.Errorf("the run that was cancelled is %+v", detail)
+	}
+	err = errors.Join(err, failed)
+	runs, failed := s.Runs(ctx, store.RunFilter{})
+	if failed == nil && len(runs) < 6 {
+		failed = fmt.Errorf("%d runs are listed", len(runs))
+	}
+	err = errors.Join(err, failed)
+	pauses, failed := s.Pauses(ctx, true, 10)
+	if failed == nil && (len(pauses) != 1 || pauses[0].Reason != "déjà vu" || !pauses[0].Since.Equal(time.Date(2026, 1, 5, 8, 6, 0, 0, time.UTC))) {
+		failed = fmt.Errorf("the pauses are %+v", pauses)
+	}
+	err = errors.Join(err, failed)
+	changes, failed := s.Changes(ctx, "", "", 1000)
+	if failed == nil && len(changes) < 10 {
+		failed = fmt.Errorf("%d changes are listed", len(changes))
+	}
+	_, gaps := s.Gaps(ctx, "two", 10)
+	_, schedules := s.Schedules(ctx)
+	_, groups := s.Groups(ctx)
+	return errors.Join(err, failed, gaps, schedules, groups)
+}
+
+// Whatever is set for the sessions of a database, by the server, for the database or for its login, all that the program does
+// works as ever, or says which setting is in its way.
+func TestForeignSettings(t *testing.T) {
+	whole := os.Getenv("DBJOBS_PROVE") != ""
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			list := foreignSettings[engine]
+			tried := 0
+			for _, f := range list {
+				one := f.settings
+				for len(one) > 0 {
+					now := one
+					if whole { // one at a time
+						now = one[:1]
+					}
+					one = one[len(now):]
+					tried += len(now)
+					t.Run(fmt.Sprintf("%s and %d more", now[0], len(now)-1), func(t *testing.T) { tryForeign(t, engine, now, f.fails) })
+				}
+			}
+			t.Logf("%d settings", tried)
+		})
+	}
+}
+
+// open is a way in that no setting is meant for.
+func open(t *testing.T, rawURL string) *sql.DB {
+	t.Helper()
+	s, err := store.Open(t.Context(), rawURL, store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	db, err := s.JobDB(store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func tryForeign(t *testing.T, engine string, settings []string, fails string) {
+	plain := storetest.URL(t, engine)
+	if engine == "sqlite" { // some have to be there first
+		storetest.Settings(t, plain, settings...)
+	}
+	admin := open(t, plain)
+	if engine == "postgres" && settings[0] == hostilePath {
+		storetest.Hostile(t, admin)
+		settings = settings[1:]
+	}
+	if _, err := admin.Exec("CREATE TABLE " + public(engine) + "effects (n varchar(100))"); err != nil {
+		t.Fatal(err)
+	}
+	url := plain
+	if engine != "sqlite" && len(settings) > 0 {
+		url = storetest.Settings(t, plain, settings...)
+	}
+	err := useAll(t, engine, url)
+	switch {
+	case fails == "" && err != nil:
+		t.Errorf("%v", err)
+	case fails != "" && (err == nil || !regexp.MustCompile(fails).MatchString(err.Error())):
+		t.Errorf("%v, want an error with %s", err, fails)
+	case fails == "":
+		var effects []string
+		rows, err := admin.Query("SELECT n, COUNT(*) FROM " + public(engine) + "effects GROUP BY n ORDER BY n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			var n int
+			if err := rows.Scan(&name, &n); err != nil {
+				t.Fatal(err)
+			}
+			effects = append(effects, fmt.Sprint(name, " ", n))
+		}
+		if got := strings.Join(effects, ", "); got != allEffects {
+			t.Errorf("the effects are %s", got)
+		}
+	default:
+		t.Logf("%v", err)
+	}
+}
