@@ -94,9 +94,15 @@ func useAll(t *testing.T, engine, url string) error {
 			return err
 		},
 		func() error { return pass(5*time.Minute, "2 succeeded, 1 failed, 0 cancelled") },
-		func() error { _, err := s.Resume(ctx, store.Subject{Scope: store.ScopeTag, Name: "ä"}, true, store.Author{}); return err },
+		func() error {
+			_, err := s.Resume(ctx, store.Subject{Scope: store.ScopeTag, Name: "ä"}, true, store.Author{})
+			return err
+		},
 		func() error { return pass(0, "1 succeeded, 0 failed, 0 cancelled") },
-		func() (err error) { run, err = s.RunNow(ctx, "Jürgen", store.Request{Args: map[string]string{"day": "ö"}}); return err },
+		func() (err error) {
+			run, err = s.RunNow(ctx, "Jürgen", store.Request{Args: map[string]string{"day": "ö"}})
+			return err
+		},
 		func() error { _, err := s.CancelRun(ctx, run.ID, store.Author{}); return err },
 		func() error { return pass(0, "0 succeeded, 0 failed, 0 cancelled") },
 		func() error {
