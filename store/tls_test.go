@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -40,6 +41,10 @@ func reach(t *testing.T, raw string, ways []way) {
 			t.Errorf("%s: %v", w.name, err)
 		case w.fails != "" && (err == nil || !strings.Contains(err.Error(), w.fails)):
 			t.Errorf("%s: %v, want %q", w.name, err, w.fails)
+		}
+		var bad *store.URLError
+		if err != nil && !errors.As(err, &bad) && !errors.Is(err, store.ErrUnreachable) {
+			t.Errorf("%s: %v, want the database to be out of reach", w.name, err)
 		}
 	}
 }
@@ -97,6 +102,33 @@ func TestCertificates(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestSecureTransportRequired: a server that admits nobody without TLS says so in place of its greeting, or after it.
+func TestSecureTransportRequired(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		const refusal = "\xff\x57\x0c#08004Connections using insecure transport are prohibited while --require_secure_transport=ON."
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write(append([]byte{byte(len(refusal)), 0, 0, 0}, refusal...))
+			c.Close()
+		}
+	}()
+	s, err := store.Open(t.Context(), "mysql://user:password@"+l.Addr().String()+"/database", store.Options{})
+	if err == nil {
+		s.Close()
+	}
+	if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "insecure transport") {
+		t.Errorf("%v", err)
 	}
 }
 
