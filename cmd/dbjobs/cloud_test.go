@@ -77,7 +77,7 @@ func (c *cloud) with(stdin io.Reader, args ...string) {
 		}
 		return c.url, true
 	}
-	if code := run(context.Background(), args, stdin, io.Discard, &talk, env); code != exitDone {
+	if code := run(context.Background(), args, stdin, io.Discard, &talk, env, nil); code != exitDone {
 		c.Fatalf("%q: code %d: %s", args, code, &talk)
 	}
 }

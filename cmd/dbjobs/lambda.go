@@ -34,8 +34,8 @@ const (
 
 // serve is the program as a Lambda function: an invocation is a command line, and its answer what that prints. It ends
 // only with the process.
-func serve(ctx context.Context, stderr io.Writer, env settings.Lookup) int {
-	f := &function{stderr: stderr, env: env, warm: &warm{}}
+func serve(ctx context.Context, stderr io.Writer, env settings.Lookup, environ []string) int {
+	f := &function{stderr: stderr, env: env, environ: environ, warm: &warm{}}
 	log.SetFlags(0)
 	log.SetOutput(libraryLog{stderr})
 	// Lambda ends a process that has extensions beside it with a signal, between invocations.
@@ -60,11 +60,12 @@ func (l libraryLog) Write(b []byte) (int, error) {
 
 // function handles invocations.
 type function struct {
-	stderr io.Writer
-	env    settings.Lookup
-	warm   *warm
-	busy   sync.RWMutex // held for reading while an invocation is handled
-	begun  sync.Once
+	stderr  io.Writer
+	env     settings.Lookup
+	environ []string
+	warm    *warm
+	busy    sync.RWMutex // held for reading while an invocation is handled
+	begun   sync.Once
 }
 
 // event is what an invocation may ask for. Events of EventBridge, and empty ones, ask for a tick.
@@ -122,7 +123,7 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	c := newCLI(bytes.NewReader(nil), &answer, f.stderr, f.env)
 	c.warm = f.warm
 	cold := false
-	f.begun.Do(func() { cold = true })
+	f.begun.Do(func() { cold, c.environ = true, f.environ }) // what is mistyped is told once
 	c.invocation = []slog.Attr{slog.String("function_version", lambdacontext.FunctionVersion), slog.Bool("cold", cold)}
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		c.invocation = append(c.invocation, slog.String("request_id", lc.AwsRequestID))

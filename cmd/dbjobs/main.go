@@ -35,16 +35,17 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first signal asks, the second one kills
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
 }
 
 // run is the whole program: it takes what a process has and gives its exit code. Where it is the bootstrap of a Lambda
-// function, it serves invocations until it is ended.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) int {
+// function, it serves invocations until it is ended. Of environ only the names count: variables that are not read.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
 	if api, _ := env(runtimeAPIVariable); api != "" && len(args) == 0 {
-		return serve(ctx, stderr, env)
+		return serve(ctx, stderr, env, environ)
 	}
 	c := newCLI(stdin, stdout, stderr, env)
+	c.environ = environ
 	err := c.execute(ctx, args)
 	code := exitCode(ctx, err)
 	c.complain(code, err)
@@ -88,6 +89,7 @@ type cli struct {
 	answers io.Writer     // the same without a buffer, for a dialogue
 	stderr  io.Writer     // talk
 	env     settings.Lookup
+	environ []string // NAME=VALUE, to look through for names that mean nothing
 	began   time.Time
 
 	database  string // --database
@@ -176,6 +178,7 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 		if err := c.misplaced(cmd, args); err != nil {
 			return err
 		}
+		c.mistyped(cmd.Root())
 		return fn(cmd, args)
 	}
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store/secret"
 )
@@ -78,6 +81,33 @@ func valueOf(f *pflag.Flag) string {
 		}
 	}
 	return f.Value.String()
+}
+
+// foreign are variables that others make: Kubernetes and its likes for a service that is called dbjobs, and our tests.
+var foreign = regexp.MustCompile(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_RACE$)`)
+
+// mistyped warns of variables that look like ours and are not read: a setting that has no effect shows late.
+func (c *cli) mistyped(root *cobra.Command) {
+	var known []string
+	for _, entry := range c.environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(strings.ToUpper(name), "DBJOBS_") || foreign.MatchString(name) {
+			continue
+		}
+		if known == nil {
+			for _, v := range variables(root) {
+				known = append(known, strings.ToLower(v))
+			}
+		}
+		if slices.Contains(known, strings.ToLower(name)) && name == strings.ToUpper(name) {
+			continue
+		}
+		hint := "; see dbjobs --help"
+		if n := nearest.To(name, known); n != "" {
+			hint = "; did you mean " + strings.ToUpper(n) + "?"
+		}
+		c.tell(slog.LevelWarn, "the variable %s means nothing to dbjobs%s", name, hint)
+	}
 }
 
 // shown is a value that somebody gave, as a message may quote it.

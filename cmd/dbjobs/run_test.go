@@ -23,7 +23,7 @@ func invoke(ctx context.Context, t *testing.T, home string, stdin io.Reader, std
 		return "", false
 	}
 	var talk bytes.Buffer
-	code = run(ctx, args, stdin, stdout, &talk, env)
+	code = run(ctx, args, stdin, stdout, &talk, env, nil)
 	return code, talk.String()
 }
 
