@@ -52,6 +52,7 @@ unless --take-ownership says so.`,
 		if err != nil {
 			return err
 		}
+		c.warnOf(m.Definitions, changes)
 		a := report.Applied{Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes)}
 		return c.print(a, func() error { return report.Changes(c.stdout, a) })
 	})

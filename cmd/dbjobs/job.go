@@ -96,11 +96,12 @@ func (c *cli) jobCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: tick.Start})
+		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: tick.Start})
 		if err != nil {
 			return already(err, "job", args[0])
 		}
 		c.say("created job %s", args[0])
+		c.warnOf(m.Definitions, changes)
 		return c.showJob(cmd.Context(), s, m.Jobs[0].FullName())
 	})
 	return c.prints(c.authored(cmd))

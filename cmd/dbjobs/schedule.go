@@ -35,11 +35,12 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		_, err = s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
+		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
 		if err != nil {
 			return already(err, "schedule", args[0])
 		}
 		c.say("created schedule %s", args[0])
+		c.warnOf(m.Definitions, changes)
 		if !c.asJSON {
 			return nil
 		}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// warnOf says what `rule lint` would say of the rules that a change brought in. What stays as it was is not told of again.
+func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
+	const most = 20
+	told := 0
+	by := map[string][]store.Change{}
+	for _, ch := range changes {
+		key := ch.Kind + " " + ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:] // a job has an owner by now
+		by[key] = append(by[key], ch)
+	}
+	lint := func(subject, seed string, s *store.Schedule) {
+		r, err := rules.Parse(s.Rule, rules.Defaults{Zone: s.Zone, Start: time.Now(), Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous})
+		if err != nil {
+			return // what cannot be read was refused before
+		}
+		list, err := rules.Lint(r, rules.LintOptions{Now: time.Now()})
+		if err != nil {
+			return
+		}
+		for _, w := range list {
+			if told++; told <= most {
+				c.tell(slog.LevelWarn, "warning: %s: %s: %s", subject, w.Code, w.Message)
+			}
+		}
+	}
+	for i := range d.Schedules {
+		if s := &d.Schedules[i]; broughtIn(by["schedule "+s.Name], "rule", "zone", "nonexistent", "ambiguous") {
+			lint("schedule "+s.Name, s.Name, s)
+		}
+	}
+	for i := range d.Jobs {
+		if j := &d.Jobs[i]; j.Own != nil && broughtIn(by["job "+j.Name], "own") {
+			lint("job "+j.FullName(), j.FullName(), j.Own)
+		}
+	}
+	if told > most {
+		c.tell(slog.LevelWarn, "warning: and %d more; dbjobs rule lint RULE tells those of a rule", told-most)
+	}
+}
+
+// broughtIn tells whether the changes of a definition made it, or changed one of its fields.
+func broughtIn(changes []store.Change, fields ...string) bool {
+	return slices.ContainsFunc(changes, func(c store.Change) bool {
+		return c.Action == "create" || c.Action == "change" && slices.ContainsFunc(c.Fields, func(f store.FieldChange) bool {
+			top, _, _ := strings.Cut(f.Field, ".")
+			return slices.Contains(fields, top)
+		})
+	})
+}
