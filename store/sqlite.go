@@ -92,6 +92,9 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fmt.Errorf("%w: creating the folder of the database: %w", ErrReadOnly, err)
 		}
+		if err := makePrivate(path); err != nil {
+			return nil, fmt.Errorf("%w: creating the database: %w", ErrReadOnly, err)
+		}
 	} else if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%w: no database at %s; `dbjobs migrate` makes it", ErrSchema, path)
@@ -112,6 +115,22 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	q.Set("mode", mode)
 	return sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
+}
+
+// makePrivate makes the file of a new database for its owner alone, whatever the umask: definitions and what jobs leave in
+// the same file may be secret. SQLite gives the files that it makes beside it the same rights. Those of a file that is there
+// are left as somebody has set them. Only a new file is opened here: to close one would free the locks that this process
+// has on it.
+//
+// Crash window: an empty file is a database without tables, which the next to create it fills.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func classifySQLite(err error) class {
