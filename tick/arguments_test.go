@@ -52,7 +52,7 @@ func TestArgumentsArriveWhole(t *testing.T) {
 		}
 		where := map[string]string{
 			"postgres": "at = '2026-01-05 08:05:00+00' AND wall = '2026-01-05 08:05:00' AND day = '2026-01-05' AND yes AND doc ->> 'at' = '" + at + "'",
-			"mariadb":  "at = TIMESTAMP'2026-01-05 08:05:00' AND wall = at AND day = at AND yes = 1 AND JSON_VALUE(doc, '$.at') = '" + at + "'",
+			"mariadb":  "at = TIMESTAMP'2026-01-05 08:05:00' AND wall = at AND day = at AND yes = 1 AND JSON_CONTAINS(doc, '\"" + at + "\"', '$.at')",
 			"sqlite":   "at = '" + at + "' AND wall = at AND day = at AND yes = 1 AND doc ->> 'at' = '" + at + "'",
 		}[d.Engine] + " AND at_text = '" + text + "' AND told = 'from 2026-01-05T08:00:00.000000Z to " + at + "' AND attempt = 1 AND attempt_text = '1' " +
 			"AND big = " + map[string]string{"sqlite": "'123456789012345678901234567890'"}[d.Engine] + map[bool]string{true: "123456789012345678901234567890"}[d.Engine != "sqlite"] +
@@ -85,7 +85,7 @@ func TestArgumentsArriveWhole(t *testing.T) {
 // What a run was given by hand is told as it was given, also by a client that writes JSON of its own.
 func TestArgumentsOfARequestArriveWhole(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		d.Exec(t, "CREATE TABLE effects (told varchar(100), of varchar(100))")
+		d.Exec(t, "CREATE TABLE effects (told varchar(100), also varchar(100))")
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
 			stepWith(false, "INSERT INTO effects VALUES ("+places(d, 2)+")", "${args.list}", "${args.n}, ${args.list}, ${args.none}")}}}})
 		request(t, d, "job")
@@ -93,12 +93,12 @@ func TestArgumentsOfARequestArriveWhole(t *testing.T) {
 		if r := run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
-		var told, of string
-		if err := d.SQL.QueryRow("SELECT told, of FROM effects").Scan(&told, &of); err != nil {
+		var told, also string
+		if err := d.SQL.QueryRow("SELECT told, also FROM effects").Scan(&told, &also); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{`[12345678901234567890,"x"]`, `12345678901234567890, [12345678901234567890,"x"], `}; !slices.Equal([]string{told, of}, want) {
-			t.Errorf("%q, %q; want %q", told, of, want)
+		if want := []string{`[12345678901234567890,"x"]`, `12345678901234567890, [12345678901234567890,"x"], `}; !slices.Equal([]string{told, also}, want) {
+			t.Errorf("%q, %q; want %q", told, also, want)
 		}
 	})
 }

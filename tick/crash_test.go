@@ -314,7 +314,7 @@ func (w *world) tables() map[string]string {
 	query := map[string]string{
 		"sqlite":   "SELECT name FROM pragma_table_xinfo('%s') WHERE hidden = 0",
 		"postgres": "SELECT column_name FROM information_schema.columns WHERE table_name = '%s' AND table_schema IN ('dbjobs', 'public') AND is_generated = 'NEVER'",
-		"mariadb":  "SELECT column_name FROM information_schema.columns WHERE table_name = '%s' AND table_schema = DATABASE() AND is_generated = 'NEVER'",
+		"mariadb":  "SELECT column_name FROM information_schema.columns WHERE table_name = '%s' AND table_schema = DATABASE() AND coalesce(generation_expression, '') = ''",
 	}[w.d.Engine]
 	known := map[string]string{}
 	for _, table := range ledgerTables {
