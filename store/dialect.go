@@ -44,9 +44,11 @@ type class int
 
 const (
 	other       class = iota
-	transient         // serialization failure, deadlock, lock timeout, busy: the transaction can be tried again
+	transient         // serialization failure, deadlock, busy: the transaction can be tried again
+	lockTimeout       // a lock that was waited for until its time was over: likewise, and it may be waited for again
 	noTable           // our schema is not there
 	readOnly          // the database takes no writes
+	diskFull          // nor does its disk
 	unreachable       // no connection, or it broke
 	gone              // the server had ended the session before it got the statement, of which nothing is done
 	refused           // the server does not let us in
@@ -106,6 +108,10 @@ func (s *Store) wrap(doing string, err error) error {
 		return fmt.Errorf("%s: %w: the tables of dbjobs are not there; run `dbjobs migrate`", doing, ErrSchema)
 	case readOnly:
 		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, advice(err))
+	case diskFull:
+		return fmt.Errorf("%s: %w: its disk is full: %w", doing, ErrReadOnly, err)
+	case lockTimeout:
+		return fmt.Errorf("%s: %w: %w", doing, ErrLocked, err)
 	case unreachable, refused, gone:
 		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, advice(err))
 	case duplicate:

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ var mysqlDialect = &dialect{
 		"@among_runs":  "IN (:each_ids)",
 		"@among_names": "IN (:each_ids)",
 		"@text":        "",
+		"@anywhere":    "CAST(COALESCE(MAX(m.id), 0) * :share AS SIGNED)",
 	},
 	placeholder: func(int) string { return "?" },
 	instant:     func(t time.Time) any { return t.Format("2006-01-02 15:04:05.000000") },
@@ -145,6 +147,11 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}
+	for name, wait := range map[string]time.Duration{"innodb_lock_wait_timeout": lockWait, "lock_wait_timeout": LockPatience} {
+		if c.Params[name] == "" && !forJobs { // of rows, and of tables that somebody alters
+			c.Params[name] = strconv.Itoa(int(wait.Seconds()))
+		}
+	}
 	maps.Copy(c.Params, ours)
 }
 
@@ -200,8 +207,12 @@ func classifyMySQL(err error) class {
 	var me *mysql.MySQLError
 	if errors.As(err, &me) {
 		switch me.Number {
-		case 1205, 1213, 3572, 1020: // lock timeout, deadlock, NOWAIT, record changed since last read
+		case 1213, 1020: // deadlock, record changed since last read
 			return transient
+		case 1205, 3572: // lock timeout, NOWAIT
+			return lockTimeout
+		case 1021, 1114: // disk full, and the table, which InnoDB says of its files
+			return diskFull
 		case 1146:
 			if strings.Contains(me.Message, "dbjobs_") {
 				return noTable

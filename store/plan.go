@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -184,6 +185,9 @@ type Page struct {
 	kinds *kinds
 	wide  bool
 
+	// Waits is how often the decisions for the page may wait for locks; it is tried once in any case.
+	Waits int
+
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
 	StartupID string
 }
@@ -196,6 +200,15 @@ func (p *Page) Each(fn func(job int64, due time.Time)) {
 	for i := range p.jobs {
 		fn(p.jobs[i], p.due[i])
 	}
+}
+
+// dueOf are the due times of some of its jobs.
+func (p *Page) dueOf(jobs []int64) []time.Time {
+	list := make([]time.Time, len(jobs))
+	for i, id := range jobs {
+		list[i] = p.due[slices.Index(p.jobs, id)]
+	}
+	return list
 }
 
 // NewPage is the beginning of a need, with due times no later than upTo: what becomes due while a pass is under way is
@@ -247,94 +260,4 @@ func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 	})
 	p.last = rows < limit
 	return len(p.jobs) > 0, err
-}
-
-// Batch is what became of a page.
-type Batch struct {
-	Now     time.Time
-	Decided int
-	Made    []Run
-	Gaps    map[string]int // by reason
-	Parked  []Parked
-	Moved   int
-	Woken   int        // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
-	Ended   []EndedRun // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
-	Kept    []Kept     // of jobs that have runs newly settled
-}
-
-// EndedRun is a run that a decision has ended.
-type EndedRun struct {
-	Run Run
-	Job string // owner/name
-}
-
-// Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
-// decisions are made from, asks decide for each, and writes all that follows, in one transaction and with a number of
-// round trips that does not depend on the size of the page. The instant is the one that the page was read at. The jobs
-// of groups are given to share together, which lets go what their caps admit and names waiting runs of other jobs that
-// are to ask again.
-//
-// Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer is here, all has happened: the
-// next pass finds the plans advanced and the runs made, and makes none twice, since (job, occurrence) is unique and the
-// plan's version has moved on.
-func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, c *Case) Decision, share func([]Member) []string) (Batch, error) {
-	var b Batch
-	err := s.tx(ctx, func(tx *sql.Tx) error {
-		b = Batch{Now: p.now, Gaps: map[string]int{}}
-		cases, err := s.readCases(ctx, tx, p)
-		if err != nil || len(cases) == 0 {
-			return err
-		}
-		w := newWriter(s, tx, p.now, len(cases))
-		var members []Member
-		for i := range cases {
-			c := &cases[i]
-			d := decide(p.now, c)
-			d.Plan.Error = s.kept(d.Plan.Error)
-			b.Decided++
-			if c.Cap != nil {
-				members = append(members, Member{c, d})
-				continue
-			}
-			b.add(w, c, &d)
-		}
-		if len(members) > 0 {
-			wake := share(members)
-			if err := s.wakeHeld(ctx, tx, wake); err != nil {
-				return err
-			}
-			b.Moved, b.Woken = b.Moved+len(wake), len(wake)
-		}
-		for i := range members {
-			b.add(w, members[i].Case, &members[i].Decision)
-		}
-		b.Made = w.made
-		return w.write(ctx)
-	})
-	if err != nil { // nothing of it is written, or nobody knows
-		return Batch{}, err
-	}
-	return b, nil
-}
-
-// add takes a decision in.
-func (b *Batch) add(w *writer, c *Case, d *Decision) {
-	if d.nothing(&c.Plan) {
-		return
-	}
-	w.add(c, d)
-	for _, g := range d.Gaps {
-		b.Gaps[g.Reason]++
-	}
-	if d.Plan.Error != "" {
-		b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
-	}
-	b.Moved += len(d.Moved)
-	for _, r := range d.Moved {
-		byDecision := r.Was == Running || r.Was == Waiting || r.Was == Queued
-		if byDecision && (r.Run.State == Lost || r.Run.State == Failed || r.Run.State == Cancelled) {
-			b.Ended = append(b.Ended, EndedRun{r.Run, c.Job.FullName()})
-		}
-	}
-	b.Kept = append(b.Kept, d.Kept...)
 }

@@ -62,6 +62,7 @@ var postgres = &dialect{
 		"@these":       "= ANY(:ids::bigint[])",
 		"@these_runs":  "= ANY(:ids::uuid[])",
 		"@text":        "::text",
+		"@anywhere":    "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
 	},
 	placeholder: func(n int) string { return "$" + strconv.Itoa(n) },
 	instant:     func(t time.Time) any { return t },
@@ -129,17 +130,21 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 		}
 	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
-	if o.Login == nil {
-		return stdlib.GetConnector(*c), nil
+	var options []stdlib.OptionOpenDB
+	if o.Login != nil {
+		options = append(options, stdlib.OptionBeforeConnect(func(ctx context.Context, c *pgx.ConnConfig) error {
+			user, password, err := o.Login(ctx)
+			if err != nil {
+				return err
+			}
+			c.User, c.Password = cmp.Or(user, c.User), password
+			return nil
+		}))
 	}
-	return stdlib.GetConnector(*c, stdlib.OptionBeforeConnect(func(ctx context.Context, c *pgx.ConnConfig) error {
-		user, password, err := o.Login(ctx)
-		if err != nil {
-			return err
-		}
-		c.User, c.Password = cmp.Or(user, c.User), password
-		return nil
-	})), nil
+	if o.forJobs {
+		return stdlib.GetConnector(*c, options...), nil
+	}
+	return postgresBounded{stdlib.GetConnector(*c, options...)}, nil
 }
 
 // postgresSession is what a session begins with, whatever is set for the server, the database or the login: the text of
@@ -180,8 +185,12 @@ func classifyPostgres(err error) class {
 	var pe *pgconn.PgError
 	if errors.As(err, &pe) {
 		switch pe.Code {
-		case "40001", "40P01", "55P03":
+		case "40001", "40P01":
 			return transient
+		case "55P03":
+			return lockTimeout
+		case "53100":
+			return diskFull
 		case "42P01", "3F000":
 			if strings.Contains(pe.Message, "dbjobs") {
 				return noTable

@@ -17,20 +17,21 @@ type Probe struct {
 	Queued   bool      // a run of the queue may be taken now
 	Parked   int       // jobs that cannot be planned, removed and disabled ones left out
 	Failing  int       // jobs whose last run has failed, likewise
+	Expired  bool      // a run is kept no longer
 	NextWake time.Time // when something needs a decision next; not after Now: something does
 	Need     [needs]bool
 	since    time.Time
 	lastTick time.Time
 }
 
-// Anything tells whether a pass has something to decide or to take.
+// Anything tells whether a pass has something to decide, to take or to delete.
 func (p *Probe) Anything() bool {
 	for _, n := range p.Need {
 		if n {
 			return true
 		}
 	}
-	return p.Queued
+	return p.Queued || p.Expired
 }
 
 // CheckDue: this is the first pass of its trigger within an hour, or after a silence.
@@ -47,7 +48,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var next, wake time.Time
 	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
 		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
-		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, at{&p.since}, at{&p.lastTick}, &p.Login)
+		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, &p.Expired, at{&p.since}, at{&p.lastTick}, &p.Login)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}

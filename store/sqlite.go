@@ -54,6 +54,7 @@ var sqlite = &dialect{
 		"@these":       "IN (SELECT value FROM json_each(:ids))",
 		"@these_runs":  "IN (SELECT value FROM json_each(:ids))",
 		"@text":        "",
+		"@anywhere":    "CAST(COALESCE(MAX(m.id), 0) * :share AS INTEGER)",
 	},
 	placeholder: func(n int) string { return "?" + strconv.Itoa(n) },
 	instant:     func(t time.Time) any { return t.Format(sqliteLayout) },
@@ -143,7 +144,9 @@ func classifySQLite(err error) class {
 		return transient
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 		return readOnly
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_AUTH:
+	case sqlite3.SQLITE_FULL:
+		return diskFull
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_AUTH:
 		return unreachable
 	case sqlite3.SQLITE_CONSTRAINT:
 		if se.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || se.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY {

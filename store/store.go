@@ -172,12 +172,14 @@ func (s *Store) exec(ctx context.Context, q querier, name string, a args) (int64
 	if err != nil {
 		return 0, err
 	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	res, err := insist(s, q, func() (sql.Result, error) { return q.ExecContext(ctx, text, bound...) })
 	if err != nil {
 		if _, locked := q.(*sql.Tx); !locked {
 			err = s.waited(err)
 		}
-		return 0, s.wrap(words(name), err)
+		return 0, s.wrap(words(name), unanswered(ctx, err))
 	}
 	n, err := res.RowsAffected()
 	return n, s.wrap(words(name), err)
@@ -189,9 +191,11 @@ func (s *Store) query(ctx context.Context, q querier, name string, a args, scan 
 	if err != nil {
 		return err
 	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	rows, err := insist(s, q, func() (*sql.Rows, error) { return q.QueryContext(ctx, text, bound...) })
 	if err != nil {
-		return s.wrap(words(name), err)
+		return s.wrap(words(name), unanswered(ctx, err))
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -199,7 +203,7 @@ func (s *Store) query(ctx context.Context, q querier, name string, a args, scan 
 			return s.wrap(words(name), err)
 		}
 	}
-	return s.wrap(words(name), errors.Join(rows.Err(), rows.Close()))
+	return s.wrap(words(name), unanswered(ctx, errors.Join(rows.Err(), rows.Close())))
 }
 
 // row scans the one row of a named statement; ErrNotFound where there is none.
@@ -239,14 +243,24 @@ func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 	return s.persist(ctx, func() error { return s.once(ctx, fn) })
 }
 
-// persist tries again what lost against another transaction.
+// persist tries again what lost against another transaction, and for LockPatience what waits for one.
 func (s *Store) persist(ctx context.Context, fn func() error) error {
+	return s.heldBy(ctx, s.persistFor(ctx, int(LockPatience/lockWait), fn))
+}
+
+// persistFor tries again what lost against another transaction, and up to so many times what waited for one.
+func (s *Store) persistFor(ctx context.Context, waits int, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
-		if err == nil || ctx.Err() != nil || try == txAttempts {
+		if err == nil || ctx.Err() != nil || !s.Transient(err) {
 			return err
 		}
-		if !s.Transient(err) {
+		if s.Locked(err) {
+			if waits--; waits <= 0 {
+				return err
+			}
+			try--
+		} else if try >= txAttempts {
 			return err
 		}
 		select {
@@ -259,19 +273,25 @@ func (s *Store) persist(ctx context.Context, fn func() error) error {
 
 // Transient tells of an error that the transaction lost against another one, and that it can be tried again.
 func (s *Store) Transient(err error) bool {
-	return errors.Is(err, errConflict) || errors.Is(err, errInterrupted) || s.d.classify(err) == transient
+	return errors.Is(err, errConflict) || errors.Is(err, errInterrupted) || s.d.classify(err) == transient || s.Locked(err)
 }
 
 func (s *Store) once(ctx context.Context, fn func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.d.isolation})
+	ctx, answered, cancel := impatient(ctx)
+	defer cancel(nil)
+	var tx *sql.Tx
+	err := answered(func() (err error) {
+		tx, err = s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.d.isolation})
+		return s.waited(err)
+	})
 	if err != nil {
-		return s.interrupted(ctx, s.wrap("begin", s.waited(err)))
+		return s.interrupted(ctx, s.wrap("begin", err))
 	}
 	if err := fn(tx); err != nil {
 		_ = tx.Rollback() // the error that counts is err; a lost connection rolls back by itself
 		return s.interrupted(ctx, err)
 	}
-	return s.wrap("commit", tx.Commit())
+	return s.wrap("commit", answered(tx.Commit))
 }
 
 // errLocked says for what a statement waited until its time was over.
@@ -280,7 +300,7 @@ var errLocked = fmt.Errorf("%w: another process holds the lock of the file for w
 // waited tells that a write which has not begun in time waited for the lock of an SQLite file: it does nothing else that
 // takes long.
 func (s *Store) waited(err error) error {
-	if s.d == sqlite && (errors.Is(err, context.DeadlineExceeded) || s.d.classify(err) == transient) {
+	if err != nil && s.d == sqlite && (errors.Is(err, context.DeadlineExceeded) || s.d.classify(err) == transient) {
 		return fmt.Errorf("%w: %w", errLocked, err)
 	}
 	return err

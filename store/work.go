@@ -67,28 +67,56 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	}
 }
 
+// takeAmong takes what it can of the candidates. Where to write of one would be to wait, they are taken one by one, so that
+// it keeps none of the others.
 func (s *Store) takeAmong(ctx context.Context, candidates []string, limit int, h Holder) (tasks []Task, err error) {
-	err = s.tx(ctx, func(tx *sql.Tx) error {
-		tasks = tasks[:0]
-		free := candidates
-		if s.d.has("reserve_queued") {
-			free = nil
-			if err := s.query(ctx, tx, "reserve_queued", args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
+	tasks, err = s.takeTogether(ctx, candidates, limit, h)
+	if err == nil || !s.Locked(err) || s.d == sqlite || len(candidates) == 1 {
+		return tasks, err
+	}
+	const most = 4 // waits
+	for waits, i := 0, 0; i < len(candidates) && len(tasks) < limit && waits < most; i++ {
+		one, failed := s.takeTogether(ctx, candidates[i:i+1], 1, h)
+		if failed != nil && (!s.Locked(failed) || ctx.Err() != nil) {
+			return tasks, failed
+		}
+		if tasks = append(tasks, one...); failed != nil {
+			waits++
+		}
+	}
+	if len(tasks) > 0 {
+		return tasks, nil
+	}
+	return nil, s.heldBy(ctx, err)
+}
+
+func (s *Store) takeTogether(ctx context.Context, candidates []string, limit int, h Holder) (tasks []Task, err error) {
+	err = s.persistFor(ctx, 1, func() error {
+		return s.once(ctx, func(tx *sql.Tx) error {
+			tasks = tasks[:0]
+			free := candidates
+			if s.d.has("reserve_queued") {
+				free = nil
+				if err := s.query(ctx, tx, "reserve_queued", args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
+					return err
+				}
+			}
+			err := s.query(ctx, tx, "lock_queued", args{"now": s.now(), "ids": free, "limit": limit}, func(r *sql.Rows) error {
+				var t Task
+				err := r.Scan(append(scanRun(&t.Run), at{&t.Now})...)
+				tasks = append(tasks, t)
+				return err
+			})
+			if err != nil || len(tasks) == 0 {
 				return err
 			}
-		}
-		err := s.query(ctx, tx, "lock_queued", args{"now": s.now(), "ids": free, "limit": limit}, func(r *sql.Rows) error {
-			var t Task
-			err := r.Scan(append(scanRun(&t.Run), at{&t.Now})...)
-			tasks = append(tasks, t)
-			return err
+			return s.handOut(ctx, tx, tasks, h)
 		})
-		if err != nil || len(tasks) == 0 {
-			return err
-		}
-		return s.handOut(ctx, tx, tasks, h)
 	})
-	return tasks, err
+	if err != nil {
+		return nil, err
+	}
+	return tasks, nil
 }
 
 // ids scans rows of one id each.

@@ -3,18 +3,20 @@ package tick_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
-// A year of a job's history that is no longer kept goes in parts, one with each pass, and no pass deletes more. Its gaps
-// go likewise, by their age.
+// A year of a job's history that is no longer kept goes with one pass, in parts: no transaction deletes more than a thousand
+// runs that are too old and a thousand that are too many. Its gaps go likewise, by their age.
 func TestAYearOfHistoryIsDeletedInParts(t *testing.T) {
-	const year, most = 365 * 24, 2000 // hourly runs; a thousand that are too old and a thousand that are too many
+	const year, most = 365 * 24, 2000 // hourly runs
 	const gaps, mostGaps = 2500, 1000
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Keep: store.Keep{Runs: 10}, Steps: []store.Step{step("", "SELECT 1")}}}})
@@ -39,29 +41,41 @@ func TestAYearOfHistoryIsDeletedInParts(t *testing.T) {
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) SELECT (SELECT id FROM %s), i, %s, %[3]s, 'overlap', '', %s FROM %s",
 			d.Table("gaps"), d.Table("jobs"), past, longAgo, storetest.Numbers(gaps)))
 		d.Analyze(t)
-		left, passes := year, 0
-		leftGaps := gaps
-		for ; left > 10 && passes < 20; passes++ {
-			d.Clock.Add(5 * time.Minute)
-			r := run(t, d)
-			now := d.Int(t, "SELECT count(*) FROM "+d.Table("runs"))
-			if gone := left + r.Made - now; gone > most || gone <= 0 || gone != r.Pruned {
-				t.Fatalf("pass %d deleted %d runs and says %d", passes, gone, r.Pruned)
-			}
-			left = now
-			kept := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps"))
-			if gone := leftGaps - kept; gone > mostGaps || gone <= 0 && leftGaps > 0 {
-				t.Fatalf("pass %d deleted %d of %d gaps", passes, gone, leftGaps)
-			}
-			leftGaps = kept
+		d.Clock.Add(5 * time.Minute)
+		r, deletions := prunes(t, d)
+		left, leftGaps := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")), d.Int(t, "SELECT count(*) FROM "+d.Table("gaps"))
+		if gone := year + r.Made - left; gone != r.Pruned {
+			t.Errorf("%d runs went, and the pass says %d", gone, r.Pruned)
+		}
+		if deletions["runs"] < year/most || deletions["gaps"] < gaps/mostGaps {
+			t.Errorf("in %v parts", deletions)
 		}
 		if attempts := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); left > 11 || attempts != left || leftGaps > 0 {
-			t.Errorf("after %d passes %d runs, %d attempts and %d gaps are left", passes, left, attempts, leftGaps)
+			t.Errorf("%d runs, %d attempts and %d gaps are left", left, attempts, leftGaps)
 		}
 	})
 }
 
-// A run with more attempts than a pass deletes goes in parts too, and what is behind it waits its turn.
+// prunes runs a pass, and counts its deletions of each table.
+func prunes(t *testing.T, d *storetest.DB) (tick.Report, map[string]int) {
+	t.Helper()
+	var calls storetest.Calls
+	r, err := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deletions := map[string]int{}
+	for _, c := range calls.All() {
+		for _, table := range []string{"runs", "gaps", "attempts"} {
+			if strings.HasPrefix(c.SQL, "DELETE") && strings.Contains(c.SQL, d.Table(table)) {
+				deletions[table]++
+			}
+		}
+	}
+	return r, deletions
+}
+
+// A run with more attempts than a transaction deletes goes in parts too, and what is behind it waits its turn.
 func TestManyAttemptsAreDeletedInParts(t *testing.T) {
 	const attempts, most = 25_000, 10_000
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -81,23 +95,14 @@ func TestManyAttemptsAreDeletedInParts(t *testing.T) {
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (run_id, number, step, step_name, attempt, fence, holder, state, started_at) SELECT '%s', i + 1, 1, 'step 1', i + 1, 1, 'h', 'failed', %s FROM %s",
 			d.Table("attempts"), first, literal(d, d.Clock.Now()), storetest.Numbers(attempts-1)))
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET attempts = %d WHERE id = '%s'", d.Table("runs"), attempts, first))
-		left, passes := count(), 0
-		for ; left > 0 && passes < 9; passes++ {
-			request(t, d, "job")
-			run(t, d)
-			now := count()
-			if gone := left - now; gone > most || gone <= 0 {
-				t.Fatalf("pass %d deleted %d attempts of %d", passes, gone, left)
-			}
-			left = now
-		}
-		if d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE id = '"+first+"'") != 0 {
-			t.Error("the run is still there")
+		request(t, d, "job")
+		if _, deletions := prunes(t, d); deletions["attempts"] <= attempts/most || count() > 0 || d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE id = '"+first+"'") != 0 {
+			t.Errorf("%d attempts are left, after %v deletions", count(), deletions)
 		}
 		request(t, d, "job")
 		run(t, d)
-		if runs, attempts := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")), d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); passes != 3 || runs > 2 || attempts != runs {
-			t.Errorf("after %d passes %d runs and %d attempts are left", passes, runs, attempts)
+		if runs, attempts := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")), d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); runs > 2 || attempts != runs {
+			t.Errorf("%d runs and %d attempts are left", runs, attempts)
 		}
 	})
 }
@@ -145,4 +150,75 @@ func TestAPrunedRunThatIsOpenedAgainLosesNoAttempt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Jobs that keep few runs do not fill the table, however many of them run in a pass.
+func TestTheTableDoesNotGrow(t *testing.T) {
+	jobs, passes, keep := 1050, 3, 1
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		jobs, passes, keep = 5000, 20, 3
+	}
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m"}, Steps: []store.Step{{Executor: "nothing", Spec: []byte("{}")}}})
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET keep_runs = %d", d.Table("jobs"), keep))
+		var sizes []int
+		for range passes {
+			d.Clock.Add(5 * time.Minute)
+			tk := newTick(t, d.Store)
+			tk.Concurrency, tk.Executors["nothing"] = 32, nothing{}
+			if r, err := tk.Run(t.Context()); err != nil || r.Failed > 0 {
+				t.Fatal(err, r.Failed)
+			}
+			sizes = append(sizes, d.Int(t, "SELECT count(*) FROM "+d.Table("runs")))
+		}
+		t.Logf("%d jobs, %d passes: %v runs", jobs, passes, sizes)
+		if last := sizes[len(sizes)-1]; last > jobs*keep {
+			t.Errorf("%d runs after %d passes, want %d", last, passes, jobs*keep)
+		}
+	})
+}
+
+// What is kept no longer goes also where no run of its job ends any more: what is too old, by any pass, also one that has
+// nothing else to do; what an earlier pass has left or a smaller keep leaves, and old changes, by passes over other jobs.
+func TestWhatIsLeftIsFoundLater(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{step("", "SELECT 1")}}
+		apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{step("", "SELECT 1")}}}})
+		for range 4 {
+			request(t, d, "idle")
+			run(t, d)
+			d.Clock.Add(time.Minute)
+		}
+		count := func() int {
+			return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = 'idle')")
+		}
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET keep_runs = 2 WHERE name = 'idle'")
+		for try := 0; count() > 2; try++ {
+			if try > 100 {
+				t.Fatalf("%d runs are left of a job that keeps 2", count())
+			}
+			request(t, d, "busy")
+			run(t, d)
+		}
+		d.Clock.Add(25 * time.Hour)
+		run(t, d)
+		if n := count(); n > 0 {
+			t.Errorf("%d runs are left that are too old", n)
+		}
+		changes := func() int { return d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE subject LIKE '%idle'") }
+		for _, enabled := range []bool{false, true, false, true} {
+			if err := d.EnableJob(t.Context(), "idle", enabled, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := changes()
+		d.Clock.Add(401 * 24 * time.Hour)
+		for try := 0; changes() > 1; try++ { // the last says what it is
+			if try > 100 {
+				t.Fatalf("%d of %d changes are left", changes(), before)
+			}
+			request(t, d, "busy")
+			run(t, d)
+		}
+	})
 }

@@ -9,28 +9,29 @@ import (
 
 // Report is what one pass did: the JSON of `dbjobs tick --json`, and what its table is made from.
 type Report struct {
-	Name      string          `json:"name"`
-	Database  string          `json:"database"`
-	StartedAt time.Time       `json:"started_at"` // by the database's clock
-	DryRun    bool            `json:"dry_run,omitempty"`
-	Frozen    bool            `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
-	Decided   int             `json:"decided"`          // jobs that were decided for
-	Made      int             `json:"made"`             // runs made
-	Gaps      map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
-	Started   int             `json:"started"`          // runs handed out here
-	Succeeded int             `json:"succeeded"`
-	Failed    int             `json:"failed"`              // finally
-	Cancelled int             `json:"cancelled,omitempty"` // here: on request, or replaced
-	Waiting   int             `json:"waiting"`             // runs that wait for a retry
-	Pruned    int             `json:"pruned,omitempty"`    // old runs deleted
-	Outdated  int             `json:"outdated,omitempty"`  // ends that were refused: the run was handed out again
-	Runs      []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
-	Due       []Coming        `json:"due,omitempty"`       // with a dry run: what a pass would decide
-	NextRun   time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
-	MoreDue   bool            `json:"more_due,omitempty"`  // something is due already, such as what became due during the pass
-	CutShort  string          `json:"cut_short,omitempty"`
-	TooLong   []store.TooLong `json:"too_long,omitempty"` // jobs with a queued run whose timeout never fits the budget
-	Passes    int             `json:"passes,omitempty"`   // of RunFor: what is told is the sum of so many
+	Name       string          `json:"name"`
+	Database   string          `json:"database"`
+	StartedAt  time.Time       `json:"started_at"` // by the database's clock
+	DryRun     bool            `json:"dry_run,omitempty"`
+	Frozen     bool            `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
+	Decided    int             `json:"decided"`          // jobs that were decided for
+	Made       int             `json:"made"`             // runs made
+	Gaps       map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
+	Started    int             `json:"started"`          // runs handed out here
+	Succeeded  int             `json:"succeeded"`
+	Failed     int             `json:"failed"`              // finally
+	Cancelled  int             `json:"cancelled,omitempty"` // here: on request, or replaced
+	Waiting    int             `json:"waiting"`             // runs that wait for a retry
+	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
+	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused: the run was handed out again
+	Runs       []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
+	Due        []Coming        `json:"due,omitempty"`       // with a dry run: what a pass would decide
+	NextRun    time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
+	MoreDue    bool            `json:"more_due,omitempty"`  // something is due already, such as what became due during the pass
+	CutShort   string          `json:"cut_short,omitempty"`
+	Unrecorded string          `json:"unrecorded,omitempty"` // why the pass is not on record among the ticks
+	TooLong    []store.TooLong `json:"too_long,omitempty"`   // jobs with a queued run whose timeout never fits the budget
+	Passes     int             `json:"passes,omitempty"`     // of RunFor: what is told is the sum of so many
 
 	Lost      int       `json:"lost,omitempty"`        // runs whose last hand-out never came back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // what was due longest when the pass began
@@ -50,6 +51,12 @@ type Report struct {
 	// or until Store.Replan.
 	Ahead      int       `json:"ahead_jobs,omitempty"`
 	AheadUntil time.Time `json:"ahead_until,omitzero"`
+
+	// Locked are jobs that were left since somebody else has locked something of them: the first of LockedJobs; and those who
+	// have locks, as far as the engine tells.
+	LockedJobs  int      `json:"locked_jobs,omitempty"`
+	Locked      []Locked `json:"locked,omitempty"`
+	LockHolders string   `json:"lock_holders,omitempty"`
 
 	due  time.Time // what NextRun is made from, which may be past
 	wake time.Time // the same by the host's clock
@@ -96,6 +103,7 @@ func (r *Report) join(next Report) {
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
 	r.States, r.ParkedJobs, r.FailingJobs, r.Parked, r.Failing = next.States, next.ParkedJobs, next.FailingJobs, next.Parked, next.Failing
+	r.LockedJobs, r.Locked, r.LockHolders, r.Unrecorded = next.LockedJobs, next.Locked, next.LockHolders, next.Unrecorded
 }
 
 // add takes a batch into the report.

@@ -76,6 +76,9 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 		}
 		err = p.await(work)
 	}
+	if err == nil && !over(work) {
+		err = p.tellLocked(work)
+	}
 	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx),
 		p.cutShort(ctx, work, p.prune(work)), p.cutShort(ctx, work, p.leftOver(work))))
 }
@@ -104,6 +107,8 @@ type pass struct {
 	moved    int // runs that the last decisions made, let go or settled
 	woken    int // and of them those of other jobs whose turn in their group it is
 	deciding stopwatch
+	waits    int                               // for locks, that are left
+	passed   map[store.Need][]store.PassedOver // by the last look at each need
 	report   Report
 	holder   store.Holder
 	batch    int
@@ -122,6 +127,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	if p.batch = t.Batch; p.batch <= 0 {
 		p.batch = decideSize
 	}
+	p.passed, p.waits = map[store.Need][]store.PassedOver{}, maxWaits
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.init(t.Concurrency)
 	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {
@@ -216,6 +222,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now, seen)
 	page.StartupID = p.t.StartupID
+	p.passed[n] = nil
 	var under []chan batch
 	for more := true; more || len(under) > 0; {
 		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
@@ -223,6 +230,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 				continue
 			}
 			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil {
+				page.Waits = p.waits
 				under = append(under, p.decidePage(ctx, *page))
 			}
 			continue
@@ -234,12 +242,18 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		under = under[1:]
 		if b.err != nil && !last && p.t.Store.Transient(b.err) {
 			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", b.err)
-			passed += b.jobs
-			continue
+			b.Passed, b.err = nil, nil
+			passed += b.jobs - b.Decided
 		}
 		err = cmp.Or(err, b.err)
-		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", b.jobs-b.Decided)
-		passed += b.jobs - b.Decided
+		p.waits -= b.Waits
+		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed))
+		p.passed[n] = append(p.passed[n], b.Passed...)
+		for _, l := range b.Passed {
+			if !l.Waited { // to wait again would be as long
+				passed++
+			}
+		}
 		p.moved += len(b.Made) + b.Moved
 		p.woken += b.Woken
 		p.report.add(b.Batch)
@@ -276,16 +290,6 @@ func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 		}
 	}()
 	return decide(now, c, p.parse)
-}
-
-// prune deletes a bounded part of the history that is not kept.
-func (p *pass) prune(ctx context.Context) error {
-	if len(p.kept) == 0 || over(ctx) { // the next pass prunes
-		return nil
-	}
-	n, err := p.t.Store.Prune(ctx, p.kept[:min(len(p.kept), decideSize)])
-	p.report.Pruned = n
-	return err
 }
 
 // dryRun lists the jobs that need a decision, and changes nothing.
@@ -343,7 +347,7 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	if err != nil {
 		facts.Error = err.Error()
 	}
-	if recorded := p.t.Store.RecordTick(ctx, p.probe, facts); err == nil {
+	if recorded := p.record(ctx, facts); err == nil {
 		err = recorded
 	}
 	if err == nil && p.report.Decided+p.report.Started > 0 { // a run that backs off wakes its job too
@@ -357,6 +361,20 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 		err = p.states(ctx)
 	}
 	return p.report, err
+}
+
+// record leaves a line of the pass in the ledger. Where somebody has that line locked, all is done all the same: it is only
+// said.
+func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
+	const most = 2 * time.Second
+	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))
+	defer cancel()
+	err := p.t.Store.RecordTick(within, p.probe, facts)
+	if err != nil && p.t.Store.Dialect() != "sqlite" && (p.t.Store.Locked(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
+		p.report.Unrecorded = "the record of the ticks is locked by another session"
+		return nil
+	}
+	return err
 }
 
 // states names jobs that are parked or failing, and finds the figures that take a statement more.

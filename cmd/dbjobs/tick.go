@@ -142,7 +142,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.limit, "limit", 0, "start at most so many runs; 0 is no limit")
 	flags.IntVar(&f.concurrency, "concurrency", 4, "runs side by side")
-	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit")
+	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit for jobs, and a minute for each answer of the database")
 	flags.Var(durationFlag{&f.grace}, "grace", "time for what runs when the process is told to stop; a second signal ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a run failed, and, of tick, as long as a job is failing or parked")
@@ -200,6 +200,15 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 				err = errors.Join(err, told)
 			}
 			c.tellStates(&r)
+			for _, l := range r.Locked {
+				c.tell(slog.LevelWarn, "job %s is left for a later pass: another session has locked %s", l.Job, l.What)
+			}
+			if r.LockedJobs > 0 {
+				c.tell(slog.LevelWarn, "jobs that were left because of locks: %d; %s", r.LockedJobs, r.LockHolders)
+			}
+			if r.Unrecorded != "" {
+				c.tell(slog.LevelWarn, "the pass is done, but is not on record: %s", r.Unrecorded)
+			}
 			if r.Ahead > 0 {
 				c.tell(slog.LevelWarn, "jobs that sleep, decided up to %s while the database's clock was ahead: %d; `dbjobs job replan` plans them from now",
 					r.AheadUntil.UTC().Format(time.RFC3339), r.Ahead)

@@ -40,6 +40,7 @@ SELECT @now, i.version, i.oldest, i.instance,
   (SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT 1),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
+  CASE WHEN (SELECT MIN(expires_at) FROM dbjobs.runs WHERE expires_at IS NOT NULL) <= @now THEN @true ELSE @false END,
   t.since, t.last_at, @login
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
@@ -619,7 +620,7 @@ SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM 
 WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 
 -- name: expired_runs
-SELECT id FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT :limit;
+SELECT id FROM dbjobs.runs WHERE expires_at <= @now AND settled_at IS NOT NULL ORDER BY expires_at LIMIT :limit;
 
 -- With the number of the first attempt that is still there, and of the last.
 
@@ -635,6 +636,27 @@ DELETE FROM dbjobs.attempts WHERE run_id = :id AND number <= :through;
 
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
+
+-- What is kept of the history of some jobs, from anywhere in the table.
+
+-- name: sweep_jobs
+SELECT @now, j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
+WHERE j.id >= (SELECT @anywhere FROM dbjobs.jobs m) ORDER BY j.id LIMIT :limit;
+
+-- Of a part of the change log, what is older than @later and says no more what a definition is, was when it was done, or in
+-- which state a job is: there is a later one that says so, or the job is gone.
+
+-- name: old_changes
+SELECT l.id FROM (
+  SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs.changes c
+  WHERE c.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY c.id LIMIT :limit) AS l
+WHERE l.changed_at < @later AND (l.kind <> 'job'
+  OR EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
+    AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
+
+-- name: delete_changes
+DELETE FROM dbjobs.changes WHERE id @these;
 
 -- ----------------------------------------------------------------------------------- a clock that was ahead
 

@@ -172,9 +172,24 @@ SELECT r.id FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id'
 STRAIGHT_JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
--- name: delete_old_gaps
-DELETE g FROM dbjobs.gaps g JOIN (
-  SELECT o.job_id, o.schedule_id, o.through_at, o.reason, d.since
-  FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS d
-  STRAIGHT_JOIN dbjobs.gaps o ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT :limit) AS x
-ON g.job_id = x.job_id AND g.schedule_id = x.schedule_id AND g.through_at = x.through_at AND g.reason = x.reason AND g.recorded_at < x.since;
+-- JSON_TABLE within another table: MySQL refuses SKIP LOCKED beside it.
+
+-- name: lock_old_gaps
+SELECT o.job_id, o.schedule_id, o.through_at, o.reason
+FROM (SELECT * FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS t) AS d
+STRAIGHT_JOIN dbjobs.gaps o ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT :limit @skip;
+
+-- name: delete_gaps
+DELETE g FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  through_at DATETIME(6) PATH '$.through_at', reason VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d
+STRAIGHT_JOIN dbjobs.gaps g FORCE INDEX (PRIMARY)
+ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
+
+-- Who has rows locked, apart from this very session: on the whole server, since InnoDB tells no database of a transaction. It
+-- tells only logins that may see the processes of others.
+
+-- name: lock_holders
+SELECT t.trx_mysql_thread_id, p.USER, p.HOST, DATE_SUB(t.trx_started, INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND)
+FROM information_schema.INNODB_TRX t LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
+WHERE t.trx_rows_locked > 0 AND t.trx_mysql_thread_id <> CONNECTION_ID() AND (p.DB IS NULL OR p.DB = DATABASE())
+ORDER BY t.trx_started, t.trx_mysql_thread_id LIMIT 3;

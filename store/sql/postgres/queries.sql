@@ -147,9 +147,24 @@ SELECT id FROM moved;
 SELECT r.id FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)
 CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.below AND settled_at IS NOT NULL OFFSET 0) AS r LIMIT :limit;
 
--- One that a decision extends meanwhile has another place then, and stays.
+-- name: lock_old_gaps
+SELECT g.job_id, g.schedule_id, g.through_at, g.reason FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
+CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since
+  OFFSET 0 FOR UPDATE SKIP LOCKED) AS g LIMIT :limit;
 
--- name: delete_old_gaps
-DELETE FROM dbjobs.gaps WHERE ctid = ANY(ARRAY(
-  SELECT g.ctid FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
-  CROSS JOIN LATERAL (SELECT o.ctid FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since OFFSET 0) AS g LIMIT :limit));
+-- name: delete_gaps
+DELETE FROM dbjobs.gaps AS g USING pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, through_at timestamptz, reason text)
+WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
+
+-- Who has locks of our tables that a pass would wait for, apart from this very session. What a login may not see of others,
+-- such as since when a transaction is open, is NULL.
+
+-- name: lock_holders
+SELECT a.pid, a.usename::text, a.application_name, pg_catalog.min(a.xact_start)
+FROM pg_catalog.pg_locks l
+JOIN pg_catalog.pg_class c ON c.oid = l.relation AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'dbjobs'
+JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.granted AND l.mode <> 'AccessShareLock' AND a.pid <> pg_catalog.pg_backend_pid()
+GROUP BY a.pid, a.usename, a.application_name
+ORDER BY pg_catalog.min(a.xact_start) NULLS LAST, a.pid LIMIT 3;

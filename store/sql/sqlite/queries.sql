@@ -110,6 +110,11 @@ SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS belo
 JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
--- name: delete_old_gaps
+-- name: lock_old_gaps
+SELECT g.job_id, g.schedule_id, g.through_at, g.reason
+FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT :limit;
+
+-- name: delete_gaps
 DELETE FROM dbjobs.gaps WHERE rowid IN (
-  SELECT g.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT :limit);
+  SELECT g.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
+    AND g.through_at = d.value ->> 'through_at' AND g.reason = d.value ->> 'reason');

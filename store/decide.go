@@ -1,0 +1,264 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Batch is what became of a page.
+type Batch struct {
+	Now     time.Time
+	Decided int
+	Made    []Run
+	Gaps    map[string]int // by reason
+	Parked  []Parked
+	Moved   int
+	Woken   int        // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
+	Ended   []EndedRun // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
+	Kept    []Kept     // of jobs that have runs newly settled
+	Passed  []PassedOver
+	Waits   int // for locks, until the time for it was over
+}
+
+// PassedOver is a job that was not decided for, since somebody else has locked something of it.
+type PassedOver struct {
+	JobID  int64
+	Due    time.Time // since when it needs a decision; zero for a changed definition
+	What   string    // that is locked; empty: the plan, as it is while another session decides for the job
+	Waited bool      // until the time for it was over
+}
+
+// What may be locked elsewhere, besides the plan.
+const (
+	lockedRun  = "one of its runs"
+	lockedLong = "something that its decision has to write to"
+)
+
+// passOver notes the jobs of a page that are not among the cases.
+func (b *Batch) passOver(p *Page, cases []Case, what string) {
+	known := make(map[int64]bool, len(cases)+len(b.Passed))
+	for i := range cases {
+		known[cases[i].Plan.JobID] = true
+	}
+	for i := range b.Passed {
+		known[b.Passed[i].JobID] = true
+	}
+	for i, id := range p.jobs {
+		if !known[id] {
+			b.Passed = append(b.Passed, PassedOver{id, p.due[i], what, what == lockedLong})
+		}
+	}
+}
+
+// join adds what became of another part of a page.
+func (b *Batch) join(o Batch) {
+	b.Decided, b.Moved, b.Woken = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken
+	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
+	b.Kept, b.Passed = append(b.Kept, o.Kept...), append(b.Passed, o.Passed...)
+	for reason, n := range o.Gaps {
+		b.Gaps[reason] += n
+	}
+}
+
+// EndedRun is a run that a decision has ended.
+type EndedRun struct {
+	Run Run
+	Job string // owner/name
+}
+
+// Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
+// decisions are made from, asks decide for each, and writes all that follows, in one transaction and with a number of
+// round trips that does not depend on the size of the page. The instant is the one that the page was read at. The jobs
+// of groups are given to share together, which lets go what their caps admit and names waiting runs of other jobs that
+// are to ask again.
+//
+// A job of which somebody else has a run locked that the decision would change is passed over, too. What cannot be told
+// before, such as who has locked the gap of an index into which a row is to go, shows as a statement that waits: then the
+// page is divided, until what is waited for stands alone.
+//
+// Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer is here, all has happened: the
+// next pass finds the plans advanced and the runs made, and makes none twice, since (job, occurrence) is unique and the
+// plan's version has moved on.
+func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, c *Case) Decision, share func([]Member) []string) (Batch, error) {
+	waits := max(1, min(maxWaits, p.Waits))
+	b, err := s.decideParts(ctx, p, &waits, decide, share)
+	b.Waits = max(1, min(maxWaits, p.Waits)) - waits
+	return b, err
+}
+
+const (
+	maxWaits = 8 // for locks, by one page: then what is left of it is passed over
+	parts    = 8 // into which a page is divided
+)
+
+func (s *Store) decideParts(ctx context.Context, p *Page, waits *int, decide func(time.Time, *Case) Decision, share func([]Member) []string) (Batch, error) {
+	all := Batch{Now: p.now, Gaps: map[string]int{}}
+	if *waits <= 0 {
+		all.passOver(p, nil, lockedLong)
+		return all, nil
+	}
+	b, err := s.decidePage(ctx, p, decide, share)
+	if err == nil || !s.Locked(err) || s.d == sqlite || ctx.Err() != nil {
+		return b, err
+	}
+	if *waits--; len(p.jobs) == 1 {
+		all.passOver(p, nil, lockedLong)
+		return all, nil
+	}
+	// In any order: where there are more waits than a page may have, it is not always the same jobs that are left.
+	size := (len(p.jobs) + parts - 1) / parts
+	for _, i := range rand.Perm((len(p.jobs) + size - 1) / size) {
+		part := *p
+		part.jobs, part.due = p.jobs[i*size:min(len(p.jobs), (i+1)*size)], p.due[i*size:min(len(p.due), (i+1)*size)]
+		b, err := s.decideParts(ctx, &part, waits, decide, share)
+		all.join(b)
+		if err != nil { // what is done is done
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// decidePage decides for a page, or a part of one.
+func (s *Store) decidePage(ctx context.Context, p *Page, decide func(time.Time, *Case) Decision, share func([]Member) []string) (b Batch, err error) {
+	err = s.persistFor(ctx, 1, func() error {
+		return s.once(ctx, func(tx *sql.Tx) error {
+			b = Batch{Now: p.now, Gaps: map[string]int{}}
+			cases, err := s.readCases(ctx, tx, p)
+			if err != nil {
+				return err
+			}
+			free := free{}
+			for len(cases) > 0 {
+				made := s.decideAll(p.now, cases, decide, share)
+				taken, err := s.lockMoved(ctx, tx, &made, free)
+				if err != nil {
+					return err
+				}
+				if len(taken) == 0 {
+					err = b.write(ctx, newWriter(s, tx, p.now, len(cases)), made)
+					b.passOver(p, cases, "")
+					return err
+				}
+				b.passOver(&Page{need: p.need, jobs: taken, due: p.dueOf(taken)}, nil, lockedRun)
+				cases = slices.DeleteFunc(cases, func(c Case) bool { return slices.Contains(taken, c.Plan.JobID) })
+			}
+			b.passOver(p, nil, "")
+			return nil
+		})
+	})
+	if err != nil { // nothing of it is written, or nobody knows
+		return Batch{}, err
+	}
+	return b, nil
+}
+
+// decisions are those for the cases of a page, made together.
+type decisions struct {
+	members []Member
+	wake    []string // runs of other jobs that are to ask for their group again
+}
+
+// decideAll decides for the cases, which are as they were read however often that is done.
+func (s *Store) decideAll(now time.Time, cases []Case, decide func(time.Time, *Case) Decision, share func([]Member) []string) (made decisions) {
+	var grouped []Member
+	for i := range cases {
+		c := &cases[i]
+		m := Member{c, decide(now, c)}
+		m.Decision.Plan.Error = s.kept(m.Decision.Plan.Error)
+		if c.Cap != nil {
+			grouped = append(grouped, m)
+			continue
+		}
+		made.members = append(made.members, m)
+	}
+	if len(grouped) > 0 {
+		made.wake = share(grouped)
+	}
+	made.members = append(made.members, grouped...)
+	return made
+}
+
+// free says of the runs that were asked for whether the lock was to be had.
+type free map[string]bool
+
+// lockMoved locks the runs that the decisions change, and returns the jobs of which somebody else has one locked: to wait
+// for it would hold up all the others. Of the runs to be woken, those stay that are free.
+func (s *Store) lockMoved(ctx context.Context, tx *sql.Tx, made *decisions, known free) (taken []int64, err error) {
+	var ask []string
+	want := func(id string) {
+		if _, asked := known[id]; !asked {
+			known[id] = false
+			ask = append(ask, id)
+		}
+	}
+	for i := range made.members {
+		d := &made.members[i].Decision
+		for j := range d.Moved {
+			want(d.Moved[j].Run.ID)
+		}
+		for _, id := range d.Cancel {
+			want(id)
+		}
+	}
+	for _, id := range made.wake {
+		want(id)
+	}
+	if len(ask) > 0 {
+		if err := s.query(ctx, tx, "lock_runs", args{"ids": ask}, func(r *sql.Rows) error {
+			var id string
+			err := r.Scan(&id)
+			known[id] = true
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	elsewhere := func(id string) bool { return !known[id] }
+	for i := range made.members {
+		m := &made.members[i]
+		if slices.ContainsFunc(m.Decision.Moved, func(v Move) bool { return elsewhere(v.Run.ID) }) || slices.ContainsFunc(m.Decision.Cancel, elsewhere) {
+			taken = append(taken, m.Case.Plan.JobID)
+		}
+	}
+	made.wake = slices.DeleteFunc(made.wake, elsewhere)
+	return taken, nil
+}
+
+// write writes what was decided.
+func (b *Batch) write(ctx context.Context, w *writer, made decisions) error {
+	if err := w.s.wakeHeld(ctx, w.tx, made.wake); err != nil {
+		return err
+	}
+	b.Moved, b.Woken, b.Decided = b.Moved+len(made.wake), len(made.wake), len(made.members)
+	for i := range made.members {
+		b.add(w, made.members[i].Case, &made.members[i].Decision)
+	}
+	b.Made = w.made
+	return w.write(ctx)
+}
+
+// add takes a decision in.
+func (b *Batch) add(w *writer, c *Case, d *Decision) {
+	if d.nothing(&c.Plan) {
+		return
+	}
+	w.add(c, d)
+	for _, g := range d.Gaps {
+		b.Gaps[g.Reason]++
+	}
+	if d.Plan.Error != "" {
+		b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
+	}
+	b.Moved += len(d.Moved)
+	for _, r := range d.Moved {
+		byDecision := r.Was == Running || r.Was == Waiting || r.Was == Queued
+		if byDecision && (r.Run.State == Lost || r.Run.State == Failed || r.Run.State == Cancelled) {
+			b.Ended = append(b.Ended, EndedRun{r.Run, c.Job.FullName()})
+		}
+	}
+	b.Kept = append(b.Kept, d.Kept...)
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The bounds of the store's own waits, where the caller gives none. The SQL of jobs is bounded by their own timeouts.
+const (
+	// lockWait is how long a statement waits for rows that somebody else has locked. It is short: a transaction that
+	// has waited so long is begun again, or divided, so that what it waits for holds up no other job.
+	lockWait = time.Second
+	// LockPatience is how long a command goes on trying to get such rows.
+	LockPatience = 30 * time.Second
+	// Patience is how long the database may take to answer a statement: behind a lock of a whole table, for ever.
+	Patience = time.Minute
+)
+
+// ErrLocked says that somebody else has locked what a statement needs, and kept it.
+var ErrLocked = errors.New("locked by another session")
+
+// errPatience ends a statement that has no answer.
+var errPatience = fmt.Errorf("the database has not answered for %s", Patience)
+
+// bounded is the context of one statement: without a deadline of its own, it ends when patience does.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, Patience, errPatience)
+}
+
+// impatient is for the begin and the end of a transaction, for which database/sql takes no context but that of the whole:
+// answered calls one of them, and ends the transaction when patience does.
+func impatient(ctx context.Context) (_ context.Context, answered func(func() error) error, cancel context.CancelCauseFunc) {
+	_, has := ctx.Deadline()
+	ctx, cancel = context.WithCancelCause(ctx)
+	return ctx, func(call func() error) error {
+		if !has {
+			defer time.AfterFunc(Patience, func() { cancel(errPatience) }).Stop()
+		}
+		return unanswered(ctx, call())
+	}, cancel
+}
+
+// unanswered puts the end of patience into words; another error stays as it is.
+func unanswered(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errPatience) {
+		return fmt.Errorf("%w: %w", errPatience, err)
+	}
+	return err
+}
+
+// Locked tells of an error that a statement waited for rows that another session has locked, until its time was over.
+func (s *Store) Locked(err error) bool {
+	return errors.Is(err, ErrLocked) || s.d.classify(err) == lockTimeout
+}
+
+// heldBy adds to the error who has the locks, where it tells of one that was waited for.
+func (s *Store) heldBy(ctx context.Context, err error) error {
+	if ctx.Err() != nil || s.d == sqlite || !s.Locked(err) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, s.LockHolders(ctx))
+}
+
+// LockHolders says which sessions have rows or tables of dbjobs locked, those with the oldest transactions first, as far as
+// the engine tells this login. It is for messages.
+func (s *Store) LockHolders(ctx context.Context) string {
+	if !s.d.has("lock_holders") {
+		return "another process has the file locked"
+	}
+	var list []string
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	err := s.query(ctx, s.db, "lock_holders", args{}, func(r *sql.Rows) error {
+		var session int64
+		var login, program string
+		var since time.Time
+		if err := r.Scan(&session, nullable(&login), nullable(&program), at{&since}); err != nil {
+			return err
+		}
+		text := fmt.Sprintf("session %d", session)
+		var about []string
+		if login != "" {
+			about = append(about, "login "+login)
+		}
+		if program != "" {
+			about = append(about, program)
+		}
+		if !since.IsZero() {
+			about = append(about, "its transaction is open since "+since.UTC().Format(time.RFC3339))
+		}
+		if len(about) > 0 {
+			text += " (" + strings.Join(about, ", ") + ")"
+		}
+		list = append(list, text)
+		return nil
+	})
+	switch {
+	case len(list) > 0:
+		return "locks are held by " + strings.Join(list, "; ")
+	case err != nil && s.d == mysqlDialect:
+		return "who has the locks is told only to a login with the PROCESS privilege"
+	}
+	return "no session has a lock any more, as far as this login is told"
+}

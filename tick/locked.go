@@ -1,0 +1,103 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// lockedLong is how long what needs a decision may stay without one because of the locks of others, until the pass fails
+// for it: another pass that decides for it, or an editor, takes seconds.
+const lockedLong = 5 * time.Minute
+
+// maxWaits is how often a pass waits for the lock of somebody else to tell apart whom it concerns: each time for a second.
+const maxWaits = 16
+
+// lockedTold is how many jobs a report names.
+const lockedTold = 10
+
+// lockedTries is how often a job is asked for again before that is an error: other passes may be at it.
+const lockedTries = 3
+
+// Locked is a job that the pass has left, because somebody else has locked something of it.
+type Locked struct {
+	Job   string    `json:"job"`            // owner/name
+	What  string    `json:"what"`           // that is locked
+	Since time.Time `json:"since,omitzero"` // when it came to need a decision
+}
+
+// stuck are the jobs that need a decision for long, and those for which the pass has waited.
+func (p *pass) stuck() (list []store.PassedOver, waited bool) {
+	seen := map[int64]bool{}
+	for _, n := range append(store.Needs(), store.Startup, store.Check) {
+		for _, l := range p.passed[n] {
+			if !seen[l.JobID] && (l.Waited || p.long(l)) {
+				seen[l.JobID] = true
+				list = append(list, l)
+			}
+			waited = waited || l.Waited
+		}
+	}
+	return list, waited
+}
+
+func (p *pass) long(l store.PassedOver) bool {
+	return !l.Due.IsZero() && p.probe.Now.Sub(l.Due) > lockedLong
+}
+
+// tellLocked reports the jobs for which a lock was not to be had, and who has it, as far as the engine tells. It is an
+// error where one of them has needed a decision for long: nobody would know that it does not run.
+func (p *pass) tellLocked(ctx context.Context) error {
+	list, waited := p.stuck()
+	for try := 0; len(list) > 0 && !waited && try < lockedTries; try++ {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		before := map[int64]bool{}
+		for _, l := range list {
+			before[l.JobID] = true
+		}
+		for _, n := range []store.Need{store.RunWakes, store.Due} {
+			if _, err := p.decideNeed(ctx, n, &store.Unmarked{}, true); err != nil {
+				return err
+			}
+		}
+		again, w := p.stuck()
+		list, waited = list[:0], w
+		for _, l := range again {
+			if before[l.JobID] {
+				list = append(list, l)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	oldest := time.Time{}
+	for _, l := range list {
+		if p.long(l) && (oldest.IsZero() || l.Due.Before(oldest)) {
+			oldest = l.Due
+		}
+	}
+	p.report.LockedJobs = len(list)
+	for _, l := range list[:min(len(list), lockedTold)] {
+		name, err := p.t.Store.JobName(ctx, l.JobID)
+		if err != nil {
+			return err
+		}
+		if l.What == "" {
+			l.What = "its row in the table of plans"
+		}
+		p.report.Locked = append(p.report.Locked, Locked{Job: name, What: l.What, Since: l.Due})
+	}
+	p.report.LockHolders = p.t.Store.LockHolders(ctx)
+	if oldest.IsZero() {
+		return nil
+	}
+	return fmt.Errorf("%w: jobs that could not be decided for: %d, the first since %s; end the transaction that has the lock; %s",
+		store.ErrLocked, len(list), oldest.UTC().Format(time.RFC3339), p.report.LockHolders)
+}

@@ -1,0 +1,50 @@
+package tick
+
+import (
+	"context"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// pruning is how long a pass without a budget deletes history; one with a budget takes a quarter of it at most.
+const pruning = 10 * time.Second
+
+// prune deletes the history that is not kept: of the jobs that had a run settled, of some others, and whatever is too old.
+// What there is no time for is for a later pass.
+func (p *pass) prune(ctx context.Context) error {
+	if len(p.kept) == 0 && !p.probe.Expired || over(ctx) {
+		return nil
+	}
+	kept := p.kept
+	if len(kept) > 0 { // a pass that has settled nothing has nothing to add to what others will look at
+		also, err := p.t.Store.Sweep(ctx)
+		if err != nil { // it is not what the pass is for
+			p.log.Warn("looking for old history", "error", err)
+		}
+		kept = append(kept, also...)
+	}
+	share := pruning
+	if p.t.Budget > 0 {
+		share = p.whole() / 4
+	}
+	began := p.t.Now()
+	n, err := p.t.Store.Prune(ctx, latest(kept), func() bool { return p.t.Now().Sub(began) < share && !over(ctx) })
+	p.report.Pruned = n
+	return err
+}
+
+// latest leaves of each job what was said of it last.
+func latest(kept []store.Kept) []store.Kept {
+	at := make(map[int64]int, len(kept))
+	list := kept[:0:0]
+	for _, k := range kept {
+		i, known := at[k.JobID]
+		if !known {
+			i = len(list)
+			at[k.JobID], list = i, append(list, k)
+		}
+		list[i] = k
+	}
+	return list
+}
