@@ -81,16 +81,39 @@ func Line(s string) string {
 			if !strings.HasSuffix(b.String(), " ") {
 				b.WriteByte(' ')
 			}
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !unicode.IsPrint(r) && r != ' ':
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		default:
-			b.WriteRune(r)
+			visible(&b, s[i:i+size], r)
 		}
 		i += size
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// Lines makes a text of several lines fit a terminal as Line does, but keeps its lines and their blanks.
+func Lines(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == '\n' {
+			b.WriteByte('\n')
+		} else {
+			visible(&b, s[i:i+size], r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// visible writes a character as it is or, where it could steer the terminal or is no UTF-8, as an escape.
+func visible(b *strings.Builder, raw string, r rune) {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1:
+		fmt.Fprintf(b, `\x%02x`, raw[0])
+	case !unicode.IsPrint(r) && r != ' ':
+		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	default:
+		b.WriteString(raw)
+	}
 }
 
 // Instant is a time as it is shown; the zero time is nothing.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/rules"
 )
 
@@ -28,7 +29,7 @@ func Explain(stdout io.Writer, o Options) error {
 	if o.JSON {
 		return encode(stdout, e)
 	}
-	_, err = io.WriteString(stdout, e.Text())
+	_, err = io.WriteString(stdout, report.Lines(e.Text()))
 	return err
 }
 
@@ -118,6 +119,6 @@ func printVerdicts(w io.Writer, list []verdict) error {
 			fmt.Fprintf(&b, "  %s: %s\n", warning.Code, warning.Message)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, report.Lines(b.String()))
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
 var clock = time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
@@ -272,4 +273,17 @@ func FuzzNextLines(f *testing.F) {
 			t.Fatalf("%d answers to %d questions", answers, questions)
 		}
 	})
+}
+
+// TestRulesDoNotSteerTheTerminal: what is said of a rule quotes it, also one that is none.
+func TestRulesDoNotSteerTheTerminal(t *testing.T) {
+	for _, rule := range []string{"\x1b[31m", "every 5m \x1b]0;owned\x07", "DTSTART:20260101T000000Z\r\nRRULE:FREQ=DAILY\x9b", "\u202eyad 1 yreve"} {
+		var out bytes.Buffer
+		o := Options{Rules: []string{rule}, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		_ = Lint(&out, o) // it is refused
+		_ = Explain(&out, o)
+		if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar }); i >= 0 || out.Len() == 0 {
+			t.Errorf("%q: %q", rule, out.String())
+		}
+	}
 }
