@@ -138,7 +138,7 @@ func ofURL(raw string) (all []string) {
 			meant = u
 		}
 		if public := publicIn(raw); !public[written] && !public[meant] {
-			all = append(all, written, meant)
+			all = append(all, written, meant, strings.ReplaceAll(meant, "+", " "))
 		}
 	}
 	at := scheme.FindStringIndex(raw)
@@ -148,6 +148,9 @@ func ofURL(raw string) (all []string) {
 	rest := raw[at[1]:]
 	if from, to, ok := passwordIn(rest); ok {
 		add(rest[from:to])
+		if last := strings.LastIndexByte(rest, '@'); last > to { // or what looks like an option is a part of it
+			add(rest[from:last])
+		}
 		rest = rest[to:]
 	}
 	for at := assigned.FindStringIndex(rest); at != nil; at = assigned.FindStringIndex(rest) {

@@ -45,10 +45,12 @@ func TestKnown(t *testing.T) {
 	for _, c := range []struct{ url, text, want string }{
 		{"mysql://ann:p%40ssword@h/d", "p@ssword and p%40ssword", "[hidden] and [hidden]"},
 		{"mysql://ann:p@ss/word@h/d", "lookup p@ss/word: no such host", "lookup [hidden]: no such host"},
+		{"mysql://ann:geh@x/y?z=eimnis@h/d", "invalid \"mysql://ann:geh@x/y?z=eimnis@h/d\"", "invalid \"mysql://ann:[hidden]@h/d\""},
 		{`postgres://ann:ge"he\im@h/d`, `refused "ge\"he\\im"`, `refused "[hidden]"`},
 		{"postgres://ann:Ge%3Cheim@h/d", `refused ge\u003cheim, GE<HEIM`, "refused [hidden], [hidden]"},
 		{"postgres://ann:geheimnis@h/d", "cut: geh\n    eim\\nnis.", "cut: [hidden]."},
 		{"postgres://h/d?user=ann&password=geheim", "using geheim", "using [hidden]"},
+		{"postgres://h/d?password=ge+heim", "using 'ge heim'", "using '[hidden]'"},
 		{"postgres://h/d?password=geh&eimnis", "using geh&eimnis", "using [hidden]"},
 		// What is short is hidden where it stands alone.
 		{"postgres://me:ann@h/d", "created job annual", "created job annual"},
