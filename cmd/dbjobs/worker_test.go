@@ -1,30 +1,43 @@
 package main
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// workersSQL are the statements of README.md by which any program can take and finish a run, in the words of the
-// engine as the page tells them.
-func workersSQL(t *testing.T, engine string) []string {
+// workerSQL are the statements of README.md by which any program can take and finish a run, in the words of the engine as
+// the page tells them.
+type workerSQL struct {
+	take   string // which it is, too, where which is empty
+	which  string
+	extend string
+	finish string
+}
+
+func readWorkerSQL(t *testing.T, engine string) (w workerSQL) {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var block string
+	var blocks [][]string
 	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
 		if m[1] == "sql" {
-			block = m[2]
+			blocks = append(blocks, strings.Split(strings.TrimSuffix(strings.TrimSpace(m[2]), ";"), ";\n"))
 		}
+	}
+	if len(blocks) < 2 || len(blocks[0]) != 3 || len(blocks[1]) != 2 {
+		t.Fatalf("README.md has %q", blocks)
 	}
 	code := regexp.MustCompile("`([^`]+)`")
 	words := func(after string) (now, later string) {
@@ -35,20 +48,60 @@ func workersSQL(t *testing.T, engine string) []string {
 		t.Fatalf("README.md does not say how it is done %s", after)
 		return "", ""
 	}
+	w = workerSQL{take: blocks[0][0], extend: blocks[0][1], finish: blocks[0][2]}
+	translate := func(words *strings.Replacer) {
+		w.take, w.extend, w.finish = words.Replace(w.take), words.Replace(w.extend), words.Replace(w.finish)
+	}
 	const now, later = "now()", "now() + interval '10 minutes'"
 	switch engine {
 	case "mariadb":
-		n, l := words("on MySQL and MariaDB,\n")
-		block = strings.NewReplacer("dbjobs.", "dbjobs_", later, l, now, n).Replace(block)
+		n, l := words("on\nMySQL and MariaDB, ")
+		translate(strings.NewReplacer("dbjobs.", "dbjobs_", later, l, now, n))
+		w.take, w.which = blocks[1][0], blocks[1][1]
 	case "sqlite":
 		n, l := words("; on SQLite\n")
-		block = strings.NewReplacer("dbjobs.", "dbjobs_", later, l, now, n).Replace(block)
+		translate(strings.NewReplacer("dbjobs.", "dbjobs_", later, l, now, n))
+		const lock = " FOR UPDATE SKIP LOCKED"
+		if !strings.Contains(w.take, lock) || !strings.Contains(string(text), "On SQLite leave `"+lock[1:]+"` out.") {
+			t.Fatal("README.md does not say what SQLite does without")
+		}
+		w.take = strings.Replace(w.take, lock, "", 1)
 	}
-	list := strings.Split(strings.TrimSpace(block), ";\n")
-	if len(list) != 4 {
-		t.Fatalf("%d statements: %q", len(list), list)
+	return w
+}
+
+// as is the SQL of the n-th of several workers.
+func (w workerSQL) as(n int) workerSQL {
+	for _, text := range []*string{&w.take, &w.which} {
+		*text = strings.ReplaceAll(*text, "'reports/1'", fmt.Sprintf("'reports/%d'", n))
 	}
-	return list
+	return w
+}
+
+// one takes a run; none is sql.ErrNoRows.
+func (w workerSQL) one(db *sql.DB) (id string, held int, err error) {
+	ask := w.take
+	if w.which != "" {
+		res, err := db.Exec(w.take)
+		if err != nil {
+			return "", 0, err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return "", 0, cmp.Or(err, sql.ErrNoRows)
+		}
+		ask = w.which
+	}
+	rest := make([]any, 4)
+	for i := range rest {
+		rest[i] = new(any)
+	}
+	err = db.QueryRow(ask).Scan(append([]any{&id, &held}, rest...)...)
+	return id, held, err
+}
+
+// of puts the run into a statement.
+func of(statement, id string, held int) string {
+	return strings.NewReplacer("$id", "'"+id+"'", "$fence", fmt.Sprint(held)).Replace(statement)
 }
 
 // TestAnyProgramCanTakeAndFinishARun runs the statements of the page as one of several workers would.
@@ -80,15 +133,14 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			st := workersSQL(t, engine)
-			var id string
-			var held int
-			if err := db.QueryRow(st[0]).Scan(&id, &held); err != nil {
-				t.Fatalf("%s: %v", st[0], err)
+			st := readWorkerSQL(t, engine)
+			id, held, err := st.one(db)
+			if err != nil {
+				t.Fatalf("%s: %v", st.take, err)
 			}
-			do := func(n int, rows int64) {
+			do := func(text string, rows int64) {
 				t.Helper()
-				text := strings.NewReplacer("$id", "'"+id+"'", "$fence", fmt.Sprint(held)).Replace(st[n])
+				text = of(text, id, held)
 				res, err := db.Exec(text)
 				if err != nil {
 					t.Fatalf("%s: %v", text, err)
@@ -97,15 +149,13 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 					t.Fatalf("%s: %d rows, want %d (%v)", text, got, rows, err)
 				}
 			}
-			do(1, 1)
-			do(1, 0) // by another worker
-			if err := db.QueryRow(st[0]).Scan(&id, &held); err != sql.ErrNoRows {
+			if _, _, err := st.as(2).one(db); err != sql.ErrNoRows {
 				t.Fatalf("it may be taken again: %v", err)
 			}
 			dbjobs("tick") // the lease holds
-			do(2, 1)
-			do(3, 1)
-			do(3, 0)
+			do(st.extend, 1)
+			do(st.finish, 1)
+			do(st.finish, 0)
 			dbjobs("tick")
 			if out := dbjobs("run", "list", "--state", "succeeded"); !strings.Contains(out, id) {
 				t.Errorf("run list: %s", out)
@@ -115,4 +165,146 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEightWorkersMissNothing: eight workers take by the statements of the page, beside runs of other queues, states and
+// years: each run goes to one of them, nobody is sent away while there is a run, and the queue's index shows the way.
+func TestEightWorkersMissNothing(t *testing.T) {
+	const queued, others, workers = 400, 4000, 8
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "report", Queue: "reports", Overlap: "allow", MaxRunning: queued,
+				Steps: []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}}}}, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, queued, others)
+			st := readWorkerSQL(t, engine)
+			for _, want := range map[string][][2]string{
+				"postgres": {{st.take, `using runs_queued on runs`}, {st.take, `using runs_pkey on runs`}},
+				"mariadb":  {{st.take, ` runs_queued `}, {st.which, ` runs_wake `}},
+				"sqlite":   {{st.take, `USING (COVERING )?INDEX dbjobs_runs_queued`}},
+			}[engine] {
+				if plan := planOf(t, d, want[0]); !regexp.MustCompile(want[1]).MatchString(plan) || regexp.MustCompile(`Sort|filesort|TEMP B-TREE|Seq Scan|SCAN dbjobs_runs$`).MatchString(plan) {
+					t.Errorf("%s\n%s\nwant %s, and nothing sorted", want[0], plan, want[1])
+				}
+			}
+			d.SQL.SetMaxIdleConns(workers)
+			var mu sync.Mutex
+			takers, misses, again := map[string]int{}, 0, 0
+			began := time.Now()
+			var wait sync.WaitGroup
+			for n := range workers {
+				wait.Go(func() {
+					w := st.as(n + 1)
+					for {
+						id, held, err := w.one(d.SQL)
+						mu.Lock()
+						left := queued - len(takers)
+						if err == nil {
+							takers[id]++
+						} else if err == sql.ErrNoRows && left > workers {
+							misses++
+						} else if d.Transient(err) {
+							again++
+						}
+						mu.Unlock()
+						switch {
+						case err == sql.ErrNoRows && left > 0 || d.Transient(err):
+							continue
+						case err != nil:
+							if err != sql.ErrNoRows {
+								t.Error(err)
+							}
+							return
+						}
+						if res, err := d.SQL.Exec(of(w.finish, id, held)); err != nil {
+							t.Error(err)
+						} else if rows, err := res.RowsAffected(); rows != 1 || err != nil {
+							t.Errorf("the end of %s changed %d rows: %v", id, rows, err)
+						}
+					}
+				})
+			}
+			wait.Wait()
+			t.Logf("%d runs by %d workers in %s; sent away %d times, tried again %d times", len(takers), workers, time.Since(began).Round(time.Millisecond), misses, again)
+			for id, n := range takers {
+				if n != 1 {
+					t.Errorf("run %s was taken %d times", id, n)
+				}
+			}
+			done := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'succeeded' AND fence = 1 AND settled_at IS NULL")
+			if len(takers) != queued || done != queued || misses > queued/100 {
+				t.Errorf("%d runs were taken, and %d ended; %d times somebody was sent away", len(takers), done, misses)
+			}
+		})
+	}
+}
+
+// many makes runs of the first job: queued ones, and others in other queues and states.
+func many(t *testing.T, d *storetest.DB, queued, others int) {
+	t.Helper()
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	at := func(after time.Duration) string { return "'" + d.Instant(now.Add(after)) + "'" }
+	var rows []string
+	flush := func() {
+		d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, queue, priority, ready_at, created_at, finished_at, settled_at) VALUES "+strings.Join(rows, ", "))
+		rows = rows[:0]
+	}
+	job := d.Int(t, "SELECT id FROM "+d.Table("jobs"))
+	for i := range queued + others {
+		state, queue, ended := "queued", "reports", "NULL"
+		if i >= queued {
+			switch i % 4 {
+			case 0:
+				state = "waiting"
+			case 1:
+				queue = "another"
+			default:
+				state, ended = "succeeded", at(-time.Hour)
+			}
+		}
+		values := fmt.Sprintf("('00000000-0000-7000-8000-%012d', %d, 'now:%d', '%s', '%s', %d, %s, %s, %s, %[9]s)", i, job, i, state, queue, i%7,
+			at(time.Duration(i)*time.Millisecond), at(-time.Minute), ended)
+		if rows = append(rows, values); len(rows) == 400 {
+			flush()
+		}
+	}
+	if len(rows) > 0 {
+		flush()
+	}
+	d.Exec(t, map[string]string{"postgres": "ANALYZE dbjobs.runs", "mariadb": "ANALYZE TABLE dbjobs_runs", "sqlite": "ANALYZE"}[d.Engine])
+}
+
+// planOf is the engine's plan of a statement.
+func planOf(t *testing.T, d *storetest.DB, statement string) string {
+	t.Helper()
+	statement = regexp.MustCompile(`(?m)^--.*\n`).ReplaceAllString(strings.TrimSpace(statement), "")
+	rows, err := d.SQL.Query(map[string]string{"postgres": "EXPLAIN ", "mariadb": "EXPLAIN FORMAT=TRADITIONAL ", "sqlite": "EXPLAIN QUERY PLAN "}[d.Engine] + statement)
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan strings.Builder
+	for rows.Next() {
+		cells := make([]any, len(columns))
+		for i := range cells {
+			cells[i] = new(sql.NullString)
+		}
+		if err := rows.Scan(cells...); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cells {
+			fmt.Fprint(&plan, c.(*sql.NullString).String, " ")
+		}
+		plan.WriteByte('\n')
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
 }
