@@ -33,20 +33,22 @@ help:
 
 .PHONY: build
 build: ## the program, static, as .build/dbjobs
-	$(RELEASE) -o $(BUILD)/dbjobs ./cmd/dbjobs
+	$(RELEASE) -o "$(BUILD)/dbjobs" ./cmd/dbjobs
 
-# How what is released is built: static, and the same bytes from the same commit.
+# How what is released is built: static, and the same bytes from the same commit and tag. Go writes the version, which is
+# the tag's or is made from the tags before it, and which `dbjobs version` tells, into the program.
 RELEASE = CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags '-s -w'
 
 .PHONY: lambda.zip
 lambda.zip: ## the program as an AWS Lambda function for LAMBDA_ARCH (arm64), as .build/lambda.zip
-	GOOS=linux GOARCH=$(LAMBDA_ARCH) $(RELEASE) -o $(BUILD)/lambda/bootstrap ./cmd/dbjobs
-	@$(GO) run ./scripts/lambdazip -o $(BUILD)/lambda.zip $(BUILD)/lambda/bootstrap $(LAMBDA_FILES)
+	GOOS=linux GOARCH=$(LAMBDA_ARCH) $(RELEASE) -o "$(BUILD)/lambda/bootstrap" ./cmd/dbjobs
+	@$(GO) run ./scripts/lambdazip -o "$(BUILD)/lambda.zip" "$(BUILD)/lambda/bootstrap" $(LAMBDA_FILES)
 
 .PHONY: image
 image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout, as .build/image.tar
-	GOOS=linux GOARCH=$(IMAGE_ARCH) $(RELEASE) -o $(BUILD)/image/dbjobs ./cmd/dbjobs
-	@$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o $(abspath $(BUILD))/image.tar $(abspath $(BUILD))/image/dbjobs
+	GOOS=linux GOARCH=$(IMAGE_ARCH) $(RELEASE) -o "$(BUILD)/image/dbjobs" ./cmd/dbjobs
+	@out="$$(cd "$(BUILD)" && pwd)" && \
+		$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o "$$out/image.tar" "$$out/image/dbjobs"
 
 .PHONY: demo
 demo: build ## the main job on an embedded database: no server, nothing left behind

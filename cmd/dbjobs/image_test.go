@@ -38,7 +38,7 @@ type container struct {
 
 func makeImage(t *testing.T) *container {
 	t.Helper()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a path with blanks")
 	out, err := makeTarget("image", "IMAGE_ARCH="+runtime.GOARCH, "BUILD="+dir)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

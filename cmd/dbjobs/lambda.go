@@ -98,14 +98,18 @@ func readEvent(payload []byte) (event, error) {
 	return e, nil
 }
 
-// args is the command line that the event stands for.
-func (e event) args(budget time.Duration, startup string) []string {
+// args is the command line that the event stands for. A worker is not named like the function's ticks: its passes would
+// hide from the function's alarms that no tick succeeds.
+func (e event) args(budget time.Duration, startup, name string) []string {
 	args := []string{e.Command, "--json", "--budget", budget.Truncate(time.Millisecond).String()}
 	if e.Limit != nil {
 		args = append(args, "--limit", strconv.Itoa(*e.Limit))
 	}
 	if e.Queue != "" {
 		args = append(args, "--queue", e.Queue)
+	}
+	if name != "" && e.Command == "work" {
+		args = append(args, "--name", name+"-work")
 	}
 	if startup != "" && e.Command == "tick" {
 		args = append(args, "--startup-id", startup)
@@ -166,7 +170,8 @@ func (f *function) command(ctx context.Context, c *cli, payload []byte) error {
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-margin/2))
 	defer cancel()
-	return c.execute(ctx, e.args(budget, f.startup()))
+	name, _ := f.env("DBJOBS_NAME")
+	return c.execute(ctx, e.args(budget, f.startup(), name))
 }
 
 // startup is the identity of a start: the version of the function, unless the environment names another.

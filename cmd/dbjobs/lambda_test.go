@@ -30,8 +30,8 @@ func TestLambda(t *testing.T) {
 		c.ticker()
 		c.dbjobs("job", "create", "other", "--sql", "SELECT 1", "--queue", "reports")
 		c.dbjobs("job", "create", "start", "--sql", "SELECT 1", "--on-startup")
-		f := c.function()
-		if r := f.report(f.invoke("{}", ample)); r.Decided < 3 || r.Name != "tick" {
+		f := c.function("DBJOBS_NAME=prod")
+		if r := f.report(f.invoke("{}", ample)); r.Decided < 3 || r.Name != "prod" {
 			t.Errorf("cold: %+v", r)
 		}
 		time.Sleep(time.Second)
@@ -51,7 +51,7 @@ func TestLambda(t *testing.T) {
 		c.nothingLost()
 		c.dbjobs("job", "run-now", "other")
 		f.report(f.invoke("{}", ample)) // decides
-		if r := f.report(f.invoke(`{"command": "work", "queue": "reports"}`, ample)); r.Succeeded != 1 {
+		if r := f.report(f.invoke(`{"command": "work", "queue": "reports"}`, ample)); r.Succeeded != 1 || r.Name != "prod-work" {
 			t.Errorf("work: %+v", r)
 		}
 		for _, event := range []string{`{"command": "migrate"}`, `{"comand": "tick"}`, `{"limit": "5"}`, `[]`, `"tick"`, `{"queue": "reports"}`} {

@@ -163,7 +163,12 @@ func TestLogFormats(t *testing.T) {
 	if line["level"] != "WARN" || line["msg"] != "pass" || line["failing_jobs"] != 1.0 { // as long as the job is failing
 		t.Errorf("%v", line)
 	}
-	checkEmbedded(t, one(exitDone, home, "work", "--log-format", "json", "--metrics", "emf"))
+	for name, args := range map[string][]string{"work": {"work"}, "reports": {"work", "--name", "reports"}} {
+		line = one(exitDone, home, append(args, "--log-format", "json", "--metrics", "emf")...)
+		if checkEmbedded(t, line); line["name"] != name {
+			t.Errorf("%q is named %v", args, line["name"])
+		}
+	}
 	if line = one(exitUsage, t.TempDir(), "tick", "--log-format", "json"); line["level"] != "ERROR" || line["errors"] != 1.0 || line["error"] == nil {
 		t.Errorf("%v", line)
 	}

@@ -64,11 +64,9 @@ unless a --budget ends it.`,
 		Args: positional(),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "tick", "name of the trigger: its silences are recorded under it")
 	flags.StringVar(&f.startupID, "startup-id", "", "identity of a start, such as the machine's boot id: jobs with on_startup run once for each")
 	flags.Var(durationFlag{&f.length}, "for", "run passes whenever something is due, for so long, such as 55s; 0s is a single pass")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only tell what is due")
-	variable(cmd, "name", "DBJOBS_NAME")
 	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
 	variable(cmd, "for", "DBJOBS_FOR")
 	f.register(cmd, c.env)
@@ -140,6 +138,7 @@ func left(of store.Duration, spent time.Duration) time.Duration {
 func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	f.maxClockSkew, f.grace = store.Duration(10*time.Minute), store.Duration(10*time.Second)
 	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger, in logs and metrics; the silences of a tick are recorded under it")
 	flags.IntVar(&f.limit, "limit", 0, "start at most so many runs; 0 is no limit")
 	flags.IntVar(&f.concurrency, "concurrency", 4, "runs side by side")
 	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit for jobs, and a minute for each answer of the database")
@@ -150,7 +149,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only what went wrong: a trigger such as cron mails what is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
-		"limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
+		"name": "DBJOBS_NAME", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
 		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
 	} {
 		variable(cmd, flag, name)
@@ -181,7 +180,7 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 		if err := checkMetrics(f.metrics); err != nil {
 			return err
 		}
-		return c.observe(cmp.Or(f.name, cmd.Name()), f.metrics, func() (tick.Report, error) {
+		return c.observe(f.name, f.metrics, func() (tick.Report, error) {
 			ctx, began := cmd.Context(), time.Now()
 			opening, cancel := f.within(ctx)
 			defer cancel()

@@ -71,6 +71,31 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
+// TestTheImageRunsWhereItIsStarted: what `make image` makes unless it is told otherwise is for the processors that the ECS
+// task asks for, and Render starts it by its own command, which is the same whether the entry point is kept or not.
+func TestTheImageRunsWhereItIsStarted(t *testing.T) {
+	arch := regexp.MustCompile(`(?m)^IMAGE_ARCH +\?= (\w+)$`).FindStringSubmatch(read(t, "../../Makefile"))
+	asked := regexp.MustCompile(`(?s)variable "architecture" \{.*?default += "(\w+)"`).FindStringSubmatch(read(t, "ecs/main.tf"))
+	if arch == nil || asked == nil || map[string]string{"amd64": "X86_64", "arm64": "ARM64"}[arch[1]] != asked[1] {
+		t.Errorf("make image makes %v, and the ECS task asks for %v", arch, asked)
+	}
+	if !strings.Contains(read(t, "ecs/main.tf"), "cpu_architecture        = var.architecture\n") {
+		t.Error("the ECS task does not ask for its architecture")
+	}
+	var blueprint struct {
+		Services []struct {
+			Type, Runtime string
+			DockerCommand *string `json:"dockerCommand"`
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "render.yaml")), &blueprint); err != nil {
+		t.Fatal(err)
+	}
+	if s := blueprint.Services; len(s) != 1 || s[0].Type != "cron" || s[0].Runtime != "image" || s[0].DockerCommand != nil {
+		t.Errorf("render.yaml: %+v", s)
+	}
+}
+
 // TestGitHubActions: actionlint finds nothing wrong.
 func TestGitHubActions(t *testing.T) {
 	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
