@@ -46,6 +46,7 @@ var mysqlDialect = &dialect{
 		"@skip":       "FOR UPDATE SKIP LOCKED",
 		"@lock":       "FOR UPDATE",
 		"@version":    "VERSION()",
+		"@path":       "''",
 		"@login":      "SUBSTRING_INDEX(USER(), '@', 1)",
 		// An update or deletion by a subquery would scan the table on MariaDB: those get the ids one by one.
 		"@these":       "IN (:each_ids)",

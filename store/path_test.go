@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -142,4 +143,65 @@ func asFunctions(t *testing.T, conn *sql.DB) (made int) {
 		made++
 	}
 	return made
+}
+
+// A search path by which a job's text would mean our tables, or anybody's operators would stand in the place of the engine's,
+// is told of, by a trigger's passes once a day.
+func TestASearchPathThatIsADanger(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("it is about PostgreSQL")
+	}
+	for path, want := range map[string]string{
+		"public": "", "''": "",
+		`public, dbjobs`:       `holds the schema dbjobs`,
+		`public, pg_catalog`:   `names the schema public before pg_catalog`,
+		"pg_catalog, public":   "",
+		"pg_temp, public":      "",
+		`no_such, pg_catalog`:  "", // what is not there is not looked at
+		`"$user", pg_catalog`:  "", // as long as no schema has the login's name
+		`public, "pg_catalog"`: "before pg_catalog",
+	} {
+		t.Run(path, func(t *testing.T) {
+			url := storetest.URL(t, "postgres")
+			d, err := store.Open(t.Context(), url, store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			if path != `"$user", pg_catalog` { // that of the test may have it
+				if _, err := d.Migrate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clock := storetest.NewClock(time.Date(2026, 1, 5, 23, 58, 0, 0, time.UTC))
+			s, err := store.Open(t.Context(), storetest.Settings(t, url, "search_path = "+path), store.Options{Clock: clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			got, err := s.Warning(t.Context())
+			if err != nil || (got == "") != (want == "") || !strings.Contains(got, want) {
+				t.Errorf("%q, want %q: %v", got, want, err)
+			}
+			if _, err := s.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if want == "" {
+				return
+			}
+			for i, expected := range []string{got, "", got, ""} { // a pass a minute, over midnight
+				p, err := s.Probe(t.Context(), "test", "tick")
+				if err == nil {
+					err = s.RecordTick(t.Context(), p, store.TickFacts{Name: "test", Holder: "test", Version: "test"})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Warning != expected {
+					t.Errorf("pass %d: %q, want %q", i, p.Warning, expected)
+				}
+				clock.Add(time.Minute)
+			}
+		})
+	}
 }

@@ -56,6 +56,7 @@ var postgres = &dialect{
 		"@distinct":    "IS DISTINCT FROM",
 		"@version":     "'PostgreSQL ' || pg_catalog.current_setting('server_version')",
 		"@login":       "session_user::text",
+		"@path":        "pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31))",
 		"@among":       "= ANY(:ids::bigint[])",
 		"@among_runs":  "= ANY(:ids::uuid[])",
 		"@among_names": "= ANY(:ids::text[])",

@@ -18,11 +18,14 @@ type Probe struct {
 	Parked   int       // jobs that cannot be planned, removed and disabled ones left out
 	Failing  int       // jobs whose last run has failed, likewise
 	Expired  bool      // a run is kept no longer
+	Warning  string    // of the first pass of a day: what is wrong with the settings of the database; empty if nothing is
 	NextWake time.Time // when something needs a decision next; not after Now: something does
 	Need     [needs]bool
 	since    time.Time
 	lastTick time.Time
 }
+
+const day = 24 * time.Hour
 
 // Anything tells whether a pass has something to decide, to take or to delete.
 func (p *Probe) Anything() bool {
@@ -46,9 +49,10 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var freeze, job, link, schedule, pause sql.NullInt64
 	var run sql.NullString
 	var next, wake time.Time
+	var path string
 	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
 		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
-		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, &p.Expired, at{&p.since}, at{&p.lastTick}, &p.Login)
+		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, &p.Expired, at{&p.since}, at{&p.lastTick}, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
@@ -56,6 +60,9 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 		return nil, err
 	}
 	due := func(t time.Time) bool { return !t.IsZero() && !t.After(p.Now) }
+	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
+		p.Warning = pathProblem(path, p.Login)
+	}
 	p.Frozen, p.Queued = freeze.Valid, run.Valid
 	p.Need = [needs]bool{job.Valid, link.Valid, schedule.Valid, pause.Valid, due(wake), due(next)}
 	for _, t := range []time.Time{next, wake} {

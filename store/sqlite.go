@@ -47,6 +47,7 @@ var sqlite = &dialect{
 		"@skip":        "", // BEGIN IMMEDIATE lets one writer in at a time
 		"@lock":        "",
 		"@version":     "'SQLite ' || sqlite_version()",
+		"@path":        "''",
 		"@login":       "''",
 		"@among":       "IN (SELECT value FROM json_each(:ids))",
 		"@among_runs":  "IN (SELECT value FROM json_each(:ids))",

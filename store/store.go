@@ -144,6 +144,13 @@ func (s *Store) Login(ctx context.Context) (string, error) {
 	return v, err
 }
 
+// Warning tells what is wrong with the settings of the database, and what to do; empty where nothing is.
+func (s *Store) Warning(ctx context.Context) (string, error) {
+	var path, login string
+	err := s.row(ctx, s.db, "path", args{}, &path, &login)
+	return pathProblem(path, login), err
+}
+
 // now is the argument :now of the statements: nil leaves the time to the database.
 func (s *Store) now() any {
 	if s.clock == nil {

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -58,6 +59,9 @@ type Report struct {
 	Locked      []Locked `json:"locked,omitempty"`
 	LockHolders string   `json:"lock_holders,omitempty"`
 
+	// Warning tells, once a day, what is wrong with the settings of the database, and what to do.
+	Warning string `json:"warning,omitempty"`
+
 	due  time.Time // what NextRun is made from, which may be past
 	wake time.Time // the same by the host's clock
 }
@@ -97,6 +101,7 @@ func (r *Report) join(next Report) {
 	r.Decided, r.Made, r.Started = r.Decided+next.Decided, r.Made+next.Made, r.Started+next.Started
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
+	r.Warning = cmp.Or(r.Warning, next.Warning)
 	r.addGaps(next.Gaps)
 	r.Runs = append(r.Runs, next.Runs...)
 	r.MoreDue, r.due = next.MoreDue, next.due

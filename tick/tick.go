@@ -147,7 +147,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.holder.Login = probe.Login
 	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
 	p.parse.began = probe.Now
-	p.report.StartedAt, p.report.Frozen = probe.Now, probe.Frozen
+	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
 	p.found(probe)
 	if !probe.NextWake.After(probe.Now) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +55,11 @@ times, also by two at once. Where only others may create tables, --print gives t
 				return err
 			}
 			c.sayInstance(instance)
+		}
+		if warning, err := s.Warning(cmd.Context()); err != nil {
+			return err
+		} else if warning != "" {
+			c.tell(slog.LevelWarn, "%s", warning)
 		}
 		return c.printSchema(cmd.Context(), s)
 	})

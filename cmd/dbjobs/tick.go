@@ -208,6 +208,9 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			if r.Unrecorded != "" {
 				c.tell(slog.LevelWarn, "the pass is done, but is not on record: %s", r.Unrecorded)
 			}
+			if r.Warning != "" {
+				c.tell(slog.LevelWarn, "%s", r.Warning)
+			}
 			if r.Ahead > 0 {
 				c.tell(slog.LevelWarn, "jobs that sleep, decided up to %s while the database's clock was ahead: %d; `dbjobs job replan` plans them from now",
 					r.AheadUntil.UTC().Format(time.RFC3339), r.Ahead)

@@ -192,6 +192,11 @@ func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) 
 	if _, err := db.Exec("CREATE DATABASE " + name); err != nil {
 		t.Fatalf("%s: %v", variable, err)
 	}
+	if driver == "pgx" { // the test's login may have the name of our schema, which "$user" on the path would find
+		if _, err := db.Exec("ALTER DATABASE " + name + " SET search_path = public"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Cleanup(func() {
 		defer db.Close()
 		drop := []string{"DROP DATABASE " + name}

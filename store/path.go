@@ -1,0 +1,22 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// pathProblem tells what is wrong with the search path of our sessions, and so of those of jobs, and what to do: empty
+// where nothing is. path is what @path gives: the schemas in which a name is looked for, in turn.
+func pathProblem(path, login string) string {
+	schemas := strings.Split(path, "\x1F")
+	if i := slices.Index(schemas, "pg_catalog"); i > 0 && !strings.HasPrefix(schemas[i-1], "pg_temp") {
+		return fmt.Sprintf("the search path of the login %q names the schema %s before pg_catalog, so that whoever may create objects in it can put "+
+			"operators of their own in the place of the engine's: ALTER ROLE %q SET search_path = … without pg_catalog", login, schemas[0], login)
+	}
+	if slices.Contains(schemas, "dbjobs") {
+		return fmt.Sprintf("the search path of the login %q holds the schema dbjobs, as \"$user\" does for a login of that name, so that a job's "+
+			"DELETE FROM jobs would mean the table of dbjobs: ALTER ROLE %q SET search_path = public, or another login", login, login)
+	}
+	return ""
+}
