@@ -55,6 +55,7 @@ var sqlite = &dialect{
 		"@these":       "IN (SELECT value FROM json_each(:ids))",
 		"@these_runs":  "IN (SELECT value FROM json_each(:ids))",
 		"@text":        "",
+		"@predecessor": "CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN substr(dbjobs.runs.occurrence, 7) END",
 		"@anywhere":    "CAST(COALESCE(MAX(m.id), 0) * :share AS INTEGER)",
 	},
 	placeholder: func(n int) string { return "?" + strconv.Itoa(n) },

@@ -33,6 +33,8 @@ type Holder struct {
 	// Within is the time that is left here: a run whose timeout is longer is not taken. 0: there is no end.
 	Within time.Duration
 	Timed  bool // and neither is one without a timeout
+	// Until leaves runs that were made after it, but for those that follow on a run of this holder; zero: none.
+	Until time.Time
 }
 
 type attemptRow struct {
@@ -56,7 +58,8 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	for window := limit*4 + 16; ; window *= 4 {
 		var candidates []string
 		err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login,
-			"within_ms": h.Within.Milliseconds(), "timed": h.Timed}, ids(&candidates))
+			"within_ms": h.Within.Milliseconds(), "timed": h.Timed,
+			"until": h.Until, "holder": h.Name}, ids(&candidates))
 		if err != nil || len(candidates) == 0 {
 			return nil, err
 		}

@@ -37,6 +37,7 @@ func (p *pass) takeInTurn(ctx context.Context, free int) error {
 		return err
 	}
 	holder := p.holder
+	holder.Until = p.through
 	if p.t.Budget > 0 {
 		holder.Within, holder.Timed = max(p.left(), time.Millisecond), p.halfUsed()
 	}

@@ -67,10 +67,12 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p.queues = []string{OwnQueue}
 	work, stop := p.budget(ctx)
 	defer stop()
+	p.through = p.probe.Now
 	for needs := p.needed(); err == nil; needs = []store.Need{store.RunWakes} {
 		if err = p.decide(work, needs); err != nil {
 			break
 		}
+		p.decided = true
 		if err = p.takeAll(work); err != nil || p.quiet() {
 			break
 		}
@@ -99,11 +101,16 @@ func (p *pass) cutShort(ctx, work context.Context, err error) error {
 
 // pass is a pass under way.
 type pass struct {
-	t        *Tick
-	log      *slog.Logger
-	parse    *parser
-	probe    *store.Probe
-	kept     []store.Kept
+	t     *Tick
+	log   *slog.Logger
+	parse *parser
+	probe *store.Probe
+	kept  []store.Kept
+	// The pass takes what was made up to through, which is when it had decided what needed that at its beginning (decided is
+	// true from then on), and what follows on that: runs that others make beside it never keep it going.
+	through  time.Time
+	decided  bool
+	idle     int // rounds without a run, one after the other
 	moved    int // runs that the last decisions made, let go or settled
 	woken    int // and of them those of other jobs whose turn in their group it is
 	deciding stopwatch
@@ -247,6 +254,9 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		}
 		err = cmp.Or(err, b.err)
 		p.waits -= b.Waits
+		if !p.decided {
+			p.through = later(p.through, b.Now)
+		}
 		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed))
 		p.passed[n] = append(p.passed[n], b.Passed...)
 		for _, l := range b.Passed {

@@ -152,8 +152,15 @@ func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCaus
 	}
 }
 
-// quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be.
-func (p *pass) quiet() bool { return p.taken == 0 && len(p.running) == 0 && p.moved == 0 }
+// quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be. What follows on the last run is let
+// go within two rounds; a pass that goes on much longer has only the ends of other passes' runs to decide for.
+func (p *pass) quiet() bool {
+	const most = 10
+	if p.idle++; p.taken > 0 || len(p.running) > 0 {
+		p.idle = 0
+	}
+	return p.idle > 0 && (p.moved == 0 || p.idle > most)
+}
 
 // await waits for one run to end, and takes in what else ends about then; no longer than the time to work. As long as
 // taking took, it waits for others: several are taken for the price of one.

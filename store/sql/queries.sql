@@ -302,7 +302,9 @@ UPDATE dbjobs.pauses SET planned = plan_input WHERE id @these;
 -- -------------------------------------------------------------------------------------------------------- work
 
 -- The owner as a value, by the key: of an EXISTS, PostgreSQL now and then makes a hash of all jobs. A freeze stops a pass
--- that is under way, too.
+-- that is under way, too. A run that was made after :until is left, unless it follows on one that the same holder has had: else
+-- passes that begin while another is under way would keep that one going with what they make. What was made later than now is
+-- of a clock that was wrong.
 
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
@@ -310,6 +312,8 @@ AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.
 AND (:within_ms = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
+AND CASE WHEN created_at > :until AND created_at <= @now
+  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = @predecessor), '') <> :holder THEN @false ELSE @true END = @true
 ORDER BY @urgency, ready_at, id LIMIT :limit;
 
 -- name: next_queue

@@ -8,10 +8,10 @@ import (
 
 // Functions are those that our statements for PostgreSQL call.
 var Functions = []string{"array_to_string", "chr", "count", "current_database", "current_schemas", "current_setting", "isfinite", "json_to_recordset", "jsonb_build_array", "jsonb_typeof", "max", "min",
-	"pg_advisory_xact_lock", "pg_backend_pid", "pg_try_advisory_xact_lock", "quote_nullable", "right", "row_number", "statement_timestamp", "strpos", "sum", "unnest"}
+	"pg_advisory_xact_lock", "pg_backend_pid", "pg_try_advisory_xact_lock", "quote_nullable", "right", "row_number", "statement_timestamp", "strpos", "substr", "sum", "unnest"}
 
 // operators are those that our statements use, also where they show only as IN, BETWEEN or LIKE.
-var operators = []string{"=", "<>", "<", "<=", ">", ">=", "||", "+", "-", "*", "/", "@>", "~~"}
+var operators = []string{"=", "<>", "<", "<=", ">", ">=", "||", "+", "-", "*", "/", "@>", "~~", "~"}
 
 // types are those that our statements come by, and to which the engine might turn them.
 var types = []string{"boolean", "integer", "bigint", "double precision", "numeric", "text", "varchar", "name", "timestamptz", "timestamp", "date", "interval",
