@@ -111,6 +111,53 @@ func TestGitHubActions(t *testing.T) {
 	}
 }
 
+// TestGitHubKeepsTheSecret: what is fetched is of a fixed version, and no step that fetches or builds sees the secret.
+func TestGitHubKeepsTheSecret(t *testing.T) {
+	type step struct {
+		Uses, Run string
+		Env       map[string]string
+	}
+	var workflow struct {
+		Env  map[string]string
+		Jobs map[string]struct {
+			Env   map[string]string
+			Steps []step
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "github-actions.yaml")), &workflow); err != nil {
+		t.Fatal(err)
+	}
+	holds := func(env map[string]string) bool {
+		for _, v := range env {
+			if strings.Contains(v, "secrets.") {
+				return true
+			}
+		}
+		return false
+	}
+	fetches := regexp.MustCompile(`\bgo (install|run|build|get)\b|curl|wget|docker|npm|apt-get`)
+	fixed := regexp.MustCompile(`^(v\d+\.\d+\.\d+|[0-9a-f]{40})$`)
+	told := 0
+	for name, job := range workflow.Jobs {
+		if holds(workflow.Env) || holds(job.Env) {
+			t.Errorf("%s: each step sees the secret", name)
+		}
+		for _, s := range job.Steps {
+			if holds(s.Env) {
+				if told++; s.Uses != "" || fetches.MatchString(s.Run) {
+					t.Errorf("%s: fetches or builds with the secret in its environment: %s%s", name, s.Uses, s.Run)
+				}
+			}
+			if fetches.MatchString(s.Run) && (!strings.Contains(s.Run, "@$VERSION") || !fixed.MatchString(s.Env["VERSION"])) {
+				t.Errorf("%s: what is fetched is not of a fixed version: %s %v", name, s.Run, s.Env)
+			}
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d steps have the secret", told)
+	}
+}
+
 // TestSystemd: systemd itself takes the units, and finds the service as closed as it is meant to be.
 func TestSystemd(t *testing.T) {
 	root := os.Getenv("DBJOBS_TEST_SYSTEMD")

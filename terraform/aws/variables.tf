@@ -86,8 +86,11 @@ variable "database_url" {
   }
 
   validation {
-    condition     = var.database_url == null || !can(regex("^[a-z]+://[^/@]*:[^/@]*@", var.database_url)) && !can(regex("(?i)[?&]pass(word|wd)?=", var.database_url))
-    error_message = "database_url: holds a password, which would be in Terraform's state and in the function's settings for all to read; put it into the secret."
+    # User, hosts with their ports, path and options, none with an @ of its own: a password that is not escaped ends earlier.
+    condition = var.database_url == null || can(regex(
+      "^[a-z]+://([^:/?#@\\s]*@)?((\\[[0-9a-fA-F:.]+\\]|[^][:/?#@,\\s]*)(:[0-9]+)?,?)*(/[^?#@\\s]*)?(\\?[^#@\\s]*)?$",
+    var.database_url)) && !can(regex("(?i)[?&](ssl)?(pass(word|wd)?|pwd|token|secret)=", var.database_url))
+    error_message = "database_url: holds a password, or a character that has to be percent-encoded; a password would be in Terraform's state and in the function's settings for all to read; put it into the secret."
   }
 
   validation {
@@ -122,6 +125,11 @@ variable "environment" {
   validation {
     condition     = alltrue([for name in keys(var.environment) : can(regex("^[a-zA-Z][a-zA-Z0-9_]+$", name)) && !startswith(name, "AWS_") && !startswith(name, "LAMBDA_")])
     error_message = "environment: names want a letter, then letters, digits and underscores, and not to begin with AWS_ or LAMBDA_."
+  }
+
+  validation {
+    condition     = alltrue([for name, value in var.environment : !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name)) && !can(regex("://[^@]*:[^@]*@", value))])
+    error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the function's settings for all to read; put it into the secret."
   }
 }
 

@@ -81,6 +81,11 @@ variable "environment" {
     condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID"])) == 0
     error_message = "environment: sets what the module sets from database_secret, name, timeout_seconds or image."
   }
+
+  validation {
+    condition     = alltrue([for name, value in var.environment : !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name)) && !can(regex("://[^@]*:[^@]*@", value))])
+    error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the job's settings for all to read; put it into the secret."
+  }
 }
 
 variable "schedule" {

@@ -318,3 +318,17 @@ run "vpc" {
     error_message = "the rights in the VPC are others"
   }
 }
+
+run "url_of_several_hosts" {
+  command = plan
+  variables {
+    database_url = "postgres://jobs@[::1]:5432,db2.example.org:6432/app?sslmode=verify-full&sslrootcert=/var/task/rds.pem"
+  }
+}
+
+run "url_of_a_socket" {
+  command = plan
+  variables {
+    database_url = "mysql://jobs@/app?socket=/mnt/mysql.sock"
+  }
+}

@@ -113,6 +113,54 @@ run "password_in_the_query" {
   expect_failures = [var.database_url]
 }
 
+run "password_with_a_slash" {
+  command = plan
+  variables {
+    database_url = "postgres://jobs:gehe/im@db.example.org/app"
+  }
+  expect_failures = [var.database_url]
+}
+
+run "password_with_a_question_mark" {
+  command = plan
+  variables {
+    database_url = "postgres://jobs:gehe?im@db.example.org/app"
+  }
+  expect_failures = [var.database_url]
+}
+
+run "password_with_a_hash" {
+  command = plan
+  variables {
+    database_url = "postgres://jobs:gehe#im@db.example.org/app"
+  }
+  expect_failures = [var.database_url]
+}
+
+run "password_with_an_at" {
+  command = plan
+  variables {
+    database_url = "postgres://jobs:gehe@im@db.example.org/app"
+  }
+  expect_failures = [var.database_url]
+}
+
+run "password_without_a_host" {
+  command = plan
+  variables {
+    database_url = "postgres://jobs:geheim"
+  }
+  expect_failures = [var.database_url]
+}
+
+run "password_of_the_key" {
+  command = plan
+  variables {
+    database_url = "postgres://db.example.org/app?sslpassword=geheim"
+  }
+  expect_failures = [var.database_url]
+}
+
 run "embedded_database" {
   command = plan
   variables {
@@ -146,6 +194,30 @@ run "variable_that_is_set_elsewhere" {
   command = plan
   variables {
     environment = { DBJOBS_MARGIN = "1s" }
+  }
+  expect_failures = [var.environment]
+}
+
+run "password_as_a_variable" {
+  command = plan
+  variables {
+    environment = { PGPASSWORD = "geheim" }
+  }
+  expect_failures = [var.environment]
+}
+
+run "another_password_as_a_variable" {
+  command = plan
+  variables {
+    environment = { MYSQL_PWD = "geheim" }
+  }
+  expect_failures = [var.environment]
+}
+
+run "url_as_a_variable" {
+  command = plan
+  variables {
+    environment = { OTHER = "postgres://jobs:geheim@db.example.org/app" }
   }
   expect_failures = [var.environment]
 }

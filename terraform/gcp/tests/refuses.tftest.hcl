@@ -192,3 +192,27 @@ run "overdue" {
   }
   expect_failures = [var.overdue_minutes]
 }
+
+run "password_as_a_variable" {
+  command = plan
+  variables {
+    environment = { PGPASSWORD = "geheim" }
+  }
+  expect_failures = [var.environment]
+}
+
+run "another_password_as_a_variable" {
+  command = plan
+  variables {
+    environment = { MYSQL_PWD = "geheim" }
+  }
+  expect_failures = [var.environment]
+}
+
+run "url_as_a_variable" {
+  command = plan
+  variables {
+    environment = { OTHER = "postgres://jobs:geheim@db.example.org/app" }
+  }
+  expect_failures = [var.environment]
+}
