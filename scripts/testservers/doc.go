@@ -31,10 +31,11 @@
 // for disks. The account is named dbjobs, has a new password for each run, and
 // as few rights as a job scheduler's account should need:
 //
-//   - PostgreSQL: no superuser; CREATEDB, and owner of the database dbjobs_test.
+//   - PostgreSQL: no superuser; CREATEDB, CREATEROLE for the accounts of which a
+//     test needs more than one, and owner of the database dbjobs_test.
 //     A test makes a database of its own. Passwords are checked, by SCRAM.
 //   - MariaDB: all rights on the schemas whose names begin with dbjobs_test, and
-//     no global one. A test makes a schema of its own. The binary log is on, in
+//     no global one but CREATE USER. A test makes a schema of its own. The binary log is on, in
 //     ROW format, so CREATE TRIGGER fails here as on managed servers (1419), and
 //     the character set is the compiled-in latin1, so that a table which forgets
 //     to name its own is found out.

@@ -20,7 +20,7 @@ var mariadb = &engine{
 		name:  "mariadb",
 		title: "MariaDB",
 		env:   "DBJOBS_TEST_MARIADB",
-		advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*:\n" +
+		advice: "install the server (Debian, Ubuntu: apt-get install mariadb-server), or name one with an account that has all rights on `dbjobs\\_test%`.*, may grant them, and create users:\n" +
 			"    DBJOBS_TEST_MARIADB=mysql://user:password@host:port/database",
 		metapackage: "mariadb-server",
 		packages:    regexp.MustCompile(`^(mariadb-(server|client)-core.*|lib.*)$`),
@@ -72,7 +72,8 @@ func initMariaDB(ctx context.Context, s *server) error {
 	}
 	statements := fmt.Sprintf("CREATE DATABASE %s;\n"+
 		"CREATE USER '%s'@'%%' IDENTIFIED BY '%s';\n"+
-		"GRANT ALL ON `dbjobs\\_test%%`.* TO '%[2]s'@'%%';\n"+
+		"GRANT ALL ON `dbjobs\\_test%%`.* TO '%[2]s'@'%%' WITH GRANT OPTION;\n"+
+		"GRANT CREATE USER ON *.* TO '%[2]s'@'%%';\n"+
 		"DELETE FROM mysql.global_priv WHERE User = '' OR User = 'root' AND Host <> 'localhost';\n"+
 		"FLUSH PRIVILEGES;\n", database, account, s.password)
 	return s.write(accountsFile, statements)

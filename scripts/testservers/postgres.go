@@ -19,7 +19,7 @@ var postgres = &engine{
 		name:  "postgres",
 		title: "PostgreSQL",
 		env:   "DBJOBS_TEST_POSTGRES",
-		advice: "install the server (Debian, Ubuntu: apt-get install postgresql), or name one with an account that may create databases:\n" +
+		advice: "install the server (Debian, Ubuntu: apt-get install postgresql), or name one with an account that may create databases and roles:\n" +
 			"    DBJOBS_TEST_POSTGRES=postgres://user:password@host:port/database",
 		metapackage: "postgresql",
 		packages:    regexp.MustCompile(`^(postgresql-\d+|lib.*)$`),
@@ -79,7 +79,7 @@ func initPostgres(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
-	account := fmt.Sprintf("CREATE ROLE %s LOGIN CREATEDB PASSWORD '%s'\nCREATE DATABASE %s OWNER %[1]s\n",
+	account := fmt.Sprintf("CREATE ROLE %s LOGIN CREATEDB CREATEROLE PASSWORD '%s'\nCREATE DATABASE %s OWNER %[1]s\n",
 		account, s.password, database)
 	return s.run(ctx, account, s.inst.server, "--single", "-D", s.data(), "-F",
 		"-c", "password_encryption=scram-sha-256", "-c", "exit_on_error=true", "postgres")
