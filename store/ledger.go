@@ -81,6 +81,8 @@ type Attempt struct {
 	Code       string    `json:"error_code,omitempty"`
 	Line       int       `json:"error_line,omitempty"`
 	Severity   string    `json:"error_severity,omitempty"`
+	Detail     string    `json:"error_detail,omitempty"`
+	Hint       string    `json:"error_hint,omitempty"`
 }
 
 // The reasons of gaps.

@@ -103,7 +103,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 		var a Attempt
 		var n sql.NullInt64
 		err := r.Scan(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, at{&a.StartedAt}, at{&a.FinishedAt}, &n,
-			nullable(&a.Error), nullable(&a.Code), nullable(&a.Line), nullable(&a.Severity))
+			nullable(&a.Error), nullable(&a.Code), nullable(&a.Line), nullable(&a.Severity), nullable(&a.Detail), nullable(&a.Hint))
 		if n.Valid {
 			a.Rows = &n.Int64
 		}

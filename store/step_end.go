@@ -18,6 +18,8 @@ type StepEnd struct {
 	Code     string
 	Line     int
 	Severity string
+	Detail   string
+	Hint     string
 
 	// One of these. With none, the run ends as Final says.
 	NextStep int           // goes on with this step
@@ -76,7 +78,8 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 		e.RunError = e.Error
 	}
 	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(s.kept(e.Error)), "run_error": null(s.kept(e.RunError)), "code": null(clip(e.Code)),
-		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
+		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "detail": null(s.kept(e.Detail)), "hint": null(s.kept(e.Hint)),
+		"rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
 		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows

@@ -209,6 +209,7 @@ func TestAnAttemptTellsWhatTheEngineTells(t *testing.T) {
 	type facts struct {
 		Code, Severity string
 		Line           int
+		Detail, Hint   string
 	}
 	second := "SELECT 1;\n-- a remark: ü\nSELEKT 2" // in simple protocols, the second of one text
 	cases := map[string]map[string]struct {
@@ -216,23 +217,24 @@ func TestAnAttemptTellsWhatTheEngineTells(t *testing.T) {
 		want       facts
 	}{
 		"postgres": {
-			"syntax":    {[]string{"SELECT 1", "SELECT\n  'ü', 1 +\nFROM nowhere"}, facts{"42601", "ERROR", 3}},
-			"table":     {[]string{"SELECT 1\nFROM nowhere"}, facts{"42P01", "ERROR", 2}},
-			"block":     {[]string{"DO $$\nBEGIN\n  PERFORM 1 / 0;\nEND $$"}, facts{"22012", "ERROR", 3}},
-			"raised":    {[]string{"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = 'ZZ001'; END $$"}, facts{"ZZ001", "ERROR", 1}},
-			"unique":    {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"23505", "ERROR", 0}},
-			"severer":   {[]string{"SELECT pg_terminate_backend(pg_backend_pid())"}, facts{"57P01", "FATAL", 0}},
-			"in a text": {[]string{second}, facts{"42601", "ERROR", 3}},
+			"syntax":    {[]string{"SELECT 1", "SELECT\n  'ü', 1 +\nFROM nowhere"}, facts{"42601", "ERROR", 3, "", ""}},
+			"table":     {[]string{"SELECT 1\nFROM nowhere"}, facts{"42P01", "ERROR", 2, "", ""}},
+			"block":     {[]string{"DO $$\nBEGIN\n  PERFORM 1 / 0;\nEND $$"}, facts{"22012", "ERROR", 3, "", ""}},
+			"raised":    {[]string{"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = 'ZZ001'; END $$"}, facts{"ZZ001", "ERROR", 1, "", ""}},
+			"unique":    {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"23505", "ERROR", 0, "Key (n)=(1) already exists.", ""}},
+			"severer":   {[]string{"SELECT pg_terminate_backend(pg_backend_pid())"}, facts{"57P01", "FATAL", 0, "", ""}},
+			"hint":      {[]string{"DO $$ BEGIN RAISE EXCEPTION 'no' USING DETAIL = 'none is left', HINT = 'wait'; END $$"}, facts{"P0001", "ERROR", 1, "none is left", "wait"}},
+			"in a text": {[]string{second}, facts{"42601", "ERROR", 3, "", ""}},
 		},
 		"mariadb": {
-			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1064 (42000)", "", 3}},
-			"table":  {[]string{"SELECT 1\nFROM nowhere"}, facts{"1146 (42S02)", "", 0}},
-			"unique": {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"1062 (23000)", "", 0}},
-			"raised": {[]string{"BEGIN NOT ATOMIC SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END"}, facts{"1644 (45000)", "", 0}},
+			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1064 (42000)", "", 3, "", ""}},
+			"table":  {[]string{"SELECT 1\nFROM nowhere"}, facts{"1146 (42S02)", "", 0, "", ""}},
+			"unique": {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"1062 (23000)", "", 0, "", ""}},
+			"raised": {[]string{"BEGIN NOT ATOMIC SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END"}, facts{"1644 (45000)", "", 0, "", ""}},
 		},
 		"sqlite": {
-			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1", "", 0}},
-			"unique": {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"1555", "", 0}},
+			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1", "", 0, "", ""}},
+			"unique": {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"1555", "", 0, "", ""}},
 		},
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -261,7 +263,7 @@ func TestAnAttemptTellsWhatTheEngineTells(t *testing.T) {
 		}
 		for name, c := range cases[d.Engine] {
 			a := attempt(name)
-			if got := (facts{a.Code, a.Severity, a.Line}); got != c.want || a.State != store.Failed || a.Error == "" {
+			if got := (facts{a.Code, a.Severity, a.Line, a.Detail, a.Hint}); got != c.want || a.State != store.Failed || a.Error == "" {
 				t.Errorf("%s: %+v, want %+v: %s", name, got, c.want, a.Error)
 			}
 		}

@@ -135,7 +135,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 	switch r.State {
 	case store.Succeeded:
 		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
-		d.wake(r.ID)
+		d.wake(&r)
 	case store.Failed, store.Lost:
 		p.LastError = r.Error
 		p.Streak++
@@ -150,10 +150,12 @@ func (d *decision) settleRun(r store.Run, was string) {
 	d.moved = append(d.moved, store.Move{Run: r, Was: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
-// wake makes a run of each job that runs after this one. It is let go by that job's own decision.
-func (d *decision) wake(run string) {
+// wake makes a run of each job that runs after this one, for the same stretch of data. It is let go by that job's own
+// decision.
+func (d *decision) wake(run *store.Run) {
 	for _, f := range d.c.Followers {
-		d.woken = append(d.woken, store.Run{JobID: f.JobID, Occurrence: "after:" + run, State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now})
+		d.woken = append(d.woken, store.Run{JobID: f.JobID, Occurrence: "after:" + run.ID, State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
+			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd})
 	}
 }
 

@@ -17,7 +17,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	end := store.StepEnd{State: store.Failed, Error: err.Error()}
 	var detail *executor.Error
 	if errors.As(err, &detail) {
-		end.Code, end.Line, end.Severity = detail.Code, detail.Line, detail.Severity
+		end.Code, end.Line, end.Severity, end.Detail, end.Hint = detail.Code, detail.Line, detail.Severity, detail.Detail, detail.Hint
 	}
 	if errors.Is(err, executor.ErrNotAtomic) { // whatever it has done would be done again, by a try or by the next run
 		end.Final = store.Failed

@@ -59,6 +59,10 @@ func TestOneJobRunsAfterAnother(t *testing.T) {
 		run(t, d)
 		d.Clock.Add(5 * time.Minute)
 		r := run(t, d)
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" a JOIN "+d.Table("runs")+" b ON b.interval_start = a.interval_start AND b.interval_end = a.interval_end "+
+			"WHERE a.scheduled_for IS NOT NULL AND a.state = 'succeeded' AND b.scheduled_for IS NULL"); n != 2 {
+			t.Errorf("%d of those that run after it have its interval", n)
+		}
 		if r.Succeeded != 3 || r.Failed != 1 {
 			t.Fatalf("%+v", r)
 		}

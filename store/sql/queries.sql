@@ -354,7 +354,7 @@ SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id @among_runs AND holder = :
 
 -- name: end_attempt
 UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,
-  error_line = :line, error_severity = :severity
+  error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running';
 
 -- name: next_step
@@ -619,7 +619,7 @@ WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;
 
 -- name: attempts
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity
+  error_code, error_line, error_severity, error_detail, error_hint
 FROM dbjobs.attempts WHERE run_id = :id ORDER BY number;
 
 -- name: gaps

@@ -18,13 +18,15 @@ import (
 // did before stays: to try it again could do that twice.
 var ErrNotAtomic = errors.New("the step is not atomic")
 
-// Error is a failure with what the engine tells of it, as far as it does: PostgreSQL a SQLSTATE, the severity, and the
-// place of a mistake in the statement or in a block of PL/pgSQL; MariaDB and MySQL a number with the SQLSTATE, and the
+// Error is a failure with what the engine tells of it, as far as it does: PostgreSQL a SQLSTATE, the severity, a
+// detail and a hint, and the place of a mistake in the statement or in a block of PL/pgSQL; MariaDB and MySQL a number with the SQLSTATE, and the
 // line of a mistake of syntax; SQLite an extended result code.
 type Error struct {
 	Code     string // SQLSTATE, error number or both: 42P01, 1146 (42S02), 2067
 	Line     int    // of the statement, from 1
 	Severity string // ERROR, FATAL, PANIC
+	Detail   string // what is said beside the message: the key that is there already, the processes of a deadlock
+	Hint     string // what to do, as the engine sees it
 	Err      error
 }
 
@@ -44,7 +46,7 @@ func describe(err error, text string) error {
 	var se *sqlite.Error
 	switch {
 	case errors.As(err, &pe):
-		e := &Error{Code: pe.Code, Severity: pe.SeverityUnlocalized, Err: err}
+		e := &Error{Code: pe.Code, Severity: pe.SeverityUnlocalized, Detail: pe.Detail, Hint: pe.Hint, Err: err}
 		if e.Severity == "" {
 			e.Severity = pe.Severity
 		}

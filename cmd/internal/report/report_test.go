@@ -67,3 +67,13 @@ func TestAPassThatDidNothingSaysNothing(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
+
+// What an engine says beside its message is told with the attempt, and once.
+func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
+	var out bytes.Buffer
+	err := Run(&out, store.RunDetail{Tries: []store.Attempt{{StepName: "load", Error: "duplicate key (SQLSTATE 23505)", Code: "23505", Line: 3,
+		Detail: "Key (n)=(1) already exists.", Hint: "try\nanother"}}})
+	if want := "duplicate key (SQLSTATE 23505), line 3; detail: Key (n)=(1) already exists.; hint: try another"; err != nil || !strings.Contains(out.String(), want) {
+		t.Errorf("%v: %q, want %q", err, out.String(), want)
+	}
+}

@@ -117,6 +117,12 @@ func attemptError(a store.Attempt) string {
 	if line := fmt.Sprintf("line %d", a.Line); a.Line > 0 && !strings.Contains(text, line) {
 		text += ", " + line
 	}
+	if a.Detail != "" {
+		text += "; detail: " + a.Detail
+	}
+	if a.Hint != "" {
+		text += "; hint: " + a.Hint
+	}
 	return text
 }
 

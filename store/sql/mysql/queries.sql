@@ -164,7 +164,8 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLA
 -- name: finish_attempt
 UPDATE dbjobs.runs r LEFT JOIN dbjobs.attempts a ON a.run_id = r.id AND a.number = :number AND a.fence = :fence AND a.state = 'running'
 SET r.state = :final, r.finished_at = @now, r.lease_until = NULL, r.error = :run_error,
-  a.state = :state, a.finished_at = @now, a.rows_affected = :rows, a.error = :error, a.error_code = :code, a.error_line = :line, a.error_severity = :severity
+  a.state = :state, a.finished_at = @now, a.rows_affected = :rows, a.error = :error, a.error_code = :code, a.error_line = :line, a.error_severity = :severity,
+  a.error_detail = :detail, a.error_hint = :hint
 WHERE r.id = :id AND r.fence = :fence AND r.state = 'running' AND r.attempts = :number;
 
 -- name: surplus_runs

@@ -138,7 +138,7 @@ WITH moved AS (
   WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number RETURNING id
 ), ended AS (
   UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,
-    error_line = :line, error_severity = :severity
+    error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint
   WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running' AND EXISTS (SELECT 1 FROM moved)
 )
 SELECT id FROM moved;

@@ -264,6 +264,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   error_code    varchar(190),                                          -- SQLSTATE, error number, HTTP status, exit code
   error_line    int,                                       -- where the engine gives it
   error_severity varchar(190),
+  error_detail  text,                                      -- what PostgreSQL says beside the message, and what it advises
+  error_hint    text,
   PRIMARY KEY (run_id, number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -263,6 +263,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.attempts (
   error_code    text,                                          -- SQLSTATE, error number, HTTP status, exit code
   error_line    integer,                                       -- where the engine gives it
   error_severity text,
+  error_detail  text,                                      -- what PostgreSQL says beside the message, and what it advises
+  error_hint    text,
   PRIMARY KEY (run_id, number)
 );
 
