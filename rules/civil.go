@@ -1,5 +1,7 @@
 package rules
 
+import "time"
+
 // Civil time is wall-clock time without a zone, held as seconds since
 // 1970-01-01T00:00:00 on the same clock (proleptic Gregorian, no leap seconds).
 // An instant is seconds since 1970-01-01T00:00:00Z. Days and months count from
@@ -14,7 +16,20 @@ const (
 	firstYear, lastYear = 1, 9999
 	firstCivil          = -62135596800 // 0001-01-01T00:00:00
 	endCivil            = 253402300800 // 10000-01-01T00:00:00
+
+	// The occurrences that a rule has: those that every database can hold, and
+	// that can be written in UTC with a year of four digits. A wall clock may
+	// read a time of the calendar that is none of them.
+	firstHeld = -30610224000 // 1000-01-01T00:00:00Z
+	lastHeld  = endCivil - 1 // 9999-12-31T23:59:59Z
 )
+
+// First and Last are the ends of time: no rule has an occurrence outside, and
+// nothing that is stored lies there.
+var First, Last = time.Unix(firstHeld, 0).UTC(), time.Unix(lastHeld, 0).UTC()
+
+// Holds tells whether an instant lies within the ends of time.
+func Holds(t time.Time) bool { return !t.Before(First) && !t.After(Last) }
 
 // Weekdays count from Monday, as RFC 5545 lists them.
 const (

@@ -128,7 +128,8 @@ func (s *series) meetsEver() bool {
 
 // mustFire refuses a rule without occurrences.
 func (r *Rule) mustFire() error {
-	if len(r.exdates)+len(r.barred) == 0 && len(r.series)+len(r.rdates) > 0 {
+	late := r.start > lastHeld-widest // what the calendar has may come after the end of time
+	if len(r.exdates)+len(r.barred) == 0 && len(r.series)+len(r.rdates) > 0 && !late {
 		return nil // each series has been seen to fire
 	}
 	b := budget{searchSteps}
@@ -140,6 +141,9 @@ func (r *Rule) mustFire() error {
 	}
 	if len(r.series) == 0 && r.never != "" {
 		return neverFires("%s", r.never)
+	}
+	if late && len(r.exdates)+len(r.barred) == 0 {
+		return neverFires("its first time comes after the end of time, %s", Last.Format(time.RFC3339))
 	}
 	return neverFires("its exceptions take out every occurrence")
 }

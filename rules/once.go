@@ -69,13 +69,19 @@ func (r *Rule) instantsAt(text string, pos int) ([]int64, error) {
 	if !ok || len(text)-len(rest) < len("2006-01-02T15:04") {
 		return nil, refuse("once", pos, text, onceGrammar)
 	}
-	if rest == "" {
-		return r.zone.readings(c, r.policy), nil
+	list := r.zone.meant(c, r.policy)
+	if rest != "" {
+		zone, err := time.Parse("Z07:00", strings.ToUpper(rest))
+		if err != nil {
+			return nil, refuse("once", pos+len(text)-len(rest), rest, onceGrammar)
+		}
+		_, off := zone.Zone()
+		list = []int64{c - int64(off)}
 	}
-	zone, err := time.Parse("Z07:00", strings.ToUpper(rest))
-	if err != nil {
-		return nil, refuse("once", pos+len(text)-len(rest), rest, onceGrammar)
+	for _, t := range list {
+		if t < firstHeld || t > lastHeld {
+			return nil, refuse("once", pos, text, "a time lies between %s and %s", First.Format(time.RFC3339), Last.Format(time.RFC3339))
+		}
 	}
-	_, off := zone.Zone()
-	return []int64{withinCalendar(c - int64(off))}, nil
+	return list, nil
 }

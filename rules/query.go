@@ -64,9 +64,10 @@ func (r *Rule) Between(from, to time.Time, limit int) ([]time.Time, error) {
 	return list, nil
 }
 
-// next gives the first occurrence at or after t.
+// next gives the first occurrence at or after t. One beyond the end of time is
+// none: the rule is over.
 func (r *Rule) next(t int64, b *budget) (int64, bool) {
-	for b.spend() {
+	for t = max(t, firstHeld); t <= lastHeld && b.spend(); {
 		best, found := int64(0), false
 		for i := range r.series {
 			if at, ok := r.series[i].next(t, b); ok && (!found || at < best) {
@@ -79,8 +80,8 @@ func (r *Rule) next(t int64, b *budget) (int64, bool) {
 		if i, _ := slices.BinarySearch(r.rdates, t); i < len(r.rdates) && (!found || r.rdates[i] < best) {
 			best, found = r.rdates[i], true
 		}
-		if !found || !r.excluded(best, b) {
-			return best, found && !b.over()
+		if !found || best > lastHeld || !r.excluded(best, b) {
+			return best, found && best <= lastHeld && !b.over()
 		}
 		t = best + 1
 	}
@@ -89,7 +90,7 @@ func (r *Rule) next(t int64, b *budget) (int64, bool) {
 
 // prev gives the last occurrence at or before t.
 func (r *Rule) prev(t int64, b *budget) (int64, bool) {
-	for b.spend() {
+	for t = min(t, lastHeld); t >= firstHeld && b.spend(); {
 		best, found := int64(0), false
 		for i := range r.series {
 			if at, ok := r.series[i].prev(t, b); ok && (!found || at > best) {
@@ -102,8 +103,8 @@ func (r *Rule) prev(t int64, b *budget) (int64, bool) {
 		if i, _ := slices.BinarySearch(r.rdates, t+1); i > 0 && (!found || r.rdates[i-1] > best) {
 			best, found = r.rdates[i-1], true
 		}
-		if !found || !r.excluded(best, b) {
-			return best, found && !b.over()
+		if !found || best < firstHeld || !r.excluded(best, b) {
+			return best, found && best >= firstHeld && !b.over()
 		}
 		t = best - 1
 	}

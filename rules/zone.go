@@ -172,14 +172,23 @@ func (z *zone) resolve(c int64, p policy) int64 {
 	return c - s.off
 }
 
-// readings gives the instants that a single wall time stands for: as resolve,
-// but both readings of a fold where the policy asks for both. A time in a gap
-// is never skipped, since nothing else stands for it.
-func (z *zone) readings(c int64, p policy) []int64 {
+// meant gives the instants that a single wall time stands for: as resolve, but
+// both readings of a fold where the policy asks for both. A time in a gap is
+// never skipped, since nothing else stands for it.
+func (z *zone) meant(c int64, p policy) []int64 {
 	if at, n := z.instants(c); n == 2 && p.first && p.last {
-		return []int64{withinCalendar(at[0]), withinCalendar(at[1])}
+		return at[:]
 	}
-	return []int64{withinCalendar(z.resolve(c, p))}
+	return []int64{z.resolve(c, p)}
+}
+
+// readings is meant, within the calendar.
+func (z *zone) readings(c int64, p policy) []int64 {
+	list := z.meant(c, p)
+	for i := range list {
+		list[i] = withinCalendar(list[i])
+	}
+	return list
 }
 
 // withinCalendar keeps an instant that is to be written in UTC within the

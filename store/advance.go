@@ -23,6 +23,8 @@ type writer struct {
 	moves    []moveRow
 	gaps     []gapRow
 	plans    []planRow
+	parks    []parkRow
+	buried   []buryRow
 	cancel   []string
 	pauses   []changeRow
 	done     []doneOf
@@ -95,6 +97,18 @@ type (
 		StartupIDs       string `json:"startup_ids,omitempty"`
 		RepeatFrom       string `json:"repeat_from,omitempty"`
 	}
+	parkRow struct {
+		JobID   int64  `json:"job_id"`
+		Error   string `json:"error"`
+		NextRun string `json:"next_run"`
+	}
+	buryRow struct {
+		ID        string `json:"id"`
+		State     string `json:"state"`
+		Was       string `json:"was"`
+		ExpiresAt string `json:"expires_at"`
+		Error     string `json:"error,omitempty"`
+	}
 	changeRow struct {
 		SubjectID int64  `json:"subject_id"`
 		Subject   string `json:"subject"`
@@ -143,6 +157,10 @@ func (w *writer) add(c *Case, d *Decision) {
 	}
 	for _, m := range d.Moved {
 		r := m.Run
+		if r.Fault != "" { // what cannot be read is not written back
+			w.buried = append(w.buried, buryRow{r.ID, r.State, m.Was, at(m.ExpiresAt), clip(r.Error)})
+			continue
+		}
 		w.moves = append(w.moves, moveRow{r.ID, r.Fence, m.Was, at(m.LeaseRead), r.State, r.HeldBy, at(r.ReadyAt), r.Number, r.Losses,
 			at(r.FinishedAt), at(r.SettledAt), at(m.ExpiresAt), r.Error})
 	}
@@ -157,6 +175,11 @@ func (w *writer) add(c *Case, d *Decision) {
 		w.done = append(w.done, doneOf{c, c.Job.FullName(), d.Done})
 	}
 	p := d.Plan
+	if d.Park {
+		w.park(p.JobID, p.Error, p.NextRun)
+		return
+	}
+	p.Error = clip(p.Error)
 	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Error, at(p.LastScheduledFor), p.LastRunID, p.LastState,
 		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs, at(p.RepeatFrom)})
 	if d.Replan {
@@ -166,6 +189,11 @@ func (w *writer) add(c *Case, d *Decision) {
 			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, r.bare})
 		}
 	}
+}
+
+// park writes of a plan only why the job is parked, and when it is looked at again.
+func (w *writer) park(job int64, why string, again time.Time) {
+	w.parks = append(w.parks, parkRow{job, clip(why), w.at(again)})
 }
 
 // write is one statement for each kind of row that there is.
@@ -182,6 +210,9 @@ func (w *writer) write(ctx context.Context) error {
 		}
 	}
 	if err := bulk(ctx, w, "update_runs", w.moves, guard("runs", len(w.moves))); err != nil {
+		return err
+	}
+	if err := bulk(ctx, w, "bury_runs", w.buried, guard("runs", len(w.buried))); err != nil {
 		return err
 	}
 	if err := w.loseAttempts(ctx); err != nil {
@@ -202,6 +233,9 @@ func (w *writer) write(ctx context.Context) error {
 	if err := w.writeDone(ctx); err != nil {
 		return err
 	}
+	if err := bulk(ctx, w, "park_plans", w.parks, nil); err != nil {
+		return err
+	}
 	// The guard that makes the decision right where a lock is not to be had: every plan still has the version that
 	// was read.
 	return bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans)))
@@ -211,6 +245,11 @@ func (w *writer) write(ctx context.Context) error {
 func (w *writer) loseAttempts(ctx context.Context) error {
 	var lost []string
 	for _, m := range w.moves {
+		if m.Was == Running {
+			lost = append(lost, m.ID)
+		}
+	}
+	for _, m := range w.buried {
 		if m.Was == Running {
 			lost = append(lost, m.ID)
 		}

@@ -13,12 +13,13 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 	}
 	var pairs []pair
 	var followers []int64
-	err := s.query(ctx, tx, "batch_followers", args{"ids": ids}, func(r *sql.Rows) error {
-		var f pair
-		err := r.Scan(&f.of, &f.JobID, &f.Queue, &f.Priority)
-		pairs, followers = append(pairs, f), append(followers, f.JobID)
-		return err
-	})
+	var f pair
+	err := s.query(ctx, tx, "batch_followers", args{"ids": ids}, s.each(reads(&f.of, &f.JobID, &f.Queue, &f.Priority), func(fault string) error {
+		if fault == "" { // else the follower's own decision says what is wrong with it
+			pairs, followers = append(pairs, f), append(followers, f.JobID)
+		}
+		return nil
+	}))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 type Group struct {
 	Name       string `json:"name" yaml:"-"`
 	MaxRunning int    `json:"max_running" yaml:"max_running"`
+
+	Fault string `json:"unreadable,omitempty" yaml:"-"` // what of its row cannot be read
 }
 
 // Definitions are what people write.
@@ -49,6 +51,7 @@ type Change struct {
 	// The whole of it, as read from the change log.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
+	Fault  string          `json:"unreadable,omitempty"` // what of its row cannot be read
 }
 
 // Apply brings the database to the definitions, in one transaction, and tells what it changed: nothing where they
@@ -181,7 +184,7 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	switch {
 	case ok && a.o.CreateOnly:
 		return fmt.Errorf("group %s: %w", g.Name, ErrExists)
-	case ok && same(old, g):
+	case ok && same(old, g): // what cannot be read is never the same
 		return nil
 	case ok:
 		if _, err := a.s.exec(ctx, a.tx, "update_group", args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {

@@ -99,7 +99,7 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 		j.afterID = 0
 	}
 	isNew := old.ID == 0
-	if !isNew && same(old, j) && old.afterID == j.afterID && !old.lostLink { // its predecessor may be another of the same name
+	if !isNew && old.fault == "" && same(old, j) && old.afterID == j.afterID && !old.lostLink { // its predecessor may be another of the same name
 		return nil
 	}
 	if !isNew || j.afterID != 0 {
@@ -107,7 +107,7 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 			return err
 		}
 	}
-	if isNew || !same(struct{ Steps []Step }{old.Steps}, struct{ Steps []Step }{j.Steps}) {
+	if isNew || old.fault != "" || !same(struct{ Steps []Step }{old.Steps}, struct{ Steps []Step }{j.Steps}) {
 		if err := a.steps(ctx, j); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -85,15 +84,18 @@ func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again boo
 // covered are the stretches of a range that lie in the intervals of the job's runs.
 func (s *Store) covered(ctx context.Context, q querier, job int64, within Interval) ([]Interval, error) {
 	var list []Interval
-	err := s.query(ctx, q, "intervals", args{"job": job, "from": within.Start, "to": within.End}, func(r *sql.Rows) error {
-		var n Interval
-		err := r.Scan(at{&n.Start}, at{&n.End})
+	var n Interval
+	err := s.query(ctx, q, "intervals", args{"job": job, "from": within.Start, "to": within.End}, s.each(reads(at{&n.Start}, at{&n.End}), func(fault string) error {
+		if fault != "" { // nobody knows what it covers
+			n = Interval{}
+			return nil
+		}
 		if n.Start.IsZero() { // the first of all covers its own time
 			n.Start = n.End.Add(-time.Microsecond)
 		}
 		list = append(list, n)
-		return err
-	})
+		return nil
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +122,9 @@ func (s *Store) rulesOf(ctx context.Context, q querier, job int64) ([]Rule, erro
 	var c Case
 	if err := s.readRules(ctx, q, JobChanged, []int64{job}, map[int64]*Case{job: &c}); err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
+	}
+	if c.Fault != "" {
+		return nil, &FieldError{fmt.Sprintf("job with the id %d", job), "rules", c.Fault}
 	}
 	return slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked }), nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -20,13 +21,12 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 	}
 	cases := make([]Case, 0, len(p.jobs))
 	var l Plan
-	into := scanPlan(&l) // once for all rows: thousands of them, with dozens of columns each
-	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, func(r *sql.Rows) error {
+	rd := reads(scanPlan(&l)...) // once for all rows: thousands of them, with dozens of columns each
+	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, s.each(rd, func(fault string) error {
+		cases = append(cases, Case{Plan: l, PlanFault: fault})
 		l = Plan{}
-		err := r.Scan(into...)
-		cases = append(cases, Case{Plan: l})
-		return err
-	})
+		return nil
+	}))
 	if err != nil || len(cases) == 0 {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Case) error {
 	var ids []int64
 	fresh := map[int64]*Plan{}
 	for i := range cases {
-		if l := &cases[i].Plan; l.Version == 0 && l.DecidedThrough.IsZero() {
+		if l := &cases[i].Plan; cases[i].PlanFault == "" && l.Version == 0 && l.DecidedThrough.IsZero() {
 			ids = append(ids, l.JobID)
 			fresh[l.JobID] = l
 		}
@@ -55,19 +55,25 @@ func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Case) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	err := s.query(ctx, tx, "recall", args{"ids": ids}, func(r *sql.Rows) error {
-		var job, number int64
-		var scheduled, through time.Time
-		if err := r.Scan(&job, nullable(&number), at{&scheduled}, at{&through}); err != nil {
-			return err
-		}
+	var job, number int64
+	var scheduled, through time.Time
+	err := s.query(ctx, tx, "recall", args{"ids": ids}, s.each(reads(&job, counter[int64]{&number}, at{&scheduled}, at{&through}), func(fault string) error {
+		defer func() { number, scheduled, through = 0, time.Time{}, time.Time{} }()
 		l := fresh[job]
+		if fault != "" {
+			for i := range cases {
+				if cases[i].Plan.JobID == job {
+					cases[i].fault("its record", fault)
+				}
+			}
+			return nil
+		}
 		l.RunsMade, l.Cycles, l.LastScheduledFor, l.DecidedThrough = number, number, scheduled, scheduled
 		if through.After(scheduled) {
 			l.DecidedThrough = through
 		}
 		return nil
-	})
+	}))
 	for i := range cases {
 		c := &cases[i]
 		c.Recalled = fresh[c.Plan.JobID] != nil && !c.Plan.DecidedThrough.IsZero()
@@ -91,11 +97,11 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	ended := false
 	var expired []string
 	var again []int64 // jobs with a run to be tried again
-	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, func(r *sql.Rows) error {
-		var run Run
-		if err := r.Scan(scanRun(&run)...); err != nil {
-			return err
-		}
+	var run Run
+	rd := reads(scanRun(&run)...)
+	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, s.each(rd, func(fault string) error {
+		defer func() { run = Run{} }()
+		run.Fault = fault
 		if run.State == Running && run.LeaseUntil.Before(p.now) {
 			if run.HolderAlive = s.alive(run.Holder); !run.HolderAlive {
 				expired = append(expired, run.ID)
@@ -108,7 +114,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 			again = append(again, run.JobID)
 		}
 		return nil
-	})
+	}))
 	if err != nil {
 		return err
 	}
@@ -123,18 +129,27 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 			return err
 		}
 	}
-	return s.query(ctx, tx, "batch_pauses", args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, func(r *sql.Rows) error {
-		var pause Pause
-		if err := r.Scan(scanPause(&pause)...); err != nil {
-			return err
-		}
+	var pause Pause
+	return s.query(ctx, tx, "batch_pauses", args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, s.each(reads(scanPause(&pause)...), func(fault string) error {
+		defer func() { pause = Pause{} }()
 		for _, c := range byJob {
-			if pause.covers(c) {
-				c.Pauses = append(c.Pauses, pause)
+			if !pause.covers(c) {
+				continue
+			}
+			c.Pauses = append(c.Pauses, pause)
+			if fault != "" && pause.Scope == ScopeJob { // one of many jobs must not stop them all: it holds by what can be read
+				c.fault(fmt.Sprintf("pause %d", pause.ID), fault)
 			}
 		}
 		return nil
-	})
+	}))
+}
+
+// fault notes that of what the decision is made from something cannot be read.
+func (c *Case) fault(what, fault string) {
+	if fault != "" {
+		c.Fault = alsoFault(c.Fault, what+": "+fault)
+	}
 }
 
 // readStepAttempts reads which steps have a number of tries of their own.
@@ -142,20 +157,20 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *sql.Tx, ids []int64, b
 	if len(ids) == 0 {
 		return nil
 	}
-	return s.query(ctx, tx, "step_attempts", args{"ids": ids}, func(r *sql.Rows) error {
-		var job int64
-		var position int
-		var attempts Attempts
-		if err := r.Scan(&job, &position, &attempts); err != nil {
-			return err
-		}
+	var job int64
+	var position int
+	var attempts *Attempts
+	return s.query(ctx, tx, "step_attempts", args{"ids": ids}, s.each(reads(&job, &position, tries{&attempts}), func(fault string) error {
 		c := byJob[job]
+		if c.fault(fmt.Sprintf("step %d", position), fault); fault != "" || attempts == nil {
+			return nil
+		}
 		if c.StepAttempts == nil {
 			c.StepAttempts = map[int]Attempts{}
 		}
-		c.StepAttempts[position] = attempts
+		c.StepAttempts[position] = *attempts
 		return nil
-	})
+	}))
 }
 
 // lockExpired locks runs that are to be recovered. One that somebody else has locked is in the hands of a holder after
@@ -208,7 +223,7 @@ type kinds struct {
 func (k *kinds) get(input []byte) *Job {
 	k.Lock()
 	defer k.Unlock()
-	return k.jobs[string(input)]
+	return k.jobs[string(input)] // without a copy
 }
 
 func (k *kinds) put(input string, j *Job) {
@@ -227,18 +242,19 @@ func (j *Job) like(kind *Job) {
 // readJobs reads the jobs' definitions.
 func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64, byJob map[int64]*Case) error {
 	var j Job
-	var input sql.RawBytes
+	var input borrowed
 	var planned sql.NullString
 	var unknown []*Case
-	into := []any{&j.ID, &j.Owner, &j.Name, at{&j.CreatedAt}, at{&j.changedAt}, &input, &planned}
-	err := s.query(ctx, tx, "batch_inputs", args{"ids": ids}, func(r *sql.Rows) error {
-		if err := r.Scan(into...); err != nil {
-			return err
-		}
+	rd := reads(&j.ID, &j.Owner, &j.Name, must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, &input, &planned)
+	err := s.query(ctx, tx, "batch_inputs", args{"ids": ids}, s.each(rd, func(fault string) error {
+		defer func() { j = Job{} }()
 		c := byJob[j.ID]
 		c.Job, c.Stale, c.ChangedAt = j, planned.Valid, j.changedAt
 		if c.Stale {
 			c.Was = readWas(planned.String)
+		}
+		if c.fault("its definition", fault); fault != "" {
+			return nil
 		}
 		kind := k.get(input)
 		if c.Stale || kind == nil {
@@ -248,9 +264,10 @@ func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64,
 			unknown = append(unknown, c)
 		} else {
 			c.Job.like(kind)
+			c.fault("its definition", kind.fault)
 		}
 		return nil
-	})
+	}))
 	// One round for all kinds, and another where somebody changed the one that was to stand for others.
 	for len(unknown) > 0 && err == nil {
 		unknown, err = s.readKinds(ctx, tx, k, unknown, byJob)
@@ -271,18 +288,19 @@ func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*
 	for _, c := range first {
 		c.Job = Job{} // unless it is still there
 	}
-	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, func(r *sql.Rows) error {
-		var j Job
-		var input string
-		if err := r.Scan(append(scanJob(&j), &input)...); err != nil {
-			return err
-		}
+	var read Job
+	var input string
+	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, s.each(reads(append(scanJob(&read), &input)...), func(fault string) error {
+		j := read
+		read = Job{}
+		j.fault = fault
 		c := byJob[j.ID]
+		c.fault("its definition", fault)
 		c.Stale = c.Stale || c.input != input
 		c.Job, c.input = j, input
 		k.put(input, &j)
 		return nil
-	})
+	}))
 	var left []*Case
 	for _, c := range unknown {
 		kind := k.get([]byte(c.input))
@@ -292,6 +310,7 @@ func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*
 			left = append(left, c)
 		default:
 			c.Job.like(kind)
+			c.fault("its definition", kind.fault)
 		}
 	}
 	return left, err
@@ -328,18 +347,19 @@ func (s *Store) readRules(ctx context.Context, q querier, n Need, ids []int64, b
 	var u Rule
 	var job int64
 	var stands bool
-	into := []any{&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands}
+	rd := reads(&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands)
 	changed := map[int64]bool{}
-	err := s.query(ctx, q, "batch_rules", args{"ids": ids}, func(r *sql.Rows) error {
-		err := r.Scan(into...)
+	err := s.query(ctx, q, "batch_rules", args{"ids": ids}, s.each(rd, func(fault string) error {
 		u.Linked, u.LinkPlanned, u.NewInput = stands, stands, u.Input
 		if !stands {
 			changed[job] = true
 		}
 		c := byJob[job]
+		c.fault(fmt.Sprintf("the plan's rule of schedule %d", u.ScheduleID), fault)
 		c.Rules = append(c.Rules, u)
-		return err
-	})
+		u = Rule{}
+		return nil
+	}))
 	if err != nil {
 		return err
 	}
@@ -366,22 +386,26 @@ func (s *Store) readLinks(ctx context.Context, q querier, ids []int64, byJob map
 	d := &u.Schedule
 	var linked bool
 	var input sql.NullString
-	into := []any{&job, &u.ScheduleID, at{&u.LinkedAt}, &u.LinkPlanned, &linked, nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous),
-		&input, at{&d.CreatedAt}, at{&u.ChangedAt}}
-	err := s.query(ctx, q, "batch_links", args{"ids": ids}, func(r *sql.Rows) error {
-		u = Rule{}
-		err := r.Scan(into...)
+	rd := reads(&job, &u.ScheduleID, at{&u.LinkedAt}, &u.LinkPlanned, &linked, nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous),
+		&input, at{&d.CreatedAt}, at{&u.ChangedAt})
+	err := s.query(ctx, q, "batch_links", args{"ids": ids}, s.each(rd, func(fault string) error {
+		defer func() { u = Rule{} }()
 		u.NewInput, u.Linked, u.Lost, u.bare = input.String, input.Valid, !input.Valid, !linked
 		c := byJob[job]
+		what := "its schedule"
+		if d.Name != "" {
+			what = "schedule " + d.Name
+		}
+		c.fault(what, fault)
 		i := slices.IndexFunc(c.Rules, func(planned Rule) bool { return planned.ScheduleID == u.ScheduleID })
 		if i < 0 {
 			c.Rules = append(c.Rules, u)
-			return err
+			return nil
 		}
 		u.Input, u.Text, u.Ends = c.Rules[i].Input, c.Rules[i].Text, c.Rules[i].Ends
 		c.Rules[i] = u
-		return err
-	})
+		return nil
+	}))
 	for _, id := range ids {
 		slices.SortFunc(byJob[id].Rules, func(x, y Rule) int { return cmp.Compare(x.ScheduleID, y.ScheduleID) })
 	}

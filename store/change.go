@@ -92,21 +92,21 @@ func (s *Store) RemoveSchedule(ctx context.Context, name string, who Author) err
 // Changes reads the change log, newest first; empty kind and subject mean all.
 func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([]Change, error) {
 	var out []Change
-	err := s.query(ctx, s.db, "changes", args{"kind": kind, "subject": subject, "limit": limit}, func(r *sql.Rows) error {
-		var c Change
+	var c Change
+	rd := reads(at{&c.At}, &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After})
+	err := s.query(ctx, s.db, "changes", args{"kind": kind, "subject": subject, "limit": limit}, s.each(rd, func(fault string) error {
 		var was, became map[string]json.RawMessage
-		if err := r.Scan(at{&c.At}, &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After}); err != nil {
-			return err
-		}
 		if c.Before != nil && c.After != nil {
 			if err := errors.Join(json.Unmarshal(c.Before, &was), json.Unmarshal(c.After, &became)); err != nil {
-				return fmt.Errorf("read a change: %w", err)
+				fault = alsoFault(fault, fmt.Sprintf("columns was, became: %v", err))
 			}
 			c.Fields = differences(was, became)
 		}
+		c.Fault = fault
 		out = append(out, c)
+		c = Change{}
 		return nil
-	})
+	}))
 	return out, err
 }
 

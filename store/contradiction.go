@@ -36,6 +36,8 @@ func (j *Job) ValidatePolicies() error {
 		{"keep.age", duration(j.Keep.Age)},
 		{"retry.backoff", duration(*j.Retry.Backoff)},
 		{"retry.max_backoff", duration(*j.Retry.MaxBackoff)},
+		{"not_before", instant(j.NotBefore)},
+		{"not_after", instant(j.NotAfter)},
 	}
 	if n := j.MaxCycles; n < 0 {
 		checks = append(checks, check{"max_cycles", fmt.Errorf("%d is below 0", n)})

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -20,6 +22,9 @@ type Batch struct {
 	Ended   []EndedRun // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
 	Kept    []Kept     // of jobs that have runs newly settled
 	Passed  []PassedOver
+	// Refused are jobs for which no decision could be written: they are parked, or, if even that was refused, left as they
+	// are. Both are told in Parked.
+	Refused []int64
 	Waits   int // for locks, until the time for it was over
 }
 
@@ -57,7 +62,7 @@ func (b *Batch) passOver(p *Page, cases []Case, what string) {
 func (b *Batch) join(o Batch) {
 	b.Decided, b.Moved, b.Woken = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken
 	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
-	b.Kept, b.Passed = append(b.Kept, o.Kept...), append(b.Passed, o.Passed...)
+	b.Kept, b.Passed, b.Refused = append(b.Kept, o.Kept...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
 	for reason, n := range o.Gaps {
 		b.Gaps[reason] += n
 	}
@@ -69,51 +74,89 @@ type EndedRun struct {
 	Job string // owner/name
 }
 
+// Decider is what makes the decisions of a batch.
+type Decider struct {
+	// Job decides for one job.
+	Job func(now time.Time, c *Case) Decision
+	// Share is given the jobs of groups together. It lets go what their caps admit, and names waiting runs of other jobs that
+	// are to ask again.
+	Share func([]Member) []string
+}
+
 // Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
-// decisions are made from, asks decide for each, and writes all that follows, in one transaction and with a number of
-// round trips that does not depend on the size of the page. The instant is the one that the page was read at. The jobs
-// of groups are given to share together, which lets go what their caps admit and names waiting runs of other jobs that
-// are to ask again.
+// decisions are made from, asks for each decision, and writes all that follows, in one transaction and with a number of
+// round trips that does not depend on the size of the page. The instant is the one that the page was read at.
 //
 // A job of which somebody else has a run locked that the decision would change is passed over, too. What cannot be told
 // before, such as who has locked the gap of an index into which a row is to go, shows as a statement that waits: then the
-// page is divided, until what is waited for stands alone.
+// page is divided, until what is waited for stands alone. So it is where the database refuses what one of the jobs needs (a
+// trigger, a constraint, a number that is full), or where a decision ends in a panic: that job is parked with the reason,
+// and looked at again after a while.
 //
 // Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer is here, all has happened: the
 // next pass finds the plans advanced and the runs made, and makes none twice, since (job, occurrence) is unique and the
 // plan's version has moved on.
-func (s *Store) Decide(ctx context.Context, p *Page, decide func(now time.Time, c *Case) Decision, share func([]Member) []string) (Batch, error) {
+func (s *Store) Decide(ctx context.Context, p *Page, with Decider) (Batch, error) {
 	waits := max(1, min(maxWaits, p.Waits))
-	b, err := s.decideParts(ctx, p, &waits, decide, share)
-	b.Waits = max(1, min(maxWaits, p.Waits)) - waits
+	d := deciding{s, with, waits, mostRefusals, false}
+	b, err := d.parts(ctx, p)
+	b.Waits = waits - d.waits
 	return b, err
 }
 
 const (
 	maxWaits = 8 // for locks, by one page: then what is left of it is passed over
 	parts    = 8 // into which a page is divided
+	// mostRefusals is how many transactions may be refused before one of a page is not: then it is no single job's fault, such
+	// as a right that is missing, and the pass ends with the error.
+	mostRefusals = 40
+	// fewConflicts is how often a page is tried that somebody else changes meanwhile: one job that is always refused is sooner
+	// found by parts.
+	fewConflicts = 6
 )
 
-func (s *Store) decideParts(ctx context.Context, p *Page, waits *int, decide func(time.Time, *Case) Decision, share func([]Member) []string) (Batch, error) {
+// deciding is the deciding of one page.
+type deciding struct {
+	s *Store
+	Decider
+	waits, refusals int
+	decided         bool // something of the page was
+}
+
+func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 	all := Batch{Now: p.now, Gaps: map[string]int{}}
-	if *waits <= 0 {
+	if d.waits <= 0 {
 		all.passOver(p, nil, lockedLong)
 		return all, nil
 	}
-	b, err := s.decidePage(ctx, p, decide, share)
-	if err == nil || !s.Locked(err) || s.d == sqlite || ctx.Err() != nil {
+	b, err := d.page(ctx, p)
+	switch alone := len(p.jobs) == 1; {
+	case err == nil:
+		d.decided = d.decided || b.Decided > 0
+		return b, nil
+	case ctx.Err() != nil:
 		return b, err
-	}
-	if *waits--; len(p.jobs) == 1 {
-		all.passOver(p, nil, lockedLong)
-		return all, nil
+	case d.s.Locked(err) && d.s.d != sqlite:
+		if d.waits--; alone {
+			all.passOver(p, nil, lockedLong)
+			return all, nil
+		}
+	case d.s.refused(ctx, err):
+		if d.refusals--; d.refusals < 0 && !d.decided {
+			return b, err
+		}
+		if alone {
+			return d.park(ctx, p, err)
+		}
+	default:
+		return b, err
 	}
 	// In any order: where there are more waits than a page may have, it is not always the same jobs that are left.
 	size := (len(p.jobs) + parts - 1) / parts
 	for _, i := range rand.Perm((len(p.jobs) + size - 1) / size) {
 		part := *p
 		part.jobs, part.due = p.jobs[i*size:min(len(p.jobs), (i+1)*size)], p.due[i*size:min(len(p.due), (i+1)*size)]
-		b, err := s.decideParts(ctx, &part, waits, decide, share)
+		b, err := d.parts(ctx, &part)
 		all.join(b)
 		if err != nil { // what is done is done
 			return all, err
@@ -122,32 +165,21 @@ func (s *Store) decideParts(ctx context.Context, p *Page, waits *int, decide fun
 	return all, nil
 }
 
-// decidePage decides for a page, or a part of one.
-func (s *Store) decidePage(ctx context.Context, p *Page, decide func(time.Time, *Case) Decision, share func([]Member) []string) (b Batch, err error) {
-	err = s.persistFor(ctx, 1, func() error {
-		return s.once(ctx, func(tx *sql.Tx) error {
+// page decides for a page, or a part of one.
+func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
+	conflicts := fewConflicts
+	if len(p.jobs) == 1 {
+		conflicts = txAttempts
+	}
+	err = d.s.persistFor(ctx, 1, conflicts, func() error {
+		return d.s.once(ctx, func(tx *sql.Tx) (err error) {
+			defer func() {
+				if r := recover(); r != nil {
+					err = fmt.Errorf("%w: %v; please report this\n%s", errPanicked, r, debug.Stack())
+				}
+			}()
 			b = Batch{Now: p.now, Gaps: map[string]int{}}
-			cases, err := s.readCases(ctx, tx, p)
-			if err != nil {
-				return err
-			}
-			free := free{}
-			for len(cases) > 0 {
-				made := s.decideAll(p.now, cases, decide, share)
-				taken, err := s.lockMoved(ctx, tx, &made, free)
-				if err != nil {
-					return err
-				}
-				if len(taken) == 0 {
-					err = b.write(ctx, newWriter(s, tx, p.now, len(cases)), made)
-					b.passOver(p, cases, "")
-					return err
-				}
-				b.passOver(&Page{need: p.need, jobs: taken, due: p.dueOf(taken)}, nil, lockedRun)
-				cases = slices.DeleteFunc(cases, func(c Case) bool { return slices.Contains(taken, c.Plan.JobID) })
-			}
-			b.passOver(p, nil, "")
-			return nil
+			return d.inTx(ctx, tx, p, &b)
 		})
 	})
 	if err != nil { // nothing of it is written, or nobody knows
@@ -156,19 +188,44 @@ func (s *Store) decidePage(ctx context.Context, p *Page, decide func(time.Time, 
 	return b, nil
 }
 
+func (d *deciding) inTx(ctx context.Context, tx *sql.Tx, p *Page, b *Batch) error {
+	s := d.s
+	cases, err := s.readCases(ctx, tx, p)
+	if err != nil {
+		return err
+	}
+	free := free{}
+	for len(cases) > 0 {
+		made := d.all(p.now, cases)
+		taken, err := s.lockMoved(ctx, tx, &made, free)
+		if err != nil {
+			return err
+		}
+		if len(taken) == 0 {
+			err = b.write(ctx, newWriter(s, tx, p.now, len(cases)), made)
+			b.passOver(p, cases, "")
+			return err
+		}
+		b.passOver(&Page{need: p.need, jobs: taken, due: p.dueOf(taken)}, nil, lockedRun)
+		cases = slices.DeleteFunc(cases, func(c Case) bool { return slices.Contains(taken, c.Plan.JobID) })
+	}
+	b.passOver(p, nil, "")
+	return nil
+}
+
 // decisions are those for the cases of a page, made together.
 type decisions struct {
 	members []Member
 	wake    []string // runs of other jobs that are to ask for their group again
 }
 
-// decideAll decides for the cases, which are as they were read however often that is done.
-func (s *Store) decideAll(now time.Time, cases []Case, decide func(time.Time, *Case) Decision, share func([]Member) []string) (made decisions) {
+// all decides for the cases, which are as they were read however often that is done.
+func (d *deciding) all(now time.Time, cases []Case) (made decisions) {
 	var grouped []Member
 	for i := range cases {
 		c := &cases[i]
-		m := Member{c, decide(now, c)}
-		m.Decision.Plan.Error = s.kept(m.Decision.Plan.Error)
+		m := Member{c, d.Job(now, c)}
+		m.Decision.Plan.Error = d.s.kept(m.Decision.Plan.Error)
 		if c.Cap != nil {
 			grouped = append(grouped, m)
 			continue
@@ -176,7 +233,7 @@ func (s *Store) decideAll(now time.Time, cases []Case, decide func(time.Time, *C
 		made.members = append(made.members, m)
 	}
 	if len(grouped) > 0 {
-		made.wake = share(grouped)
+		made.wake = d.Share(grouped)
 	}
 	made.members = append(made.members, grouped...)
 	return made
@@ -251,13 +308,13 @@ func (b *Batch) add(w *writer, c *Case, d *Decision) {
 		b.Gaps[g.Reason]++
 	}
 	if d.Plan.Error != "" {
-		b.Parked = append(b.Parked, Parked{c.Job.FullName(), d.Plan.Error})
+		b.Parked = append(b.Parked, Parked{c.name(), d.Plan.Error})
 	}
 	b.Moved += len(d.Moved)
 	for _, r := range d.Moved {
-		byDecision := r.Was == Running || r.Was == Waiting || r.Was == Queued
+		byDecision := r.Was != r.Run.State
 		if byDecision && (r.Run.State == Lost || r.Run.State == Failed || r.Run.State == Cancelled) {
-			b.Ended = append(b.Ended, EndedRun{r.Run, c.Job.FullName()})
+			b.Ended = append(b.Ended, EndedRun{r.Run, c.name()})
 		}
 	}
 	b.Kept = append(b.Kept, d.Kept...)

@@ -75,7 +75,8 @@ type Schedule struct {
 	CreatedAt   time.Time `json:"created_at,omitzero" yaml:"-"`
 	Jobs        int       `json:"jobs" yaml:"-"` // how many jobs use it
 
-	stale bool // changed since the plans of its jobs were made
+	stale bool   // changed since the plans of its jobs were made
+	Fault string `json:"unreadable,omitempty" yaml:"-"` // what of its row cannot be read
 }
 
 // Retry says how often a step is tried. Nil fields of a step mean: as the job has it.
@@ -161,6 +162,7 @@ type Job struct {
 	lostLink  bool  // one of its schedules was deleted by plain SQL
 	changedAt time.Time
 	removedAt time.Time
+	fault     string // what of its row cannot be read
 }
 
 // Removed tells since when the definition is only history; zero: it is not.

@@ -20,6 +20,7 @@ type dialect struct {
 	numbered  bool              // an argument that is used twice has one placeholder
 	functions string            // what stands before the functions that every engine has
 	layout    string            // of an instant in a document
+	least     any               // comes before all that a column of instants can hold
 	macros    map[string]string // @name in the statements
 
 	placeholder func(n int) string
@@ -30,6 +31,7 @@ type dialect struct {
 
 	connector  func(rawURL string, o Options) (driver.Connector, error)
 	classify   func(error) class // of a driver's error
+	atFault    func(error) bool  // see Store.refused
 	lock       string            // taken at the start of a migration, in its transaction
 	ddlCommits bool              // DDL ends a transaction: each statement stands alone
 	isolation  sql.IsolationLevel

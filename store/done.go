@@ -21,16 +21,16 @@ func (s *Store) doneJobs(ctx context.Context, q querier, jobs []Job) (doneJobs, 
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.RemoveDone || j.After != "" }) {
 		return d, nil
 	}
-	return d, s.query(ctx, q, "removed_jobs", args{}, func(r *sql.Rows) error {
-		var j Job
-		var done bool
-		var became map[string]json.RawMessage
-		err := r.Scan(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became})
+	var j Job
+	var done bool
+	var became map[string]json.RawMessage
+	return d, s.query(ctx, q, "removed_jobs", args{}, s.each(reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}), func(string) error {
 		if delete(d.jobs, j.FullName()); done {
 			d.jobs[j.FullName()], d.became[j.ID] = j, became
 		}
-		return err
-	})
+		j, became = Job{}, nil
+		return nil
+	}))
 }
 
 // has tells whether just this job is done. What its start was resolved to is no part of what was asked for.

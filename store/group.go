@@ -65,23 +65,28 @@ func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Cas
 		}
 	}
 	most := 0
-	err := s.query(ctx, tx, "group_caps", a, func(r *sql.Rows) error {
-		var found Cap
-		err := r.Scan(&found.Name, &found.MaxRunning, &found.Active)
-		*caps[found.Name] = found
-		most = max(most, found.MaxRunning)
-		return err
-	})
+	var found Cap
+	err := s.query(ctx, tx, "group_caps", a, s.each(reads(&found.Name, &found.MaxRunning, &found.Active), func(fault string) error {
+		if c := caps[found.Name]; c != nil && fault == "" {
+			*c = found
+			most = max(most, found.MaxRunning)
+		}
+		found = Cap{}
+		return nil
+	}))
 	if err != nil {
 		return err
 	}
-	return s.query(ctx, tx, "group_held", with(a, "limit", most+len(cases)), func(r *sql.Rows) error {
-		var name string
-		var h Held
-		err := r.Scan(&name, &h.Run, &h.JobID, &h.Priority, at{&h.ReadyAt})
-		caps[name].Held = append(caps[name].Held, h)
-		return err
-	})
+	var name string
+	var h Held
+	const all = 1 << 30 // of groups that are wide open
+	return s.query(ctx, tx, "group_held", with(a, "limit", min(most, all)+len(cases)), s.each(reads(&name, &h.Run, &h.JobID, &h.Priority, at{&h.ReadyAt}), func(fault string) error {
+		if c := caps[name]; c != nil && fault == "" { // else its own decision ends it
+			c.Held = append(c.Held, h)
+		}
+		h = Held{}
+		return nil
+	}))
 }
 
 // wakeHeld lets runs of jobs that are not in the batch ask for their group again: their own decisions let them go.

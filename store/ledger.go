@@ -50,6 +50,8 @@ type Run struct {
 
 	// HolderAlive: the lease has ended, but the holder shows another sign of life (SQLite).
 	HolderAlive bool `json:"-"`
+	// Fault says what of the row cannot be read.
+	Fault string `json:"unreadable,omitempty"`
 }
 
 // Begun tells that the run was handed out since it was made, or since a retry opened it again: it holds its place, in a
@@ -83,6 +85,7 @@ type Attempt struct {
 	Severity   string    `json:"error_severity,omitempty"`
 	Detail     string    `json:"error_detail,omitempty"`
 	Hint       string    `json:"error_hint,omitempty"`
+	Fault      string    `json:"unreadable,omitempty"` // what of the row cannot be read
 }
 
 // The reasons of gaps.
@@ -104,12 +107,14 @@ type Gap struct {
 	Reason     string    `json:"reason"`
 	Rule       string    `json:"rule"` // RFC 5545 text, as it was
 	RecordedAt time.Time `json:"recorded_at,omitzero"`
+	Fault      string    `json:"unreadable,omitempty"` // what of the row cannot be read
 }
 
 // JobStatus is a job with the facts of its plan: one row of job list, and the JSON of job show.
 type JobStatus struct {
 	Job
-	State          string    `json:"state"` // one of JobRunning and the others
+	Unreadable     string    `json:"unreadable,omitempty"` // what of its rows cannot be read; the rest is told
+	State          string    `json:"state"`                // one of JobRunning and the others
 	Paused         *Pause    `json:"paused,omitempty"`
 	PlanError      string    `json:"plan_error,omitempty"` // why the job is parked
 	NextRun        time.Time `json:"next_run,omitzero"`    // by the definition as it is now; none while the job is paused or disabled
@@ -146,7 +151,8 @@ type Pause struct {
 	Until     time.Time `json:"until,omitzero"`
 	ResumedAt time.Time `json:"resumed_at,omitzero"`
 	ResumedBy string    `json:"resumed_by,omitempty"`
-	Missed    bool      `json:"missed,omitempty"` // resumed with what was missed
+	Missed    bool      `json:"missed,omitempty"`     // resumed with what was missed
+	Fault     string    `json:"unreadable,omitempty"` // what of the row cannot be read
 }
 
 // Ends is when the pause ends or ended; forever stands for one that goes on until somebody resumes it.

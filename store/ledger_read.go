@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -61,12 +60,12 @@ func (s *Store) listRuns(ctx context.Context, statement string, a args) ([]Run, 
 		return nil, err
 	}
 	var out []Run
-	err = s.query(ctx, s.db, statement, a, func(r *sql.Rows) error {
-		var v Run
-		var c Case
-		if err := r.Scan(append(scanRun(&v), nullable(&v.Owner), nullable(&v.Job), tags{&c.Job.Tags})...); err != nil {
-			return err
-		}
+	var v Run
+	var c Case
+	rd := reads(append(scanRun(&v), nullable(&v.Owner), nullable(&v.Job), tags{&c.Job.Tags})...)
+	err = s.query(ctx, s.db, statement, a, s.each(rd, func(fault string) error {
+		defer func() { v, c = Run{}, Case{} }()
+		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {
 			if !v.Begun() && (v.State == Waiting || v.State == Queued) && pauses[i].covers(&c) {
@@ -75,7 +74,7 @@ func (s *Store) listRuns(ctx context.Context, statement string, a args) ([]Run, 
 		}
 		out = append(out, v)
 		return nil
-	})
+	}))
 	return out, err
 }
 
@@ -99,17 +98,16 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 		return RunDetail{}, &FieldError{"run " + id, "id", fmt.Sprintf("more than one begins so (%s, %s): give more characters", found[0].ID, found[1].ID)}
 	}
 	d := RunDetail{Run: found[0]}
-	err = s.query(ctx, s.db, "attempts", args{"id": runID(d.ID)}, func(r *sql.Rows) error {
-		var a Attempt
-		var n sql.NullInt64
-		err := r.Scan(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, at{&a.StartedAt}, at{&a.FinishedAt}, &n,
-			nullable(&a.Error), nullable(&a.Code), nullable(&a.Line), nullable(&a.Severity), nullable(&a.Detail), nullable(&a.Hint))
-		if n.Valid {
-			a.Rows = &n.Int64
-		}
+	var a Attempt
+	var n *int64
+	rd := reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, at{&a.StartedAt}, at{&a.FinishedAt}, optional{&n},
+		nullable(&a.Error), nullable(&a.Code), nullable(&a.Line), nullable(&a.Severity), nullable(&a.Detail), nullable(&a.Hint))
+	err = s.query(ctx, s.db, "attempts", args{"id": runID(d.ID)}, s.each(rd, func(fault string) error {
+		a.Rows, a.Fault = n, fault
 		d.Tries = append(d.Tries, a)
-		return err
-	})
+		a = Attempt{}
+		return nil
+	}))
 	return d, err
 }
 
@@ -135,11 +133,13 @@ func (s *Store) Gaps(ctx context.Context, job string, limit int) ([]Gap, error) 
 		return nil, err
 	}
 	var out []Gap
-	err = s.query(ctx, s.db, "gaps", args{"job": j.ID, "limit": limit}, func(r *sql.Rows) error {
-		var g Gap
-		err := r.Scan(&g.JobID, &g.ScheduleID, at{&g.From}, at{&g.Through}, &g.Reason, &g.Rule, at{&g.RecordedAt})
+	var g Gap
+	rd := reads(&g.JobID, &g.ScheduleID, at{&g.From}, at{&g.Through}, &g.Reason, &g.Rule, at{&g.RecordedAt})
+	err = s.query(ctx, s.db, "gaps", args{"job": j.ID, "limit": limit}, s.each(rd, func(fault string) error {
+		g.Fault = fault
 		out = append(out, g)
-		return err
-	})
+		g = Gap{}
+		return nil
+	}))
 	return out, err
 }

@@ -31,15 +31,14 @@ func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
 	if u.kind == "" {
 		return u, nil
 	}
-	err := s.query(ctx, s.db, "stale_"+u.kind, args{"window": window}, func(r *sql.Rows) error {
-		var id int64
-		var input string
-		var wide bool
-		err := r.Scan(&id, &input, &wide)
+	var id int64
+	var input string
+	var wide bool
+	err := s.query(ctx, s.db, "stale_"+u.kind, args{"window": window}, s.each(reads(&id, nullable(&input), &wide), func(string) error {
 		u.wide = u.wide || wide
 		u.ids, u.inputs[id] = append(u.ids, id), input
-		return err
-	})
+		return nil
+	}))
 	return u, err
 }
 
@@ -66,15 +65,14 @@ func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error)
 // unedited locks definitions, and returns those that nobody is editing or has edited since they were read: an edit that was
 // committed in between is still to be looked after.
 func (s *Store) unedited(ctx context.Context, tx *sql.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
-	err = s.query(ctx, tx, lock, args{"ids": ids}, func(r *sql.Rows) error {
-		var id int64
-		var input string
-		err := r.Scan(&id, &input)
-		if err == nil && read[id] == input {
+	var id int64
+	var input string
+	err = s.query(ctx, tx, lock, args{"ids": ids}, s.each(reads(&id, nullable(&input)), func(string) error {
+		if read[id] == input {
 			same = append(same, id)
 		}
-		return err
-	})
+		return nil
+	}))
 	return same, err
 }
 

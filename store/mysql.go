@@ -23,12 +23,14 @@ var mysqlDialect = &dialect{
 	name:   "mysql",
 	prefix: "dbjobs_",
 	layout: "2006-01-02 15:04:05.000000",
+	least:  0, // 0000-00-00 is no constant for every sql_mode
 	macros: map[string]string{
-		"@now":   "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
-		"@lease": "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
-		"@later": "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
-		"@true":  "1",
-		"@false": "0",
+		"@now":      "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
+		"@lease":    "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
+		"@later":    "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
+		"@greatest": "GREATEST",
+		"@true":     "1",
+		"@false":    "0",
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "CONCAT(planned, '.')",
 		"@has_tag":    "JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))",
@@ -65,6 +67,7 @@ var mysqlDialect = &dialect{
 	list:        jsonList,
 	connector:   mysqlConnector,
 	classify:    classifyMySQL,
+	atFault:     mysqlAtFault,
 	ddlCommits:  true,
 	connection:  "SELECT CONNECTION_ID()",
 	stop:        "KILL QUERY %d",
@@ -104,7 +107,9 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	if err := mysqlTLS(c, u, authority); err != nil {
 		return nil, err
 	}
-	c.InterpolateParams, c.ClientFoundRows, c.ParseTime, c.Loc = true, true, true, time.UTC
+	// An instant comes as text: of a date that is none, such as 2026-00-00, the driver would make an error that ends the rows,
+	// and of 0000-00-00 a time like any other.
+	c.InterpolateParams, c.ClientFoundRows, c.ParseTime, c.Loc = true, true, o.forJobs, time.UTC
 	c.MultiStatements = false
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second

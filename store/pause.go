@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,11 +48,14 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 		}
 		known := args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject}
 		var p Pause
-		switch err := s.row(ctx, a.tx, "open_pause", known, scanPause(&p)...); {
+		switch err := s.openPause(ctx, a.tx, known, &p); {
 		case err == nil:
 			return fmt.Errorf("%s: paused since %s: %w", on, p.Since.Format(time.RFC3339), ErrExists)
 		case !errors.Is(err, ErrNotFound):
 			return err
+		}
+		if err := instant(until); err != nil {
+			return &FieldError{on.String(), "until", err.Error()}
 		}
 		if !until.IsZero() && !until.After(a.now) {
 			return &FieldError{on.String(), "until", fmt.Sprintf("%s lies in the past: the database's clock says %s", until.Format(time.RFC3339), a.now.Format(time.RFC3339))}
@@ -63,7 +65,7 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 			return err
 		}
 		begun = Pause{}
-		if err := s.row(ctx, a.tx, "open_pause", known, scanPause(&begun)...); err != nil {
+		if err := s.openPause(ctx, a.tx, known, &begun); err != nil {
 			return err
 		}
 		begun.Subject = on.Name
@@ -87,7 +89,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 		}
 		known := args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject, "resumed_by": a.o.By, "missed": missed}
 		ended = Pause{}
-		if err := s.row(ctx, a.tx, "open_pause", known, scanPause(&ended)...); err != nil {
+		if err := s.openPause(ctx, a.tx, known, &ended); err != nil {
 			if errors.Is(err, ErrNotFound) {
 				err = fmt.Errorf("%s: not paused: %w; `dbjobs pauses` shows what is", on, ErrNotFound)
 			}
@@ -103,6 +105,19 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 		}{missed})
 	})
 	return ended, err
+}
+
+// openPause reads the pause of a subject that holds, as far as it can be read; ErrNotFound where there is none.
+func (s *Store) openPause(ctx context.Context, q querier, known args, p *Pause) error {
+	found := false
+	err := s.query(ctx, q, "open_pause", known, s.each(reads(scanPause(p)...), func(fault string) error {
+		found, p.Fault = true, fault
+		return nil
+	}))
+	if err == nil && !found {
+		err = fmt.Errorf("open pause: %w", ErrNotFound)
+	}
+	return err
 }
 
 // subject finds what is to be paused or resumed, and puts its full name in place of a short one.
@@ -161,20 +176,21 @@ const maxPauses = 10_000
 // is called is in Subject.
 func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, error) {
 	var out []Pause
-	err := s.query(ctx, s.db, "pauses", args{"now": s.now(), "ended": ended, "limit": limit}, func(r *sql.Rows) error {
-		var p Pause
-		var j Job
-		var schedule string
-		err := r.Scan(append(scanPause(&p), nullable(&j.Owner), nullable(&j.Name), nullable(&schedule))...)
-		switch {
+	var p Pause
+	var j Job
+	var schedule string
+	rd := reads(append(scanPause(&p), nullable(&j.Owner), nullable(&j.Name), nullable(&schedule))...)
+	err := s.query(ctx, s.db, "pauses", args{"now": s.now(), "ended": ended, "limit": limit}, s.each(rd, func(fault string) error {
+		switch p.Fault = fault; {
 		case j.Name != "":
 			p.Subject = j.FullName()
 		case schedule != "":
 			p.Subject = schedule
 		}
 		out = append(out, p)
-		return err
-	})
+		p, j, schedule = Pause{}, Job{}, ""
+		return nil
+	}))
 	return out, err
 }
 

@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -81,7 +81,9 @@ type Case struct {
 	Circle       bool // the job runs after itself, by way of others; looked up where that may have changed
 	AfterLost    bool // the row of the job that it runs after is gone; likewise
 	Recalled     bool // its plan was deleted, and is made again from what is on record
-	input        string
+	// Fault says what of the definition cannot be read, and PlanFault what of the plan; with either the job is parked.
+	Fault, PlanFault string
+	input            string
 }
 
 // UntilNext tells whether a step is tried until the next occurrence.
@@ -90,6 +92,14 @@ func (c *Case) UntilNext(step int) bool {
 		return own == 0
 	}
 	return *c.Job.Retry.Attempts == 0
+}
+
+// name is the job's full name, or its id where that is not known.
+func (c *Case) name() string {
+	if c.Job.Name == "" {
+		return fmt.Sprintf("with the id %d", c.Plan.JobID)
+	}
+	return c.Job.FullName()
 }
 
 // Follower is a job that runs when a run of another has succeeded.
@@ -114,6 +124,7 @@ type Decision struct {
 	Done   string
 	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
 	Under  int    // runs of the job that are under way after this
+	Park   bool   // of the plan, only its error and its next run are written: the rest of it cannot be read
 	Replan bool   // the rules are written anew and the definitions are marked as planned
 }
 
@@ -175,7 +186,7 @@ func (n Need) statement() string {
 // walk again and again over index entries of rows that were advanced and cannot be vacuumed yet.
 type Page struct {
 	need  Need
-	at    time.Time
+	at    any // a time, or what the column holds instead
 	id    any
 	jobs  []int64
 	due   []time.Time
@@ -184,6 +195,10 @@ type Page struct {
 	upTo  time.Time
 	kinds *kinds
 	wide  bool
+	begun bool
+
+	// Without are jobs that are left out: what they are decided from was refused before.
+	Without map[int64]bool
 
 	// Waits is how often the decisions for the page may wait for locks; it is tried once in any case.
 	Waits int
@@ -216,7 +231,7 @@ func (p *Page) dueOf(jobs []int64) []time.Time {
 //
 // What changed is looked for as far as it was read before.
 func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
-	p := &Page{need: n, upTo: upTo, wide: u.wide, kinds: &kinds{jobs: map[string]*Job{}}, at: time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), id: int64(0)}
+	p := &Page{need: n, upTo: upTo, wide: u.wide, kinds: &kinds{jobs: map[string]*Job{}}, id: int64(0)}
 	if n == RunWakes {
 		p.id = runID("00000000-0000-0000-0000-000000000000")
 	}
@@ -229,35 +244,35 @@ func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 	if p.last {
 		return false, nil
 	}
+	if !p.begun {
+		p.at, p.begun = s.d.least, true
+	}
 	seen, rows := make(map[int64]bool, limit), 0
 	a := args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
 	if p.wide {
 		a["wide"] = p.id
 	}
-	err := s.query(ctx, s.db, p.need.statement(), a, func(r *sql.Rows) error {
-		var job, id int64
-		var run string
-		var due time.Time
-		key := any(&id)
-		if p.need == RunWakes {
-			key = &run
-		}
-		if err := r.Scan(at{&p.now}, &job, at{&due}, key); err != nil {
-			return err
-		}
-		if !due.IsZero() {
-			p.at = due
+	var job, id int64
+	var run string
+	var due moment
+	key := any(&id)
+	if p.need == RunWakes {
+		key = &run
+	}
+	err := s.query(ctx, s.db, p.need.statement(), a, s.each(reads(at{&p.now}, &job, &due, key), func(string) error {
+		if due.set() {
+			p.at = due.raw
 		}
 		if p.id = id; p.need == RunWakes {
 			p.id = runID(run)
 		}
 		rows++
-		if !seen[job] {
+		if !seen[job] && !p.Without[job] {
 			seen[job] = true
-			p.jobs, p.due = append(p.jobs, job), append(p.due, due)
+			p.jobs, p.due = append(p.jobs, job), append(p.due, due.Time)
 		}
 		return nil
-	})
+	}))
 	p.last = rows < limit
-	return len(p.jobs) > 0, err
+	return len(p.jobs) > 0 || err == nil && !p.last, err
 }

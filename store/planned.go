@@ -47,5 +47,8 @@ func plannedInstant(s string) (time.Time, bool) {
 		}
 	}
 	seconds, err := strconv.ParseFloat(s, 64)
-	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC(), err == nil
+	if err != nil || !(math.Abs(seconds) <= float64(Last.Unix())) { // infinite, or no number
+		return time.Time{}, false
+	}
+	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC(), true
 }

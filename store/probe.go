@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -46,26 +45,27 @@ func (p *Probe) CheckDue() bool {
 // where the tables are not there.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p := &Probe{Schema: Schema{Latest: Latest}}
-	var freeze, job, link, schedule, pause sql.NullInt64
-	var run sql.NullString
-	var next, wake time.Time
+	var freeze, job, link, schedule, pause, run present
 	var path string
+	var next, wake, since, last moment
 	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
-		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, at{&next}, at{&wake},
-		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, &p.Expired, at{&p.since}, at{&p.lastTick}, &p.Login, &path)
+		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, &next, &wake,
+		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
 	if err != nil {
 		return nil, err
 	}
-	due := func(t time.Time) bool { return !t.IsZero() && !t.After(p.Now) }
+	// The first of all instants, which cannot be read, hides those behind it: it is looked at.
+	due := func(m *moment) bool { return m.unreadable || m.set() && !m.After(p.Now) }
+	p.since, p.lastTick = since.Time, last.Time
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
 		p.Warning = pathProblem(path, p.Login)
 	}
-	p.Frozen, p.Queued = freeze.Valid, run.Valid
-	p.Need = [needs]bool{job.Valid, link.Valid, schedule.Valid, pause.Valid, due(wake), due(next)}
-	for _, t := range []time.Time{next, wake} {
+	p.Frozen, p.Queued = bool(freeze), bool(run)
+	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next)}
+	for _, t := range []time.Time{next.Time, wake.Time} {
 		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
 			p.NextWake = t
 		}
@@ -94,26 +94,26 @@ type Failing struct {
 
 // Troubled names the first so many of the jobs that Probe counts as parked, and of those that it counts as failing.
 func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, failing []Failing, err error) {
-	err = s.query(ctx, s.db, "troubled", args{"limit": limit}, func(r *sql.Rows) error {
-		var j Job
-		var stuck bool
-		var text string
-		var streak int
-		err := r.Scan(&j.Owner, &j.Name, &stuck, nullable(&text), &streak)
+	var j Job
+	var stuck bool
+	var text string
+	var streak int
+	err = s.query(ctx, s.db, "troubled", args{"limit": limit}, s.each(reads(&j.Owner, &j.Name, &stuck, nullable(&text), &streak), func(string) error {
 		if stuck {
 			parked = append(parked, Parked{j.FullName(), text})
 		} else {
 			failing = append(failing, Failing{j.FullName(), streak, text})
 		}
-		return err
-	})
+		return nil
+	}))
 	return parked, failing, err
 }
 
 // OldestQueued is since when the oldest of the runs that may be taken, of whatever queue, is ready; zero: there is none.
 func (s *Store) OldestQueued(ctx context.Context) (t time.Time, err error) {
-	err = s.row(ctx, s.db, "oldest_queued", args{}, at{&t})
-	return t, err
+	var first moment // one that cannot be read ends when it is taken
+	err = s.row(ctx, s.db, "oldest_queued", args{}, &first)
+	return first.Time, err
 }
 
 // silence is the longest pause between ticks that counts as an unbroken stretch.

@@ -18,31 +18,31 @@ type knownSchedules struct {
 
 func (s *Store) schedules(ctx context.Context, q querier) (knownSchedules, error) {
 	k := knownSchedules{map[string]Schedule{}, map[int64]Schedule{}}
-	err := s.query(ctx, q, "schedules", args{}, func(r *sql.Rows) error {
-		var c Schedule
-		var job int64
-		if err := r.Scan(&c.ID, nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, nullable(&c.Manifest), at{&c.CreatedAt},
-			nullable(&job), &c.Jobs, &c.stale); err != nil {
-			return err
-		}
-		if job != 0 {
+	var c Schedule
+	var job int64
+	rd := reads(&c.ID, nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, nullable(&c.Manifest), must{at{&c.CreatedAt}},
+		nullable(&job), &c.Jobs, &c.stale)
+	err := s.query(ctx, q, "schedules", args{}, s.each(rd, func(fault string) error {
+		defer func() { c = Schedule{} }()
+		if c.Fault = fault; job != 0 {
 			k.own[job] = c
 		} else {
 			k.named[c.Name] = c
 		}
 		return nil
-	})
+	}))
 	return k, err
 }
 
 func (s *Store) groups(ctx context.Context, q querier) (map[string]Group, error) {
 	m := map[string]Group{}
-	err := s.query(ctx, q, "groups", args{}, func(r *sql.Rows) error {
-		var g Group
-		err := r.Scan(&g.Name, &g.MaxRunning)
+	var g Group
+	err := s.query(ctx, q, "groups", args{}, s.each(reads(&g.Name, &g.MaxRunning), func(fault string) error {
+		g.Fault = fault
 		m[g.Name] = g
-		return err
-	})
+		g = Group{}
+		return nil
+	}))
 	return m, err
 }
 
@@ -63,17 +63,17 @@ func (s *Store) jobs(ctx context.Context, q querier) (map[string]Job, error) {
 func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus, error) {
 	var list []JobStatus
 	index := map[int64]int{}
-	err := s.query(ctx, q, "jobs", args{"job": job}, func(r *sql.Rows) error {
-		var v JobStatus
-		if err := r.Scan(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.PlanError), nullable(&v.LastState), at{&v.LastScheduled},
-			at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), nullable(&v.RunsMade), at{&v.LastNominal}, at{&v.LastStarted},
-			nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning, &v.Stale)...); err != nil {
-			return err
-		}
+	var v JobStatus
+	rd := reads(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.PlanError), nullable(&v.LastState), at{&v.LastScheduled},
+		at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), nullable(&v.RunsMade), at{&v.LastNominal}, at{&v.LastStarted},
+		nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning, &v.Stale)...)
+	err := s.query(ctx, q, "jobs", args{"job": job}, s.each(rd, func(fault string) error {
+		defer func() { v = JobStatus{} }()
+		v.Job.fault = fault
 		index[v.ID] = len(list)
 		list = append(list, v)
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -110,23 +110,28 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 	if err != nil {
 		return err
 	}
-	err = s.query(ctx, q, "all_steps", args{"job": job}, func(r *sql.Rows) error {
-		var job int64
-		var st Step
-		if err := r.Scan(scanStep(&job, &st)...); err != nil {
-			return err
-		}
-		if i, ok := index[job]; ok {
+	var of int64
+	var position int
+	var st Step
+	err = s.query(ctx, q, "all_steps", args{"job": job}, s.each(reads(scanStep(&of, &position, &st)...), func(fault string) error {
+		if i, ok := index[of]; ok {
 			list[i].Steps = append(list[i].Steps, st)
+			if fault != "" {
+				list[i].fault = alsoFault(list[i].fault, fmt.Sprintf("step %d: %s", position, fault))
+			}
 		}
+		st = Step{}
 		return nil
-	})
+	}))
 	if err != nil {
 		return err
 	}
 	for i := range list {
 		v := &list[i]
 		if own, ok := all.own[v.ID]; ok {
+			if own.Fault != "" {
+				v.fault = alsoFault(v.fault, "its rule: "+own.Fault)
+			}
 			own.Jobs = 0
 			v.Own, v.Stale = &own, v.Stale || own.stale
 		}
@@ -144,6 +149,7 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 			}
 		}
 		v.Normalize()
+		v.Unreadable = v.fault
 	}
 	return nil
 }

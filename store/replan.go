@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -14,16 +13,17 @@ const skewed = 10 * time.Minute
 // record of the probe's tick lies ahead of the clock, too: it was ahead, and has been put right. It looks at all plans, for
 // there is no index for what only such a clock leaves behind; where there is nothing, it takes the record back, so that it
 // asks once.
-func (s *Store) Ahead(ctx context.Context, p *Probe) (n int, until time.Time, err error) {
+func (s *Store) Ahead(ctx context.Context, p *Probe) (n int, _ time.Time, err error) {
+	var until moment
 	if p.since.Sub(p.Now) <= skewed {
 		return 0, time.Time{}, nil
 	}
 	a := args{"now": s.now(), "later_ms": skewed.Milliseconds()}
-	if err = s.row(ctx, s.db, "count_ahead", a, &n, at{&until}); err == nil && n == 0 {
+	if err = s.row(ctx, s.db, "count_ahead", a, &n, &until); err == nil && n == 0 {
 		_, err = s.exec(ctx, s.db, "drop_ticks_ahead", a)
 		p.since = time.Time{}
 	}
-	return n, until, err
+	return n, until.Time, err
 }
 
 // replanSize bounds the jobs of one transaction of Replan.
@@ -59,12 +59,12 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 	var ids []int64
 	names := map[int64]string{}
 	later := args{"now": a.s.d.encode(a.now), "job": job, "later_ms": skewed.Milliseconds(), "limit": replanSize}
-	err := a.s.query(ctx, a.tx, "lock_ahead", later, func(r *sql.Rows) error {
-		var j Job
-		err := r.Scan(&j.ID, nullable(&j.Owner), nullable(&j.Name))
+	var j Job
+	err := a.s.query(ctx, a.tx, "lock_ahead", later, a.s.each(reads(&j.ID, nullable(&j.Owner), nullable(&j.Name)), func(string) error {
 		ids, names[j.ID] = append(ids, j.ID), j.FullName()
-		return err
-	})
+		j = Job{}
+		return nil
+	}))
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,9 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error)
 		id := NewRunID(a.now, 0)
 		r = Run{ID: id, Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: "now:" + id, State: Waiting, Queue: j.Queue, Priority: j.Priority,
 			ReadyAt: a.now, CreatedAt: a.now, Step: 1, IntervalStart: q.Interval.Start, IntervalEnd: q.Interval.End}
+		if err := cmp.Or(instant(r.IntervalStart), instant(r.IntervalEnd)); err != nil {
+			return &FieldError{"job " + j.FullName(), "interval", err.Error()}
+		}
 		if !r.IntervalEnd.After(r.IntervalStart) && !r.IntervalStart.IsZero() {
 			return &FieldError{"job " + j.FullName(), "interval", fmt.Sprintf("begins at %s, and has no end after that", r.IntervalStart.Format(time.RFC3339))}
 		}

@@ -24,28 +24,27 @@ const (
 func scanJob(j *Job) []any {
 	r := &j.Retry
 	return []any{&j.ID, &j.Owner, &j.Name, &j.Description, not{&j.Disabled}, tags{&j.Tags}, &j.Queue, &j.Priority, nullable(&j.Group), &j.Overlap, &j.MaxRunning,
-		&j.Missed, &j.MissedLimit, ms{&j.MissedWithin}, ms{&j.Grace}, tries{&r.Attempts}, milliseconds{&r.Backoff}, milliseconds{&r.MaxBackoff}, count{&r.Jitter},
+		&j.Missed, &j.MissedLimit, ms{&j.MissedWithin}, ms{&j.Grace}, must{tries{&r.Attempts}}, must{milliseconds{&r.Backoff}}, must{milliseconds{&r.MaxBackoff}}, must{count{&r.Jitter}},
 		&j.Handouts, &j.OnError, nullable(&j.PauseAfter), ms{&j.Timeout}, ms{&j.Jitter}, nullable(&j.MaxCycles), at{&j.NotBefore}, at{&j.NotAfter}, nullable(&j.Start), nullable(&j.StartZone), ms{&j.RepeatAfter},
-		&j.OnStartup, nullable(&j.afterID), &j.Keep.Runs, ms{&j.Keep.Age}, &j.RemoveDone, nullable(&j.Manifest), at{&j.CreatedAt}, at{&j.changedAt}, at{&j.removedAt}}
+		&j.OnStartup, nullable(&j.afterID), &j.Keep.Runs, ms{&j.Keep.Age}, &j.RemoveDone, nullable(&j.Manifest), must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, at{&j.removedAt}}
 }
 
 // scanPlan gives the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
 	return []any{&l.JobID, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
-		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), &l.Streak, &l.Cycles, &l.RunsMade, nullable(&l.StartupIDs), at{&l.RepeatFrom}}
+		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, nullable(&l.StartupIDs), at{&l.RepeatFrom}}
 }
 
 // scanRun gives the destinations of @run_columns.
 func scanRun(r *Run) []any {
 	return []any{&r.ID, &r.JobID, nullable(&r.Number), &r.Occurrence, &r.State, nullable(&r.HeldBy), &r.Queue, &r.Priority, at{&r.ScheduledFor}, at{&r.IntervalStart}, at{&r.IntervalEnd},
-		jsonInto{&r.Args}, at{&r.ReadyAt}, &r.Step, &r.Attempt, &r.Attempts, &r.Fence, &r.Losses, at{&r.LeaseUntil}, nullable(&r.Holder), at{&r.CancelAt}, nullable(&r.CancelBy), at{&r.CreatedAt}, at{&r.StartedAt},
+		jsonInto{&r.Args}, must{at{&r.ReadyAt}}, &r.Step, must{counter[int]{&r.Attempt}}, must{counter[int]{&r.Attempts}}, must{counter[int]{&r.Fence}}, must{counter[int]{&r.Losses}}, at{&r.LeaseUntil}, nullable(&r.Holder), at{&r.CancelAt}, nullable(&r.CancelBy), at{&r.CreatedAt}, at{&r.StartedAt},
 		at{&r.FinishedAt}, at{&r.SettledAt}, nullable(&r.Error)}
 }
 
 // scanStep gives the destinations of a row of steps.
-func scanStep(jobID *int64, s *Step) []any {
-	var position int
-	return []any{jobID, &position, &s.Name, &s.Executor, jsonInto{&s.Spec}, ms{&s.Timeout}, tries{&s.Retry.Attempts}, milliseconds{&s.Retry.Backoff},
+func scanStep(jobID *int64, position *int, s *Step) []any {
+	return []any{jobID, position, &s.Name, &s.Executor, jsonInto{&s.Spec}, ms{&s.Timeout}, tries{&s.Retry.Attempts}, milliseconds{&s.Retry.Backoff},
 		milliseconds{&s.Retry.MaxBackoff}, count{&s.Retry.Jitter}, &s.OnSuccess, &s.OnFailure}
 }
 
@@ -58,12 +57,20 @@ func scanPause(p *Pause) []any {
 type not struct{ p *bool }
 
 func (n not) Scan(src any) error {
-	var v sql.NullBool
-	if err := v.Scan(src); err != nil {
-		return err
+	var v bool
+	err := assign(&v, src)
+	*n.p = err == nil && !v
+	return err
+}
+
+// must scans a column that is not NULL, whatever the table allows by now.
+type must struct{ sql.Scanner }
+
+func (r must) Scan(src any) error {
+	if src == nil {
+		return holds(nil, "a value")
 	}
-	*n.p = !v.Bool
-	return nil
+	return r.Scanner.Scan(src)
 }
 
 // tries, milliseconds and count scan fields that are nil where the column is NULL.
@@ -74,28 +81,58 @@ type (
 )
 
 func (t tries) Scan(src any) error {
-	return scanPointer(t.p, src, func(n int64) Attempts { return Attempts(n) })
+	*t.p = nil
+	var n int64
+	if src == nil {
+		return nil
+	}
+	err := assignNumber(&n, src)
+	if err == nil {
+		*t.p = new(Attempts(n))
+	}
+	return err
 }
 
 func (m milliseconds) Scan(src any) error {
-	return scanPointer(m.p, src, func(n int64) (d Duration) { _ = ms{&d}.Scan(n); return d })
+	*m.p = nil
+	var d Duration
+	if src == nil {
+		return nil
+	}
+	err := ms{&d}.Scan(src)
+	if err == nil {
+		*m.p = &d
+	}
+	return err
+}
+
+// optional scans a number that is nil where the column is NULL.
+type optional struct{ p **int64 }
+
+func (o optional) Scan(src any) error {
+	*o.p = nil
+	var n int64
+	if src == nil {
+		return nil
+	}
+	err := assignNumber(&n, src)
+	if err == nil {
+		*o.p = &n
+	}
+	return err
 }
 
 func (c count) Scan(src any) error {
-	return scanPointer(c.p, src, func(n int64) int { return int(n) })
-}
-
-func scanPointer[T any](p **T, src any, convert func(int64) T) error {
-	var v sql.NullInt64
-	if err := v.Scan(src); err != nil {
-		return err
+	*c.p = nil
+	var n int64
+	if src == nil {
+		return nil
 	}
-	*p = nil
-	if v.Valid {
-		t := convert(v.Int64)
-		*p = &t
+	err := assignNumber(&n, src)
+	if err == nil {
+		*c.p = new(int(n))
 	}
-	return nil
+	return err
 }
 
 // jobArgs are the arguments of insert_job and update_job. The tags go without the escapes that HTML wants: MariaDB compares
@@ -150,6 +187,7 @@ type tags struct{ p *[]string }
 
 func (t tags) Scan(src any) error {
 	var list []any
+	*t.p = nil
 	if err := (jsonInto{&list}).Scan(src); err != nil {
 		return err
 	}

@@ -22,13 +22,15 @@ var sqlite = &dialect{
 	prefix:   "dbjobs_",
 	numbered: true,
 	layout:   sqliteLayout,
+	least:    "",
 	macros: map[string]string{
 		// SQLite's clock has milliseconds: padded to the fixed width of all instants, or text would not compare.
-		"@now":   "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
-		"@lease": "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
-		"@later": "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
-		"@true":  "1",
-		"@false": "0",
+		"@now":      "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
+		"@lease":    "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
+		"@later":    "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
+		"@greatest": "max",
+		"@true":     "1",
+		"@false":    "0",
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "planned || '.'",
 		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(j.tags) t WHERE t.value = p.subject)",
@@ -65,6 +67,7 @@ var sqlite = &dialect{
 	list:        jsonList,
 	connector:   sqliteConnector,
 	classify:    classifySQLite,
+	atFault:     sqliteAtFault,
 }
 
 // sqlitePath is the file that a sqlite: or file: URL names.

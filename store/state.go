@@ -29,6 +29,10 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	switch {
 	case v.RunsRunning > 0:
 		v.State = JobRunning
+	case v.Unreadable != "":
+		if v.State = JobError; v.PlanError == "" {
+			v.PlanError = "its rows cannot be read: " + v.Unreadable
+		}
 	case v.Disabled && v.lastAction == "abort":
 		v.State = JobAborted
 	case v.Disabled:

@@ -30,6 +30,7 @@ var (
 	macro     = regexp.MustCompile(`@[a-z_]+`)
 	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // that the statements for every engine use
 	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns, "@pause_columns": pauseColumns,
+		"@most":     fmt.Sprint(mostMade),
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
 		// A plan whose state somebody wants to know of: of a job that is there and enabled. A value by the key, as in queued_ids.
@@ -213,7 +214,7 @@ func (d *dialect) encode(v any) any {
 		if v.IsZero() {
 			return nil
 		}
-		return d.instant(v.UTC().Truncate(time.Microsecond))
+		return d.instant(clamp(v.UTC().Truncate(time.Microsecond)))
 	case runID:
 		if v == "" {
 			return nil
@@ -248,7 +249,7 @@ func (d *dialect) instantText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(d.layout)
+	return clamp(t).UTC().Format(d.layout)
 }
 
 // with is the arguments and one more.

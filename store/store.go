@@ -216,10 +216,13 @@ func (s *Store) query(ctx context.Context, q querier, name string, a args, scan 
 // row scans the one row of a named statement; ErrNotFound where there is none.
 func (s *Store) row(ctx context.Context, q querier, name string, a args, dest ...any) error {
 	found := false
-	err := s.query(ctx, q, name, a, func(r *sql.Rows) error {
+	err := s.query(ctx, q, name, a, s.each(reads(dest...), func(fault string) error {
 		found = true
-		return r.Scan(dest...)
-	})
+		if fault != "" {
+			return errors.New(fault)
+		}
+		return nil
+	}))
 	if err == nil && !found {
 		return fmt.Errorf("%s: %w", words(name), ErrNotFound)
 	}
@@ -252,11 +255,12 @@ func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 
 // persist tries again what lost against another transaction, and for LockPatience what waits for one.
 func (s *Store) persist(ctx context.Context, fn func() error) error {
-	return s.heldBy(ctx, s.persistFor(ctx, int(LockPatience/lockWait), fn))
+	return s.heldBy(ctx, s.persistFor(ctx, int(LockPatience/lockWait), txAttempts, fn))
 }
 
-// persistFor tries again what lost against another transaction, and up to so many times what waited for one.
-func (s *Store) persistFor(ctx context.Context, waits int, fn func() error) error {
+// persistFor tries again what lost against another transaction: up to so many times what waited for one, and what somebody
+// else changed meanwhile.
+func (s *Store) persistFor(ctx context.Context, waits, conflicts int, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
 		if err == nil || ctx.Err() != nil || !s.Transient(err) {
@@ -267,7 +271,7 @@ func (s *Store) persistFor(ctx context.Context, waits int, fn func() error) erro
 				return err
 			}
 			try--
-		} else if try >= txAttempts {
+		} else if try >= txAttempts || try >= conflicts && errors.Is(err, errConflict) {
 			return err
 		}
 		select {

@@ -185,8 +185,7 @@ func optionalName(s string) error {
 }
 
 func duration(d Duration) error {
-	const most = 100 * 365 * 24 * time.Hour
-	if d < 0 || time.Duration(d) > most {
+	if d < 0 || time.Duration(d) > longestWait {
 		return fmt.Errorf("%s is not between 0 and 36500d", d)
 	}
 	return nil

@@ -73,6 +73,7 @@ type decision struct {
 	unhosted bool
 	active   []store.Run // not ended, as this decision leaves them; oldest first
 	was      []string    // their states as they were read
+	unread   int         // runs in other hands that cannot be read
 	made     []store.Run
 	woken    []store.Run // of jobs that run after this one
 	pauses   []store.Pause
@@ -113,6 +114,9 @@ func (d *decision) park(format string, a ...any) {
 func (d *decision) settle() {
 	var ended []store.Run
 	for _, r := range d.c.Runs {
+		if r.Fault != "" && d.bury(&r) {
+			continue
+		}
 		if final(r.State) {
 			ended = append(ended, r)
 		} else {
@@ -123,6 +127,22 @@ func (d *decision) settle() {
 	for _, r := range ended {
 		d.settleRun(r, r.State)
 	}
+}
+
+// bury takes a run that cannot be read out of what is decided: it only takes up room while a holder has it, else it is
+// ended as failed. One that has ended already is settled as it is.
+func (d *decision) bury(r *store.Run) bool {
+	if final(r.State) {
+		return false
+	}
+	if r.State == store.Running && (r.HolderAlive || d.now.Before(r.LeaseUntil.Add(heartbeat))) {
+		d.unread++
+		return true
+	}
+	was := r.State
+	r.State, r.HeldBy, r.FinishedAt, r.Error = store.Failed, "", d.now, "its row cannot be read: "+r.Fault
+	d.settleRun(*r, was)
+	return true
 }
 
 func (d *decision) settleRun(r store.Run, was string) {
@@ -214,7 +234,7 @@ func (d *decision) recover() {
 // of one job that were made by the same decision wait in order.
 func (d *decision) admit() {
 	read := slices.Clone(d.active)
-	room := d.capacity()
+	room := d.capacity() - d.unread
 	for i := range d.active { // what is stopped or held makes room, wherever it stands
 		r := &d.active[i]
 		if r.Number == 0 { // a request that came in beside us
@@ -258,6 +278,7 @@ func (d *decision) admit() {
 
 // under counts the runs that take up room.
 func (d *decision) under() (n int) {
+	n = d.unread
 	for _, list := range [2][]store.Run{d.active, d.made} {
 		for i := range list {
 			if list[i].UnderWay() {

@@ -53,7 +53,7 @@ var hot = []struct {
 	{"extend_gaps", `(?s)^UPDATE .*dbjobs.gaps.*recorded_at = `, "PRIMARY"},
 	{"insert_gaps", `(?s)^INSERT INTO dbjobs.gaps`, "PRIMARY"},
 	{"request_cancel", `^UPDATE dbjobs.runs SET cancel_at`, "PRIMARY"},
-	{"advance", `(?s)^UPDATE .*dbjobs.plans.*version = p.version \+ 1`, "PRIMARY"},
+	{"advance", `(?s)^UPDATE .*dbjobs.plans.*p.version \+ 1 ELSE 1`, "PRIMARY"},
 	{"queued_ids", `^SELECT id FROM dbjobs.runs WHERE (state = 'queued' AND queue|queued_in)`, "runs_queued"},
 	{"next_queue", `^SELECT (queue|queued_in) FROM dbjobs.runs`, "runs_queued"},
 	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},

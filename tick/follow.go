@@ -84,7 +84,7 @@ func backoff(r store.Retry, attempt int) time.Duration {
 		}
 		wait *= 2
 	}
-	wait = min(wait, most)
+	wait = min(wait, most, 100*365*24*time.Hour)
 	if share := wait * time.Duration(*r.Jitter) / 100; share > 0 {
 		wait += rand.N(share)
 	}

@@ -1,7 +1,9 @@
 package tick
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -29,6 +31,11 @@ func said(err error) string {
 func LookOut(ctx context.Context, s *store.Store, v *store.JobStatus, count int) (Outlook, error) {
 	var o Outlook
 	list, err := s.Rules(ctx, v.ID)
+	var unreadable *store.FieldError
+	if errors.As(err, &unreadable) || v.Unreadable != "" {
+		o.Problem = cmp.Or(v.Unreadable, said(err))
+		return o, nil
+	}
 	if err != nil {
 		return o, err
 	}

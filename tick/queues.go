@@ -20,7 +20,9 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 	work, stop := p.budget(ctx)
 	defer stop()
 	for err == nil {
-		if err = p.takeAll(work); err != nil || p.quiet() {
+		err = p.takeAll(work)
+		p.moved = 0 // nothing is decided here: what follows on a run that was refused is for the next tick
+		if err != nil || p.quiet() {
 			break
 		}
 		err = p.await(work)
@@ -44,6 +46,7 @@ func (p *pass) takeInTurn(ctx context.Context, free int) error {
 	for free > 0 && len(turns) > 0 {
 		queue, share := turns[0], (free+len(turns)-1)/len(turns)
 		tasks, err := p.t.Store.Take(ctx, queue, share, holder)
+		p.moved += p.refused()
 		if err != nil {
 			return err
 		}
@@ -55,6 +58,17 @@ func (p *pass) takeInTurn(ctx context.Context, free int) error {
 		}
 	}
 	return nil
+}
+
+// refused takes into the report what could not be handed out, and tells how many runs ended for it: their jobs are to be
+// decided.
+func (p *pass) refused() int {
+	ended, left := p.holder.Refused.Take()
+	for i := range ended {
+		p.report.end(&ended[i].Run, ended[i].Job)
+	}
+	p.report.addParked(left)
+	return len(ended)
 }
 
 // turns are the queues to take from, beginning behind the one that was served last.

@@ -25,7 +25,7 @@ func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 		t.Fatalf("%s: %v, %v", n, more, err)
 	}
 	parse := newParser(login, "")
-	if _, err := d.Decide(t.Context(), page, func(now time.Time, c *store.Case) store.Decision { return decide(now, c, parse) }, share); err != nil {
+	if _, err := d.Decide(t.Context(), page, store.Decider{Job: func(now time.Time, c *store.Case) store.Decision { return decide(now, c, parse) }, Share: share}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -65,7 +65,10 @@ func (d *decision) repeatAt() time.Time {
 	if !from.IsZero() {
 		t = from.Add(time.Duration(d.job().RepeatAfter)).Add(second - instant).Truncate(second)
 	}
-	return later(t, d.job().NotBefore.Add(second-instant).Truncate(second))
+	if t = later(t, d.job().NotBefore.Add(second-instant).Truncate(second)); !rules.Holds(t) { // the end of time
+		return time.Time{}
+	}
+	return t
 }
 
 // repeating: the run of the last nominal time is open. Until it ends, that time is what RepeatFrom says.
@@ -135,7 +138,9 @@ func (d *decision) repeated() {
 		if !t.After(d.dueBy()) { // a pause holds it: this wakes the plan, where its row is deleted
 			t = d.now.Add(time.Duration(d.job().RepeatAfter)).Add(time.Second - instant).Truncate(time.Second)
 		}
-		d.repeatOnce(t, d.now)
+		if rules.Holds(t) {
+			d.repeatOnce(t, d.now)
+		}
 	}
 }
 

@@ -119,6 +119,7 @@ type pass struct {
 	report   Report
 	holder   store.Holder
 	batch    int
+	without  map[int64]bool // jobs whose decisions were refused in this pass
 	began    time.Time
 	ends     time.Time // of the budget, by the host's clock
 	workers
@@ -136,6 +137,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.passed, p.waits = map[store.Need][]store.PassedOver{}, maxWaits
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
+	p.holder.Refused = &store.Refusals{}
+	p.without = map[int64]bool{}
 	p.init(t.Concurrency)
 	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {
 		return p, err
@@ -228,7 +231,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 // batch, the next is read and decided; they go into the report in their order.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now, seen)
-	page.StartupID = p.t.StartupID
+	page.StartupID, page.Without = p.t.StartupID, p.without
 	p.passed[n] = nil
 	var under []chan batch
 	for more := true; more || len(under) > 0; {
@@ -236,7 +239,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 			if err = p.giveWay(ctx); err != nil {
 				continue
 			}
-			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil {
+			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil && page.Jobs() > 0 {
 				page.Waits = p.waits
 				under = append(under, p.decidePage(ctx, *page))
 			}
@@ -257,7 +260,10 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		if !p.decided {
 			p.through = later(p.through, b.Now)
 		}
-		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed))
+		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
+		for _, job := range b.Refused {
+			p.without[job] = true
+		}
 		p.passed[n] = append(p.passed[n], b.Passed...)
 		for _, l := range b.Passed {
 			if !l.Waited { // to wait again would be as long
@@ -283,7 +289,7 @@ type batch struct {
 func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
 	done := make(chan batch, 1)
 	go func() {
-		b, err := p.t.Store.Decide(ctx, &page, p.decideJob, share)
+		b, err := p.t.Store.Decide(ctx, &page, store.Decider{Job: p.decideJob, Share: share})
 		done <- batch{b, page.Jobs(), err}
 	}()
 	return done
@@ -299,7 +305,24 @@ func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 			d = store.Decision{Plan: plan}
 		}
 	}()
+	if c.Fault != "" || c.PlanFault != "" {
+		return unreadable(now, c)
+	}
 	return decide(now, c, p.parse)
+}
+
+// unreadable parks a job of which something cannot be read: nothing can be decided, and nothing is guessed. It is looked at
+// again after a while.
+func unreadable(now time.Time, c *store.Case) store.Decision {
+	plan := c.Plan
+	plan.Error = "its rows cannot be read: " + c.Fault
+	if c.PlanFault != "" {
+		plan.Error = "its plan cannot be read: " + c.PlanFault
+	}
+	if plan.Error != c.Plan.Error || !plan.NextRun.After(now) {
+		plan.NextRun = now.Add(store.Recheck)
+	}
+	return store.Decision{Plan: plan, Park: true}
 }
 
 // dryRun lists the jobs that need a decision, and changes nothing.

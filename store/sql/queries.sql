@@ -325,13 +325,20 @@ FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE @queued = :queue
   AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > :within_ms LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
+-- With the number of the newest attempt on record: a run that somebody put back by hand may have forgotten it.
+
 -- name: lock_queued
-SELECT @run_columns, @now FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.ready_at, r.id LIMIT :limit @skip;
+SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
+FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.ready_at, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,
-  started_at = COALESCE(started_at, @now), attempt = attempt + 1, attempts = attempts + 1, error = NULL
+  started_at = COALESCE(started_at, @now), attempt = attempt + 1, error = NULL,
+  attempts = @greatest(attempts, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id)) + 1
 WHERE id @these_runs AND @is_queued;
+
+-- name: run_job
+SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE r.id = :id;
 
 -- name: batch_steps
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
@@ -675,7 +682,7 @@ SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SEL
 FROM dbjobs.plans p WHERE p.decided_through > @later AND (:job = 0 OR p.job_id = :job) ORDER BY p.job_id LIMIT :limit @lock;
 
 -- name: rewind_plans
-UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = version + 1,
+UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END,
   last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > @now THEN @now ELSE repeat_from END
 WHERE job_id @these;

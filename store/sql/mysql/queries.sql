@@ -47,7 +47,7 @@ WHERE place <= :limit ORDER BY name, place;
 -- who take beside it would find nothing. The list is a query of its own, or MySQL would want to lock it, and refuse (3569).
 
 -- name: lock_queued
-SELECT @run_columns, @now
+SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
 FROM (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued LIMIT :limit @skip;
 
@@ -129,7 +129,31 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
   p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
-  p.version = p.version + 1;
+  p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
+
+-- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
+
+-- name: park_plans
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
+  next_run DATETIME(6) PATH '$.next_run')) AS d
+STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id
+SET p.error = d.error, p.next_run = d.next_run;
+
+-- A run that cannot be read ends, without a look at what it holds.
+
+-- name: bury_runs
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d.was AND r.settled_at IS NULL
+SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NULL, r.finished_at = @now, r.settled_at = @now,
+  r.expires_at = d.expires_at, r.error = COALESCE(d.error, r.error);
+
+-- Queued runs that cannot be handed out end as failed.
+
+-- name: end_queued
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
+SET r.state = 'failed', r.finished_at = @now, r.error = d.error;
 
 -- name: insert_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)

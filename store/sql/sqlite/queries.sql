@@ -71,7 +71,7 @@ SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
-  repeat_from = d.repeat_from, version = p.version + 1
+  repeat_from = d.repeat_from, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
   value ->> 'decided_through' AS decided_through, value ->> 'error' AS error,
   value ->> 'last_scheduled_for' AS last_scheduled_for, value ->> 'last_run_id' AS last_run_id,
@@ -80,6 +80,29 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value
   value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made,
   value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(:rows)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
+
+-- name: park_plans
+UPDATE dbjobs.plans AS p SET error = d.error, next_run = d.next_run
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'error' AS error, value ->> 'next_run' AS next_run FROM json_each(:rows)) AS d
+WHERE p.job_id = d.job_id;
+
+-- A run that cannot be read ends, without a look at what it holds.
+
+-- name: bury_runs
+UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = @now, settled_at = @now,
+  expires_at = d.expires_at, error = coalesce(d.error, r.error)
+FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'expires_at' AS expires_at,
+  value ->> 'error' AS error FROM json_each(:rows)) AS d
+WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
+
+-- Queued runs that cannot be handed out end as failed.
+
+-- name: end_queued
+UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = @now, error = d.error
+FROM (SELECT value ->> 'id' AS id, value ->> 'error' AS error FROM json_each(:rows)) AS d
+WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: insert_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)

@@ -1,0 +1,40 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// Recheck is how long a job that could not be read, or whose decision was refused, is left before it is looked at again:
+// whoever puts it right need not know what to do for it to go on.
+const Recheck = 5 * time.Minute
+
+// park keeps a job whose decision was refused from being looked at for a while, with the reason. If even that is refused,
+// the job stays as it is, and is told all the same.
+func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, error) {
+	s, job := d.s, p.jobs[0]
+	c := Case{Plan: Plan{JobID: job}}
+	b := Batch{Now: p.now, Gaps: map[string]int{}, Refused: []int64{job}}
+	if err := s.row(ctx, s.db, "job_name", args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.refused(ctx, err) {
+		return b, err
+	}
+	why := s.kept("its decision was refused: " + refusal.Error())
+	err := s.tx(ctx, func(tx *sql.Tx) error {
+		if _, err := s.exec(ctx, tx, "enlist", args{"ids": p.jobs}); err != nil {
+			return err
+		}
+		w := newWriter(s, tx, p.now, 0)
+		w.park(job, why, p.now.Add(Recheck))
+		return bulk(ctx, w, "park_plans", w.parks, nil)
+	})
+	if err != nil {
+		if !s.refused(ctx, err) {
+			return b, err
+		}
+		why += "; and that it is parked could not be recorded: " + s.kept(err.Error())
+	}
+	b.Parked = []Parked{{c.name(), why}}
+	return b, nil
+}

@@ -1,0 +1,339 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Refusals are runs that could not be handed out, and were ended for it or, if even that was refused, are passed over.
+type Refusals struct {
+	mu    sync.Mutex
+	known map[string]bool
+	ended []EndedRun
+	left  []Parked
+}
+
+// Take gives what there is to tell since the last time: the runs that were ended, and the jobs of those that stay as they
+// are.
+func (f *Refusals) Take() (ended []EndedRun, left []Parked) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ended, left, f.ended, f.left = f.ended, f.left, nil, nil
+	return ended, left
+}
+
+func (f *Refusals) has(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known[id]
+}
+
+func (f *Refusals) add(ended []EndedRun, left ...Parked) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended, f.left = append(f.ended, ended...), append(f.left, left...)
+}
+
+func (f *Refusals) pass(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil {
+		f.known = map[string]bool{}
+	}
+	f.known[id] = true
+}
+
+type attemptRow struct {
+	RunID    string `json:"run_id"`
+	Number   int    `json:"number"`
+	Step     int    `json:"step"`
+	StepName string `json:"step_name"`
+	Attempt  int    `json:"attempt"`
+	Fence    int    `json:"fence"`
+	Holder   string `json:"holder"`
+}
+
+// Take hands out up to limit queued runs of a queue: by priority, then age. Each has a new fence and a lease, and its
+// attempt is on record as running.
+//
+// A run that cannot be read, or whose job or steps cannot, ends as failed with the reason. Where the database refuses to
+// hand out what was chosen, the choice is divided by halves until the culprit stands alone, which ends likewise: the
+// others go on.
+//
+// Crash window: after COMMIT, and before the answer is here, the runs are handed out to nobody. Their leases end, and
+// the next pass hands them out again; nothing has been executed. Nothing executes before COMMIT has succeeded.
+func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
+	if h.Refused == nil {
+		h.Refused = &Refusals{}
+	}
+	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over. Where others
+	// have all of them, there may be more behind.
+	for window := limit*4 + 16; ; window *= 4 {
+		var candidates []string
+		err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login,
+			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name}, ids(&candidates))
+		if err != nil || len(candidates) == 0 {
+			return nil, err
+		}
+		found := len(candidates)
+		t := taking{s: s, h: h, refusals: mostRefusals, waits: 4}
+		tasks, err := t.among(ctx, slices.DeleteFunc(candidates, h.Refused.has), limit)
+		if len(tasks) == 0 && err == nil && t.held != nil {
+			err = s.heldBy(ctx, t.held)
+		}
+		if err != nil || len(tasks) > 0 || found < window {
+			return tasks, err
+		}
+	}
+}
+
+// taking is one taking of runs, by halves where it is refused.
+type taking struct {
+	s        *Store
+	h        Holder
+	refusals int
+	taken    bool  // something was
+	waits    int   // for locks, that are still to be borne
+	held     error // what the last one waited for
+}
+
+func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]Task, error) {
+	if len(candidates) == 0 || limit <= 0 {
+		return nil, nil
+	}
+	tasks, err := t.once(ctx, candidates, limit)
+	switch {
+	case err == nil:
+		t.taken = t.taken || len(tasks) > 0
+		return tasks, nil
+	case t.s.Locked(err) && t.s.d != sqlite && ctx.Err() == nil:
+		return t.oneByOne(ctx, candidates, limit, err)
+	case !t.s.refused(ctx, err):
+		return nil, err
+	}
+	if t.refusals--; t.refusals < 0 && !t.taken { // no single run's fault
+		return nil, err
+	}
+	if len(candidates) == 1 {
+		return nil, t.end(ctx, candidates[0], err)
+	}
+	half := len(candidates) / 2
+	tasks, err = t.among(ctx, candidates[:half], limit)
+	if err != nil {
+		return tasks, err
+	}
+	more, err := t.among(ctx, candidates[half:], limit-len(tasks))
+	if err != nil && len(tasks) > 0 { // what is taken is to be executed; the error comes again
+		err = nil
+	}
+	return append(tasks, more...), err
+}
+
+// oneByOne takes what it can where to write of one would be to wait, so that it keeps none of the others.
+func (t *taking) oneByOne(ctx context.Context, candidates []string, limit int, held error) (tasks []Task, err error) {
+	if t.held = held; len(candidates) == 1 {
+		t.waits--
+		return nil, nil
+	}
+	for i := 0; i < len(candidates) && len(tasks) < limit && t.waits > 0; i++ {
+		one, err := t.among(ctx, candidates[i:i+1], 1)
+		if tasks = append(tasks, one...); err != nil {
+			return tasks, err
+		}
+	}
+	return tasks, nil
+}
+
+// once takes in one transaction.
+func (t *taking) once(ctx context.Context, candidates []string, limit int) (tasks []Task, err error) {
+	s := t.s
+	var ended []EndedRun
+	conflicts := fewConflicts
+	if len(candidates) == 1 {
+		conflicts = txAttempts
+	}
+	err = s.persistFor(ctx, 1, conflicts, func() error {
+		return s.once(ctx, func(tx *sql.Tx) error {
+			tasks, ended = tasks[:0], ended[:0]
+			free := candidates
+			if s.d.has("reserve_queued") {
+				free = nil
+				if err := s.query(ctx, tx, "reserve_queued", args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
+					return err
+				}
+			}
+			var k Task
+			var tried int
+			rd := reads(append(scanRun(&k.Run), counter[int]{&tried}, at{&k.Now})...)
+			err := s.query(ctx, tx, "lock_queued", args{"now": s.now(), "ids": free, "limit": limit}, s.each(rd, func(fault string) error {
+				k.Run.Fault = fault
+				k.Run.Attempts = max(k.Run.Attempts, tried) // of a run that somebody put back by hand
+				tasks = append(tasks, k)
+				k, tried = Task{}, 0
+				return nil
+			}))
+			if err != nil || len(tasks) == 0 {
+				return err
+			}
+			tasks, ended, err = t.handOut(ctx, tx, tasks)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.h.Refused.add(ended)
+	return tasks, nil
+}
+
+// handOut marks the locked runs as running and reads what they are to do. Those that cannot be read are ended.
+func (t *taking) handOut(ctx context.Context, tx *sql.Tx, all []Task) (tasks []Task, ended []EndedRun, err error) {
+	s, h := t.s, t.h
+	if err := s.readTasks(ctx, tx, all); err != nil {
+		return nil, nil, err
+	}
+	var taken, unread []string
+	var rows []attemptRow
+	var why []endRow
+	for i := range all {
+		k := &all[i]
+		r := &k.Run
+		if r.Fault != "" {
+			r.State, r.Error = Failed, s.kept(r.Fault)
+			unread, why = append(unread, r.ID), append(why, endRow{r.ID, r.Error})
+			ended = append(ended, EndedRun{*r, k.name()})
+			continue
+		}
+		r.State, r.Holder = Running, h.Name
+		if r.StartedAt.IsZero() {
+			r.StartedAt = k.Now
+		}
+		r.Fence, r.Attempt, r.Attempts = r.Fence+1, r.Attempt+1, r.Attempts+1
+		name := ""
+		if st := k.StepAt(r.Step); st != nil {
+			name = st.Name
+		}
+		taken = append(taken, r.ID)
+		rows = append(rows, attemptRow{r.ID, r.Attempts, r.Step, name, r.Attempt, r.Fence, h.Name})
+		tasks = append(tasks, *k)
+	}
+	if err := s.endQueued(ctx, tx, why); err != nil || len(tasks) == 0 {
+		return nil, ended, err
+	}
+	n, err := s.exec(ctx, tx, "take", args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "holder": h.Name, "ids": taken})
+	if err != nil {
+		return nil, nil, err
+	}
+	if n != int64(len(tasks)) { // the guard where locks are not to be had
+		return nil, nil, fmt.Errorf("take runs: %w", errConflict)
+	}
+	text, err := doc(rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = s.exec(ctx, tx, "begin_attempts", args{"rows": text, "now": s.now()})
+	return tasks, ended, err
+}
+
+// name is the job's full name, or its id where it is gone.
+func (t *Task) name() string {
+	c := Case{Plan: Plan{JobID: t.Run.JobID}, Job: t.Job}
+	return c.name()
+}
+
+// readTasks reads the jobs of the runs, and their steps.
+func (s *Store) readTasks(ctx context.Context, tx *sql.Tx, tasks []Task) error {
+	jobs := make([]int64, len(tasks))
+	for i := range tasks {
+		jobs[i] = tasks[i].Run.JobID
+	}
+	byID := map[int64]Job{}
+	var j Job
+	var input string
+	err := s.query(ctx, tx, "batch_jobs", args{"ids": jobs}, s.each(reads(append(scanJob(&j), nullable(&input))...), func(fault string) error {
+		if j.fault = fault; fault != "" {
+			j.fault = "the job's definition cannot be read: " + fault
+		}
+		byID[j.ID] = j
+		j = Job{}
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": jobs}, byID); err != nil {
+		return err
+	}
+	for i := range tasks {
+		k := &tasks[i]
+		if k.Run.Fault != "" {
+			k.Run.Fault = "its row cannot be read: " + k.Run.Fault
+		}
+		k.Job = byID[k.Run.JobID]
+		k.Run.Owner, k.Run.Job = k.Job.Owner, k.Job.Name
+		k.Run.Fault = alsoFault(k.Run.Fault, k.Job.fault)
+	}
+	return nil
+}
+
+func (s *Store) readSteps(ctx context.Context, q querier, statement string, a args, byID map[int64]Job) error {
+	var id int64
+	var st Step
+	var position int
+	return s.query(ctx, q, statement, a, s.each(reads(scanStep(&id, &position, &st)...), func(fault string) error {
+		if j, ok := byID[id]; ok {
+			j.Steps = append(j.Steps, st)
+			if fault != "" {
+				j.fault = alsoFault(j.fault, fmt.Sprintf("step %d of the job cannot be read: %s", position, fault))
+			}
+			byID[id] = j
+		}
+		st = Step{}
+		return nil
+	}))
+}
+
+// endRow is a queued run that ends without being handed out.
+type endRow struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+// endQueued ends queued runs as failed. The next decision settles them.
+func (s *Store) endQueued(ctx context.Context, tx *sql.Tx, runs []endRow) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	text, err := doc(runs)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, tx, "end_queued", args{"rows": text, "now": s.now()})
+	return err
+}
+
+// end ends the one run that the database did not let be handed out. If even that is refused, it is passed over.
+func (t *taking) end(ctx context.Context, id string, refusal error) error {
+	s := t.s
+	t.h.Refused.pass(id)
+	run := Run{ID: id, State: Failed, Error: s.kept("it could not be handed out: " + refusal.Error())}
+	var c Case
+	err := s.query(ctx, s.db, "run_job", args{"id": runID(id)}, s.each(reads(&c.Plan.JobID, nullable(&c.Job.Owner), nullable(&c.Job.Name), &run.Occurrence),
+		func(string) error { return nil }))
+	if err != nil && !s.refused(ctx, err) {
+		return err
+	}
+	err = s.tx(ctx, func(tx *sql.Tx) error { return s.endQueued(ctx, tx, []endRow{{id, run.Error}}) })
+	switch {
+	case err == nil:
+		t.h.Refused.add([]EndedRun{{run, c.name()}})
+	case s.refused(ctx, err):
+		t.h.Refused.add(nil, Parked{c.name(), fmt.Sprintf("run %s stays queued: %s; and that it has failed could not be recorded: %v", id, run.Error, err)})
+	default:
+		return err
+	}
+	return nil
+}
