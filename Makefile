@@ -42,13 +42,15 @@ RELEASE = CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags '-s -w
 .PHONY: lambda.zip
 lambda.zip: ## the program as an AWS Lambda function for LAMBDA_ARCH (arm64), as .build/lambda.zip
 	GOOS=linux GOARCH=$(LAMBDA_ARCH) $(RELEASE) -o "$(BUILD)/lambda/bootstrap" ./cmd/dbjobs
-	@$(GO) run ./scripts/lambdazip -o "$(BUILD)/lambda.zip" "$(BUILD)/lambda/bootstrap" $(LAMBDA_FILES)
+	@$(GO) run ./scripts/notices -o "$(BUILD)/lambda/LICENSES" "$(BUILD)/lambda/bootstrap"
+	@$(GO) run ./scripts/lambdazip -o "$(BUILD)/lambda.zip" "$(BUILD)/lambda/bootstrap" "$(BUILD)/lambda/LICENSES" $(LAMBDA_FILES)
 
 .PHONY: image
 image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout, as .build/image.tar
 	GOOS=linux GOARCH=$(IMAGE_ARCH) $(RELEASE) -o "$(BUILD)/image/dbjobs" ./cmd/dbjobs
+	@$(GO) run ./scripts/notices -o "$(BUILD)/image/LICENSES" "$(BUILD)/image/dbjobs"
 	@out="$$(cd "$(BUILD)" && pwd)" && \
-		$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o "$$out/image.tar" "$$out/image/dbjobs"
+		$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o "$$out/image.tar" "$$out/image/dbjobs" "$$out/image/LICENSES"
 
 .PHONY: demo
 demo: build ## the main job on an embedded database: no server, nothing left behind

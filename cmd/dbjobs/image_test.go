@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -192,8 +193,33 @@ func TestContainer(t *testing.T) {
 	if roots, err := os.ReadFile(filepath.Join(c.root, "etc/ssl/certs/ca-certificates.crt")); err != nil || bytes.Count(roots, []byte("BEGIN CERTIFICATE")) < 50 {
 		t.Errorf("%v: %d bytes of roots", err, len(roots))
 	}
+	checkLicences(t, filepath.Join(c.root, "LICENSES"), filepath.Join(c.root, "dbjobs"))
 	if again := makeImage(t); !bytes.Equal(again.archive, c.archive) {
 		t.Error("two images differ")
+	}
+}
+
+// checkLicences: what is passed on carries the licences of all that is in it, of which the program itself tells.
+func checkLicences(t *testing.T, file, program string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range info.Deps {
+		if !strings.Contains(string(text), "\n"+m.Path+"@"+m.Version+": LICENSE") {
+			t.Errorf("LICENSES does not have that of %s", m.Path)
+		}
+	}
+	for _, want := range []string{"\nthe Go standard library: LICENSE\n", "\n" + info.Main.Path + ": LICENSE\n", "Mozilla Public License Version 2.0", "Apache License"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("LICENSES does not have %q", want)
+		}
 	}
 }
 
@@ -250,12 +276,15 @@ func TestDockerfileAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/dbjobs"]`, `CMD ["tick"]`, "ENV XDG_DATA_HOME=/data", "WORKDIR /"} {
+	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/dbjobs"]`, `CMD ["tick"]`, "ENV XDG_DATA_HOME=/data", "WORKDIR /", "COPY --from=build /out/LICENSES /LICENSES"} {
 		if !slices.Contains(strings.Split(last, "\n"), want) {
 			t.Errorf("scripts/Dockerfile has no line %s", want)
 		}
 		_, value, _ := strings.Cut(want, " ")
 		value = strings.Trim(value, `[]"`)
+		if strings.HasSuffix(value, "LICENSES") {
+			value = `name: "LICENSES"`
+		}
 		if value == "65532:65532" {
 			value = "nobody = 65532"
 		}

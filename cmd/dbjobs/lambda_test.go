@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -326,4 +327,13 @@ func TestLambdaZipIsReproducible(t *testing.T) {
 	if !bytes.Equal(archives[0], archives[1]) {
 		t.Error("two builds differ")
 	}
+	dir := t.TempDir()
+	z, err := zip.NewReader(bytes.NewReader(archives[0]), int64(len(archives[0])))
+	if err == nil {
+		err = os.CopyFS(dir, z)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLicences(t, filepath.Join(dir, "LICENSES"), filepath.Join(dir, "bootstrap"))
 }

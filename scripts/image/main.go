@@ -1,6 +1,6 @@
 // Image packs the program into a container image, as a tarball of an OCI layout, without a daemon and without a base:
 //
-//	go run . -arch amd64 -o image.tar path/to/dbjobs
+//	go run . -arch amd64 -o image.tar path/to/dbjobs path/to/LICENSES
 //
 // The same program gives the same bytes. The image is what scripts/Dockerfile makes: the static program, which has its
 // time zones in it, the roots of the certificates that Mozilla trusts, a user that is not root, and an empty /data for
@@ -35,18 +35,18 @@ func main() {
 	arch := flag.String("arch", "amd64", "architecture of the program")
 	out := flag.String("o", "image.tar", "the file to write")
 	flag.Parse()
-	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: image [-arch ARCH] [-o FILE] PROGRAM")
+	if flag.NArg() != 2 {
+		fmt.Fprintln(os.Stderr, "usage: image [-arch ARCH] [-o FILE] PROGRAM LICENSES")
 		os.Exit(2)
 	}
-	if err := build(flag.Arg(0), *arch, *out); err != nil {
+	if err := build(flag.Arg(0), flag.Arg(1), *arch, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func build(program, arch, out string) (err error) {
-	img, err := image(program, arch)
+func build(program, licences, arch, out string) (err error) {
+	img, err := image(program, licences, arch)
 	if err != nil {
 		return err
 	}
@@ -84,14 +84,19 @@ func build(program, arch, out string) (err error) {
 }
 
 // image has two layers: what seldom changes, and the program.
-func image(program, arch string) (v1.Image, error) {
+func image(program, licences, arch string) (v1.Image, error) {
 	static, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := os.ReadFile(licences)
 	if err != nil {
 		return nil, err
 	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, files := range [][]file{
 		{
+			{name: "LICENSES", mode: 0o644, text: allowed}, // of all that is linked into the program
 			{name: "data", mode: 0o700, owner: nobody},
 			{name: "etc", mode: 0o755},
 			{name: "etc/group", mode: 0o644, text: fmt.Appendf(nil, "dbjobs:x:%d:\n", nobody)},
