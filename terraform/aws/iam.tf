@@ -3,6 +3,8 @@ resource "aws_iam_role" "function" {
   description = "What the function ${var.name} may do"
   tags        = var.tags
 
+  permissions_boundary = var.permissions_boundary_arn
+
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{

@@ -103,6 +103,8 @@ resource "aws_iam_role" "scheduler" {
   description = "Starts the function ${var.name}, and nothing else"
   tags        = var.tags
 
+  permissions_boundary = var.permissions_boundary_arn
+
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{

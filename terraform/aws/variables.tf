@@ -110,6 +110,17 @@ variable "rds_iam_user_arns" {
   }
 }
 
+variable "permissions_boundary_arn" {
+  description = "ARN of the policy that bounds each role made here, for accounts that allow no role without one. It has to leave what the role's own policy says."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.permissions_boundary_arn == null || can(regex("^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[^*?]+$", var.permissions_boundary_arn))
+    error_message = "permissions_boundary_arn: want the ARN of a policy."
+  }
+}
+
 variable "environment" {
   description = "More variables of the function, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
   type        = map(string)

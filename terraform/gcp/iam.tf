@@ -3,6 +3,8 @@ resource "google_service_account" "job" {
   project      = var.project
   account_id   = "${var.name}-job"
   display_name = "Runs the passes of ${var.name}"
+
+  depends_on = [google_project_service.this]
 }
 
 resource "google_secret_manager_secret_iam_member" "job" {
@@ -27,6 +29,8 @@ resource "google_project_iam_member" "cloud_sql" {
     description = "${var.name} connects to this instance only"
     expression  = "resource.service == \"sqladmin.googleapis.com\" && resource.name == \"projects/${split(":", each.value)[0]}/instances/${split(":", each.value)[2]}\""
   }
+
+  depends_on = [google_project_service.this]
 }
 
 # Who starts it, and may do nothing else.
@@ -34,6 +38,8 @@ resource "google_service_account" "scheduler" {
   project      = var.project
   account_id   = "${var.name}-scheduler"
   display_name = "Starts the passes of ${var.name}"
+
+  depends_on = [google_project_service.this]
 }
 
 resource "google_cloud_run_v2_job_iam_member" "scheduler" {

@@ -12,8 +12,16 @@ locals {
   })
 }
 
+locals {
+  apis = concat(
+    ["cloudscheduler.googleapis.com", "iam.googleapis.com", "monitoring.googleapis.com", "run.googleapis.com", "secretmanager.googleapis.com"],
+    # To connect to an instance, and to give the right to.
+    length(var.cloud_sql_instances) == 0 ? [] : ["cloudresourcemanager.googleapis.com", "sqladmin.googleapis.com"],
+  )
+}
+
 resource "google_project_service" "this" {
-  for_each = toset(var.enable_apis ? ["cloudscheduler.googleapis.com", "run.googleapis.com", "secretmanager.googleapis.com"] : [])
+  for_each = toset(var.enable_apis ? local.apis : [])
 
   project            = var.project
   service            = each.value

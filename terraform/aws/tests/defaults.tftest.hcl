@@ -237,6 +237,18 @@ run "without_metrics" {
   }
 }
 
+run "permissions_boundary" {
+  variables {
+    trigger                  = "scheduler"
+    permissions_boundary_arn = "arn:aws:iam::111122223333:policy/boundary"
+  }
+
+  assert {
+    condition     = aws_iam_role.function.permissions_boundary == "arn:aws:iam::111122223333:policy/boundary" && aws_iam_role.scheduler[0].permissions_boundary == "arn:aws:iam::111122223333:policy/boundary"
+    error_message = "a role is made without the boundary that the account asks for"
+  }
+}
+
 run "key" {
   variables {
     database_secret_kms_key_arn = "arn:aws:kms:eu-central-1:111122223333:key/0a1b2c3d-0000-1111-2222-333344445555"

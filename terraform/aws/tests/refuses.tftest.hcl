@@ -230,6 +230,14 @@ run "variable_of_lambda" {
   expect_failures = [var.environment]
 }
 
+run "boundary_by_name" {
+  command = plan
+  variables {
+    permissions_boundary_arn = "boundary"
+  }
+  expect_failures = [var.permissions_boundary_arn]
+}
+
 run "trigger" {
   command = plan
   variables {

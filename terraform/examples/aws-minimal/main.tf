@@ -61,7 +61,7 @@ resource "aws_secretsmanager_secret_version" "database_url" {
 }
 
 module "dbjobs" {
-  source = "../../aws"
+  source = "../../aws" # elsewhere: github.com/dbjobs/dbjobs//terraform/aws?ref=v1.0.0
 
   database_secret_arn         = aws_secretsmanager_secret.database_url.arn
   secrets_extension_layer_arn = var.secrets_extension_layer_arn

@@ -1,5 +1,7 @@
-# A tick a minute for an RDS PostgreSQL in private subnets, with the secret that RDS keeps itself, an endpoint to read it
-# without a NAT gateway, EventBridge Scheduler as the trigger, and alarms by e-mail:
+# A tick a minute for an RDS PostgreSQL in private subnets, with an endpoint to read its secret without a NAT gateway, EventBridge Scheduler as the trigger, and alarms by e-mail:
+#
+# An Aurora cluster is read by the data source aws_rds_cluster instead, whose members are named a little otherwise; that is
+# not tried here.
 #
 #   curl -O https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
 #   make lambda.zip LAMBDA_FILES=global-bundle.pem
@@ -36,8 +38,26 @@ variable "subnet_ids" {
 }
 
 variable "database_identifier" {
-  description = "Identifier of the RDS instance, whose master password RDS manages (manage_master_user_password)."
+  description = "Identifier of the RDS instance. Without database_secret_arn, RDS has to manage its master password (manage_master_user_password)."
   type        = string
+}
+
+variable "database_secret_arn" {
+  description = "Secret of the login that ticks work as, which needs few rights: see GRANT in terraform/README.md. Null is the secret of the MASTER user, which RDS keeps: for a first try, since a job's SQL may then do everything."
+  type        = string
+  default     = null
+}
+
+variable "database_secret_kms_key_arn" {
+  description = "Key of yours that encrypts database_secret_arn; null if it is the account's."
+  type        = string
+  default     = null
+}
+
+variable "database_security_group_id" {
+  description = "Security group of the instance that lets the function in; null is the first by its id."
+  type        = string
+  default     = null
 }
 
 variable "secrets_extension_layer_arn" {
@@ -60,24 +80,35 @@ data "aws_db_instance" "this" {
   db_instance_identifier = var.database_identifier
 }
 
+locals {
+  # An instance may have several groups, and one that lets the function in is enough.
+  database_security_group_id = coalesce(var.database_security_group_id, sort(data.aws_db_instance.this.vpc_security_groups)[0])
+
+  master = one(data.aws_db_instance.this.master_user_secret)
+  secret = {
+    arn     = var.database_secret_arn == null ? try(local.master.secret_arn, null) : var.database_secret_arn
+    kms_key = var.database_secret_arn == null ? try(local.master.kms_key_id, null) : var.database_secret_kms_key_arn
+  }
+}
+
 module "dbjobs" {
-  source = "../../aws"
+  source = "../../aws" # elsewhere: github.com/dbjobs/dbjobs//terraform/aws?ref=v1.0.0
 
   trigger                     = "scheduler"
-  database_secret_arn         = data.aws_db_instance.this.master_user_secret[0].secret_arn
-  database_secret_kms_key_arn = data.aws_db_instance.this.master_user_secret[0].kms_key_id
+  database_secret_arn         = local.secret.arn
+  database_secret_kms_key_arn = local.secret.kms_key
   secrets_extension_layer_arn = var.secrets_extension_layer_arn
   zip                         = var.zip
   alarm_actions               = [aws_sns_topic.alarms.arn]
 
-  # The secret of RDS holds the user and the password, and not always where the database is.
+  # A secret of RDS holds the user and the password, and not always where the database is.
   database_url = "postgres://${data.aws_db_instance.this.endpoint}/${data.aws_db_instance.this.db_name}?sslmode=verify-full&sslrootcert=/var/task/global-bundle.pem"
 
   vpc = {
     id                         = var.vpc_id
     subnet_ids                 = var.subnet_ids
     database_port              = data.aws_db_instance.this.port
-    database_security_group_id = one(data.aws_db_instance.this.vpc_security_groups)
+    database_security_group_id = local.database_security_group_id
   }
 
   # The first tick is to reach the secret.

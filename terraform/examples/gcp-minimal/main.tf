@@ -72,7 +72,7 @@ resource "google_secret_manager_secret_version" "database_url" {
 }
 
 module "dbjobs" {
-  source = "../../gcp"
+  source = "../../gcp" # elsewhere: github.com/dbjobs/dbjobs//terraform/gcp?ref=v1.0.0
 
   project         = var.project
   region          = var.region

@@ -176,7 +176,20 @@ run "off" {
 
 run "apis" {
   assert {
-    condition     = toset(keys(google_project_service.this)) == toset(["cloudscheduler.googleapis.com", "run.googleapis.com", "secretmanager.googleapis.com"]) && alltrue([for s in google_project_service.this : !s.disable_on_destroy])
+    condition = toset(keys(google_project_service.this)) == toset([
+      "cloudscheduler.googleapis.com", "iam.googleapis.com", "monitoring.googleapis.com", "run.googleapis.com", "secretmanager.googleapis.com",
+    ]) && alltrue([for s in google_project_service.this : !s.disable_on_destroy])
     error_message = "an API is missing, or is taken from others"
+  }
+}
+
+run "apis_of_cloud_sql" {
+  variables {
+    cloud_sql_instances = ["acme-prod:europe-west3:main"]
+  }
+
+  assert {
+    condition     = contains(keys(google_project_service.this), "sqladmin.googleapis.com") && contains(keys(google_project_service.this), "cloudresourcemanager.googleapis.com")
+    error_message = "the connection to Cloud SQL lacks an API"
   }
 }

@@ -57,3 +57,40 @@ run "applies" {
     error_message = "the endpoint lets somebody else in"
   }
 }
+
+run "several_security_groups" {
+  override_data {
+    target = data.aws_db_instance.this
+    values = {
+      endpoint            = "main.abc.eu-central-1.rds.amazonaws.com:5432"
+      port                = 5432
+      db_name             = "app"
+      vpc_security_groups = ["sg-0123456789abcdef1", "sg-0123456789abcdef0"]
+      master_user_secret  = []
+    }
+  }
+
+  variables {
+    database_secret_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:jobs-AbC123"
+  }
+
+  assert {
+    condition     = local.database_security_group_id == "sg-0123456789abcdef0"
+    error_message = "of the database's security groups, the function is let in by ${local.database_security_group_id}"
+  }
+  assert {
+    condition     = local.secret.arn == "arn:aws:secretsmanager:eu-central-1:111122223333:secret:jobs-AbC123" && local.secret.kms_key == null
+    error_message = "ticks log in as the master user all the same"
+  }
+}
+
+run "one_of_them" {
+  variables {
+    database_security_group_id = "sg-0123456789abcdef9"
+  }
+
+  assert {
+    condition     = local.database_security_group_id == "sg-0123456789abcdef9"
+    error_message = "the function is let in by another group"
+  }
+}
