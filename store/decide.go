@@ -23,8 +23,9 @@ type Batch struct {
 	Kept    []Kept     // of jobs that have runs newly settled
 	Passed  []PassedOver
 	// Refused are jobs for which no decision could be written: they are parked, or, if even that was refused, left as they
-	// are. Both are told in Parked.
+	// are. They are told in Parked, and those that are not even parked in Stuck.
 	Refused []int64
+	Stuck   []Parked
 	Waits   int // for locks, until the time for it was over
 }
 
@@ -63,6 +64,7 @@ func (b *Batch) join(o Batch) {
 	b.Decided, b.Moved, b.Woken = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken
 	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
 	b.Kept, b.Passed, b.Refused = append(b.Kept, o.Kept...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
+	b.Stuck = append(b.Stuck, o.Stuck...)
 	for reason, n := range o.Gaps {
 		b.Gaps[reason] += n
 	}

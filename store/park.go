@@ -35,6 +35,10 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 		}
 		why += "; and that it is parked could not be recorded: " + s.kept(err.Error())
 	}
-	b.Parked = []Parked{{c.name(), why}}
+	if told := (Parked{c.name(), why}); err != nil {
+		b.Stuck = []Parked{told}
+	} else {
+		b.Parked = []Parked{told}
+	}
 	return b, nil
 }

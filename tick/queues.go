@@ -27,6 +27,7 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 		}
 		err = p.await(work)
 	}
+	p.addUnkept()
 	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.leftOver(work))
 }
 
@@ -67,8 +68,15 @@ func (p *pass) refused() int {
 	for i := range ended {
 		p.report.end(&ended[i].Run, ended[i].Job)
 	}
-	p.report.addParked(left)
+	p.unkept = append(p.unkept, left...)
 	return len(ended)
+}
+
+// addUnkept tells of jobs that stay as they are, since the database refuses whatever is written for them.
+func (p *pass) addUnkept() {
+	known := len(p.report.Parked)
+	p.report.addParked(p.unkept)
+	p.report.ParkedJobs += len(p.report.Parked) - known
 }
 
 // turns are the queues to take from, beginning behind the one that was served last.

@@ -120,6 +120,7 @@ type pass struct {
 	holder   store.Holder
 	batch    int
 	without  map[int64]bool // jobs whose decisions were refused in this pass
+	unkept   []store.Parked // of them, and of jobs whose runs were, those of which the database keeps no record that they are
 	began    time.Time
 	ends     time.Time // of the budget, by the host's clock
 	workers
@@ -264,6 +265,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		for _, job := range b.Refused {
 			p.without[job] = true
 		}
+		p.unkept = append(p.unkept, b.Stuck...)
 		p.passed[n] = append(p.passed[n], b.Passed...)
 		for _, l := range b.Passed {
 			if !l.Waited { // to wait again would be as long
@@ -425,6 +427,7 @@ func (p *pass) states(ctx context.Context) (err error) {
 	} else {
 		r.Parked = nil
 	}
+	p.addUnkept()
 	if !p.t.Gauges {
 		return nil
 	}
