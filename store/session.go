@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // connectError is one of a connection that was never made: whatever it says, the database was not reached.
@@ -42,12 +43,24 @@ func (s *Store) class(err error) class {
 	return c
 }
 
-// insist sends a statement that stands alone again where the server had ended the session before it got it: those that
-// were idle for longer than it allows are found out one by one. It begins with fresh connections when the last is gone.
-func insist[T any](s *Store, q querier, send func() (T, error)) (T, error) {
+// insist sends a statement that stands alone again where nothing of it is done: the server had ended the session before it
+// got it, as it does with those that were idle for longer than it allows, which are found out one by one until a connection
+// is a fresh one; or it lost against another, as it may in sessions that are serializable by default.
+func insist[T any](ctx context.Context, s *Store, q querier, send func() (T, error)) (T, error) {
 	for try := 0; ; try++ {
 		v, err := send()
-		if _, alone := q.(*sql.DB); err == nil || !alone || try > idle || s.d.classify(err) != gone {
+		if _, alone := q.(*sql.DB); err == nil || !alone || try > idle || s.d == sqlite { // which waits by itself
+			return v, err
+		}
+		switch s.d.classify(err) {
+		case gone:
+		case transient:
+			select {
+			case <-ctx.Done():
+				return v, err
+			case <-time.After(Rest(try)):
+			}
+		default:
 			return v, err
 		}
 	}

@@ -1,5 +1,17 @@
 package tick_test
 
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
 // Settings that work together stand in one list, those that are told of in one each.
 var foreignSettings = map[string][]foreign{
 	"postgres": {
@@ -30,4 +42,50 @@ var foreignSettings = map[string][]foreign{
 		{settings: []string{"encoding = 'UTF-16'", "page_size = 512", "auto_vacuum = FULL", "journal_mode = TRUNCATE"}},
 		{settings: []string{"page_size = 65536", "journal_mode = PERSIST", "locking_mode = NORMAL"}},
 	},
+}
+
+// Ticks that run beside each other in sessions whose transactions are serializable by default get through all the same.
+func TestTicksBesideEachOtherInSerializableSessions(t *testing.T) {
+	const jobs, ticks = 60, 4
+	for engine, setting := range map[string]string{"postgres": "default_transaction_isolation = serializable", "mariadb": "tx_isolation = 'SERIALIZABLE'"} {
+		if !slices.Contains(storetest.Engines(t), engine) {
+			continue
+		}
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{})
+			url := storetest.Settings(t, d.URL, setting)
+			var defs store.Definitions
+			for i := range jobs {
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}})
+			}
+			apply(t, d, defs)
+			run(t, d)
+			d.Clock.Add(5 * time.Minute)
+			var all sync.WaitGroup
+			var succeeded atomic.Int64
+			for i := range ticks {
+				all.Go(func() {
+					s, err := store.Open(t.Context(), url, store.Options{Clock: d.Clock.Now})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer s.Close()
+					tk := newTick(t, s)
+					tk.Batch = 7
+					for range 3 {
+						r, err := tk.Run(t.Context())
+						if succeeded.Add(int64(r.Succeeded)); err != nil || r.Unrecorded != "" {
+							t.Errorf("tick %d: %v: %+v", i, err, r)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if n := succeeded.Load(); n != jobs {
+				t.Errorf("%d runs succeeded, want %d", n, jobs)
+			}
+		})
+	}
 }
