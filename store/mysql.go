@@ -232,7 +232,7 @@ func classifyMySQL(err error) class {
 			return gone
 		case 1053, 1077, 1079, 1927, 1040:
 			return unreachable
-		case 1044, 1045, 1049, 1698, 1130, 1129, 1226, 3159:
+		case 1044, 1045, 1049, 1698, 1130, 1129, 1226, 3159, 1142, 1143:
 			return refused
 		}
 		return other

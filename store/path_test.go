@@ -205,3 +205,16 @@ func TestASearchPathThatIsADanger(t *testing.T) {
 		})
 	}
 }
+
+// What makes the tables can be sent to a database of any encoding, comments and all.
+func TestTheSchemaIsPlainASCII(t *testing.T) {
+	for _, url := range []string{"postgres://host/db", "mysql://host/db", "sqlite:x"} {
+		text, err := store.MigrationText(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := strings.IndexFunc(text, func(r rune) bool { return r > 126 }); i >= 0 {
+			t.Errorf("%s: %q", url, text[i:i+40])
+		}
+	}
+}

@@ -206,7 +206,7 @@ func classifyPostgres(err error) class {
 			return duplicate
 		case "57P05", "25P03", "25P04": // idle for too long, or with a transaction, or too long with one: before it read on
 			return gone
-		case "28P01", "28000", "3D000", "53300":
+		case "28P01", "28000", "3D000", "53300", "42501": // and a right that is not there
 			return refused
 		}
 		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // of connections, and of a server that ends or begins

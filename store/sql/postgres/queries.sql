@@ -16,7 +16,7 @@ INSERT INTO dbjobs.plans (job_id)
 SELECT i.id FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON CONFLICT DO NOTHING;
 
--- Job by job through the keys: of = ANY(…) with 1,000 values the planner makes a scan, which costs more the more jobs
+-- Job by job through the keys: of = ANY(...) with 1,000 values the planner makes a scan, which costs more the more jobs
 -- there are, and it may do so for a table newly filled whatever the number. It cannot for a correlated subquery.
 
 -- name: batch_rules

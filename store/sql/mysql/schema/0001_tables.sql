@@ -199,9 +199,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
 
 -- One row for each occurrence that is to be executed.
 --
---                     ┌───────── retry, lease expired ───────────┐
---                     v                                          │
---   (decided) ──> waiting ──> queued ──> running ──> succeeded | failed | cancelled | lost ──> settled
+--                     +--------- retry, lease expired -----------+
+--                     v                                          |
+--   (decided) --> waiting --> queued --> running --> succeeded | failed | cancelled | lost --> settled
 CREATE TABLE IF NOT EXISTS dbjobs_runs (
   id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision
   job_id         bigint NOT NULL,

@@ -197,9 +197,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
 
 -- One row for each occurrence that is to be executed.
 --
---                     ┌───────── retry, lease expired ───────────┐
---                     v                                          │
---   (decided) ──> waiting ──> queued ──> running ──> succeeded | failed | cancelled | lost ──> settled
+--                     +--------- retry, lease expired -----------+
+--                     v                                          |
+--   (decided) --> waiting --> queued --> running --> succeeded | failed | cancelled | lost --> settled
 CREATE TABLE IF NOT EXISTS dbjobs_runs (
   id             text NOT NULL PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision
   job_id         integer NOT NULL,
