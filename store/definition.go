@@ -178,10 +178,3 @@ type Step struct {
 	OnSuccess string          `json:"on_success,omitempty" yaml:"on_success,omitempty"` // next (default), succeed, fail, step:NAME
 	OnFailure string          `json:"on_failure,omitempty" yaml:"on_failure,omitempty"` // fail (default), next, succeed, step:NAME
 }
-
-// SQLSpec is the Spec of the executor sql. In a manifest it is written as sql:, args: and atomic: of the step.
-type SQLSpec struct {
-	SQL    []string `json:"sql"`            // one statement or several, in order
-	Args   []any    `json:"args,omitempty"` // of a single statement, in the driver's own placeholders; "${interval_start}" and the like are replaced
-	Atomic bool     `json:"atomic,omitempty"`
-}

@@ -10,7 +10,7 @@ import (
 )
 
 func sqlStep(name string, statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: statements})
+	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...)})
 	if err != nil {
 		panic(err)
 	}

@@ -102,3 +102,25 @@ func TestArgumentsOfARequestArriveWhole(t *testing.T) {
 		}
 	})
 }
+
+// Each statement of a list has its own arguments, with and without a transaction around them.
+func TestEachStatementHasItsArguments(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int, told varchar(100))")
+		insert := "INSERT INTO effects VALUES (" + places(d, 2) + ")"
+		var steps []store.Step
+		for _, atomic := range []bool{false, true} {
+			spec, err := json.Marshal(store.SQLSpec{Atomic: atomic, SQL: []store.Statement{
+				{Text: insert, Args: []any{1, "${job}"}}, {Text: "DELETE FROM effects WHERE n = 9"}, {Text: insert, Args: []any{2, "attempt ${attempt}"}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps = append(steps, store.Step{Executor: "sql", Spec: spec})
+		}
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: steps}}})
+		request(t, d, "job")
+		if r := run(t, d); r.Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects WHERE n = 1 AND told = 'job' OR n = 2 AND told = 'attempt 1'") != 4 {
+			t.Fatalf("%+v", r)
+		}
+	})
+}

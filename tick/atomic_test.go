@@ -15,7 +15,7 @@ import (
 )
 
 func atomicStep(statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: statements, Atomic: true})
+	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...), Atomic: true})
 	if err != nil {
 		panic(err)
 	}

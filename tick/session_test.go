@@ -167,7 +167,7 @@ func TestACopyFromTheClientFails(t *testing.T) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(time.Minute), Steps: []store.Step{
 			step("one", "INSERT INTO effects VALUES ('COPY effects FROM STDIN')"), step("two", "-- rows\n/* to */ copy effects (what)\nfrom stdin WITH (FORMAT csv)")}}}})
 		request(t, d, "job")
-		if r := run(t, d); r.Failed != 1 || r.Runs[0].Step != 2 || !strings.HasPrefix(r.Runs[0].Error, "COPY FROM STDIN would wait for ever") {
+		if r := run(t, d); r.Failed != 1 || r.Runs[0].Step != 2 || !strings.Contains(r.Runs[0].Error, "COPY FROM STDIN would wait for ever") {
 			t.Fatalf("%+v", r)
 		}
 	})

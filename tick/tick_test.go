@@ -41,7 +41,7 @@ func apply(t testing.TB, d *storetest.DB, defs store.Definitions) {
 }
 
 func step(name string, statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: statements})
+	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...)})
 	if err != nil {
 		panic(err)
 	}
@@ -50,7 +50,7 @@ func step(name string, statements ...string) store.Step {
 
 // stepWith is a step of one statement with arguments.
 func stepWith(atomic bool, statement string, args ...any) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: []string{statement}, Args: args, Atomic: atomic})
+	b, err := json.Marshal(store.SQLSpec{SQL: []store.Statement{{Text: statement, Args: args}}, Atomic: atomic})
 	if err != nil {
 		panic(err)
 	}

@@ -107,7 +107,7 @@ func (h *harassed) exec(query string) {
 }
 
 func (h *harassed) step(name string, atomic bool, statement string, args ...any) store.Step {
-	spec, err := json.Marshal(store.SQLSpec{SQL: []string{statement}, Args: args, Atomic: atomic})
+	spec, err := json.Marshal(store.SQLSpec{SQL: []store.Statement{{Text: statement, Args: args}}, Atomic: atomic})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -89,6 +89,16 @@ func text(v any) (string, error) {
 	return fmt.Sprint(v), nil
 }
 
+// bind puts the arguments of the statements into the forms in which the driver takes them.
+func (e *SQL) bind(list []store.Statement, facts map[string]any) (err error) {
+	for i := range list {
+		if list[i].Args, err = e.arguments(list[i].Args, facts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // arguments are what a statement is given. On PostgreSQL all of it is text, of which the server itself finds out the types:
 // see store's connections. Elsewhere a parameter has no type, and each value is of its own; a number that would lose digits
 // stays text there.

@@ -23,8 +23,8 @@ import (
 //
 // A text that is stopped, by a timeout or by whoever cancels it, is asked the same, or the next try would do again what it
 // has committed: hence the transaction outlives the attempt, for as long as that takes.
-func (e *SQL) atomic(s session, conn *sql.Conn, spec store.SQLSpec, args []any, r Request) (Result, error) {
-	w := e.witness(s.statements, conn, spec.SQL)
+func (e *SQL) atomic(s session, conn *sql.Conn, list []store.Statement, r Request) (Result, error) {
+	w := e.witness(s.statements, conn, list)
 	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: e.isolation})
 	if err != nil {
 		return Result{}, describe(err, "")
@@ -36,7 +36,7 @@ func (e *SQL) atomic(s session, conn *sql.Conn, spec store.SQLSpec, args []any, 
 			return Result{}, describe(err, "")
 		}
 	}
-	rows, err := s.execute(tx, spec.SQL, args)
+	rows, err := s.execute(tx, list)
 	if err != nil {
 		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); noSavepoint(gone) && (!e.undone(s, tx, err) || w.committed(s.after, tx)) {
 			return Result{}, notAtomic(err)
@@ -77,8 +77,8 @@ type witness struct {
 
 // witness sets up one, where the text is such that it may be needed: with nothing but plain statements, there is no
 // COMMIT. PostgreSQL undoes no transaction by itself, so that its savepoint always tells.
-func (e *SQL) witness(ctx context.Context, conn *sql.Conn, text []string) witness {
-	if e.dialect == "postgres" || !slices.ContainsFunc(text, mayCommit) {
+func (e *SQL) witness(ctx context.Context, conn *sql.Conn, list []store.Statement) witness {
+	if e.dialect == "postgres" || !slices.ContainsFunc(list, mayCommit) {
 		return witness{}
 	}
 	w := witness{table: fmt.Sprintf("dbjobs_%016x", rand.Uint64())}
@@ -94,7 +94,7 @@ func (e *SQL) witness(ctx context.Context, conn *sql.Conn, text []string) witnes
 // refuse it there, and SQLite has none that could.
 var plain = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
 
-func mayCommit(text string) bool { return !plain.MatchString(text) }
+func mayCommit(st store.Statement) bool { return !plain.MatchString(st.Text) }
 
 // inserts are what is to be done at the beginning of the transaction.
 func (w witness) inserts() []string {

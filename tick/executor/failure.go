@@ -18,6 +18,9 @@ import (
 // did before stays: to try it again could do that twice.
 var ErrNotAtomic = errors.New("the step is not atomic")
 
+// ErrSpec says that a step's definition is such that no try could succeed: it has come by plain SQL, since commands refuse it.
+var ErrSpec = errors.New("the step is not well-formed")
+
 // Error is a failure with what the engine tells of it, as far as it does: PostgreSQL a SQLSTATE, the severity, a
 // detail and a hint, and the place of a mistake in the statement or in a block of PL/pgSQL; MariaDB and MySQL a number with the SQLSTATE, and the
 // line of a mistake of syntax; SQLite an extended result code.

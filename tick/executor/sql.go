@@ -1,10 +1,8 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -70,24 +68,6 @@ func once(ask func(context.Context) (string, error)) func(context.Context) (stri
 	}
 }
 
-// ReadSQL reads the spec of a step strictly.
-func ReadSQL(spec json.RawMessage) (store.SQLSpec, error) {
-	var v store.SQLSpec
-	dec := json.NewDecoder(bytes.NewReader(spec))
-	dec.DisallowUnknownFields()
-	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
-		return v, fmt.Errorf("sql step: %w", err)
-	}
-	if len(v.SQL) == 0 {
-		return v, errors.New("sql step: has no statement")
-	}
-	if len(v.Args) > 0 && len(v.SQL) > 1 {
-		return v, errors.New("sql step: args belong to a single statement; make a step of each")
-	}
-	return v, nil
-}
-
 // Execute runs one attempt.
 func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	login, err := e.login(ctx)
@@ -97,15 +77,14 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if owner := r.Task.Job.Owner; login != "" && owner != login {
 		return Result{}, fmt.Errorf("the job belongs to %q, and this host has credentials for %q only", owner, login)
 	}
-	spec, err := ReadSQL(r.Spec)
+	spec, err := store.ReadSQL(r.Spec)
 	if err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	if e.dialect == "postgres" && slices.ContainsFunc(spec.SQL, fromClient.MatchString) {
+	if e.dialect == "postgres" && slices.ContainsFunc(spec.SQL, fromClient) {
 		return Result{}, errors.New("COPY FROM STDIN would wait for ever: there is no client that sends rows; copy from a file of the server, or INSERT")
 	}
-	args, err := e.arguments(spec.Args, Facts(r.Task))
-	if err != nil {
+	if err := e.bind(spec.SQL, Facts(r.Task)); err != nil {
 		return Result{}, err
 	}
 	conn, err := e.db.Conn(ctx)
@@ -120,7 +99,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	defer release()
 	if spec.Atomic {
 		for try := 1; ; try++ {
-			res, err := e.atomic(s, conn, spec, args, r)
+			res, err := e.atomic(s, conn, spec.SQL, r)
 			if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || !e.transient(err) {
 				return res, err
 			}
@@ -131,7 +110,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 			}
 		}
 	}
-	rows, err := s.execute(conn, spec.SQL, args)
+	rows, err := s.execute(conn, spec.SQL)
 	if err != nil {
 		return Result{}, err
 	}
@@ -230,15 +209,15 @@ type execer interface {
 
 // execute runs statements in order and adds up the rows that they affected. Rows that a statement returns are read and
 // dropped. One that was stopped on the server may return without an error.
-func (s session) execute(q execer, list []string, args []any) (int64, error) {
+func (s session) execute(q execer, list []store.Statement) (int64, error) {
 	var total int64
 	for i, st := range list {
-		res, err := q.ExecContext(s.statements, st, args...)
+		res, err := q.ExecContext(s.statements, st.Text, st.Args...)
 		if err != nil {
 			if len(list) > 1 {
 				err = fmt.Errorf("statement %d: %w", i+1, err)
 			}
-			return total, describe(err, st)
+			return total, describe(err, st.Text)
 		}
 		if s.attempt.Err() != nil {
 			return total, context.Cause(s.attempt)
@@ -257,5 +236,7 @@ func affected(res sql.Result) (rows int64) {
 	return rows
 }
 
-// fromClient is a COPY that takes its rows from the client.
-var fromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
+// fromClient: a COPY that takes its rows from the client.
+func fromClient(st store.Statement) bool { return copyFromClient.MatchString(st.Text) }
+
+var copyFromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)

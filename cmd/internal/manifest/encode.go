@@ -236,33 +236,46 @@ func onlySQL(step *yaml.Node) bool {
 
 func (o *object) spec(raw json.RawMessage) error {
 	var spec store.SQLSpec
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&spec); err != nil {
+	if err := json.Unmarshal(raw, &spec); err != nil {
 		return fmt.Errorf("its spec in the database: %w", err)
 	}
 	if len(spec.SQL) == 1 {
-		o.put("sql", quoted(spec.SQL[0]))
+		o.put("sql", quoted(spec.SQL[0].Text))
+		o.args(spec.SQL[0].Args)
 	} else {
-		o.put("sql", list(spec.SQL))
-	}
-	if len(spec.Args) > 0 {
-		args := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, a := range spec.Args {
-			switch v := a.(type) {
-			case nil:
-				args.Content = append(args.Content, plain("null"))
-			case string:
-				args.Content = append(args.Content, quoted(v))
-			default:
-				args.Content = append(args.Content, plain(fmt.Sprint(v)))
+		all := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, st := range spec.SQL {
+			if len(st.Args) == 0 {
+				all.Content = append(all.Content, quoted(st.Text))
+				continue
 			}
+			entry := &object{}
+			entry.put("text", quoted(st.Text))
+			entry.args(st.Args)
+			all.Content = append(all.Content, entry.node())
 		}
-		o.put("args", args)
+		o.put("sql", all)
 	}
 	o.boolean("atomic", spec.Atomic)
 	return nil
+}
+
+func (o *object) args(list []any) {
+	if len(list) == 0 {
+		return
+	}
+	args := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, a := range list {
+		switch v := a.(type) {
+		case nil:
+			args.Content = append(args.Content, plain("null"))
+		case string:
+			args.Content = append(args.Content, quoted(v))
+		default:
+			args.Content = append(args.Content, plain(fmt.Sprint(v)))
+		}
+	}
+	o.put("args", args)
 }
 
 // plain is a scalar that reads as what it looks like.

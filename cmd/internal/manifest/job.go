@@ -98,7 +98,7 @@ func (f *file) readJob(p pair) {
 	j := f.defaults
 	j.Name = p.key.Value
 	path := join("jobs", j.Name)
-	var single store.SQLSpec
+	var single sqlKeys
 	var ruleNode, scheduleNode, stepsNode, schedulesNode *yaml.Node
 	fields := []field{
 		{"schedule", func(_ *decoder, n *yaml.Node, path string) { scheduleNode = n; f.scheduleNames(&j, n, path, false) }},
@@ -177,16 +177,16 @@ func (f *file) dropDefaults(j *store.Job, path string) {
 }
 
 // singleStep makes the step of a job that has sql: in place of steps:.
-func (f *file) singleStep(j *store.Job, spec store.SQLSpec, steps, key *yaml.Node, path string) {
+func (f *file) singleStep(j *store.Job, spec sqlKeys, steps, key *yaml.Node, path string) {
 	switch written := len(spec.SQL) > 0; {
-	case steps == nil && !written && (len(spec.Args) > 0 || spec.Atomic):
+	case steps == nil && !written && (len(spec.args) > 0 || spec.Atomic):
 		f.problem(key, path, "args and atomic belong to sql, which is missing")
 	case steps == nil && !written:
 		f.problem(key, path, "the job does nothing: sql or steps is missing")
-	case steps != nil && (written || len(spec.Args) > 0 || spec.Atomic):
+	case steps != nil && (written || len(spec.args) > 0 || spec.Atomic):
 		f.problem(steps, join(path, "steps"), "write sql, args and atomic in the steps, or leave steps out")
 	case written:
-		j.Steps = []store.Step{{Name: stepName(0), Executor: "sql", Spec: encodeSpec(spec)}}
+		j.Steps = []store.Step{{Name: stepName(0), Executor: "sql", Spec: encodeSpec(spec.SQLSpec)}}
 	}
 }
 

@@ -2,11 +2,13 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/store"
 )
 
@@ -29,7 +31,7 @@ func readSteps(d *decoder, n *yaml.Node, path string) []store.Step {
 
 func readStep(d *decoder, n *yaml.Node, path string, i int) store.Step {
 	s := store.Step{Name: stepName(i), Executor: "sql"}
-	var spec store.SQLSpec
+	var spec sqlKeys
 	before := len(d.problems)
 	fields := append([]field{{"name", text(&s.Name)}}, sqlFields(&spec)...)
 	fields = append(fields,
@@ -41,42 +43,77 @@ func readStep(d *decoder, n *yaml.Node, path string, i int) store.Step {
 	if len(spec.SQL) == 0 && len(d.problems) == before {
 		d.problem(n, path, "the step does nothing: sql is missing")
 	}
-	s.Spec = encodeSpec(spec)
+	s.Spec = encodeSpec(spec.SQLSpec)
 	return s
 }
 
-// sqlFields are the keys of the executor sql.
-func sqlFields(spec *store.SQLSpec) []field {
+// sqlKeys are what is read of the keys of the executor sql.
+type sqlKeys struct {
+	store.SQLSpec
+	args []any // beside sql: of its statement
+}
+
+func sqlFields(spec *sqlKeys) []field {
 	return []field{
 		{"sql", func(d *decoder, n *yaml.Node, path string) {
 			before := len(d.problems)
-			texts(&spec.SQL)(d, n, path)
-			for i, s := range spec.SQL {
-				if spec.SQL[i] = strings.TrimSpace(s); spec.SQL[i] == "" && len(d.problems) == before {
+			for i, c := range d.items(n, path) {
+				st := readStatement(d, c, fmt.Sprintf("%s[%d]", path, i))
+				if st.Text = strings.TrimSpace(st.Text); st.Text == "" && len(d.problems) == before {
 					d.problem(n, path, "found an empty statement")
 				}
+				spec.SQL = append(spec.SQL, st)
 			}
 			if len(spec.SQL) == 0 && len(d.problems) == before {
 				d.problem(n, path, "found no statement")
 			}
-			checkArgs(d, n, path, spec)
+			joinArgs(d, n, path, spec)
 		}},
 		{"args", func(d *decoder, n *yaml.Node, path string) {
-			for i, c := range d.items(n, path) {
-				if v, ok := argument(d, c, fmt.Sprintf("%s[%d]", path, i)); ok {
-					spec.Args = append(spec.Args, v)
-				}
-			}
-			checkArgs(d, n, path, spec)
+			spec.args = readArgs(d, n, path)
+			joinArgs(d, n, path, spec)
 		}},
 		{"atomic", boolean(&spec.Atomic)},
 	}
 }
 
-// checkArgs refuses arguments that no one statement would own. It is called by whichever key comes last.
-func checkArgs(d *decoder, n *yaml.Node, path string, spec *store.SQLSpec) {
-	if len(spec.SQL) > 1 && len(spec.Args) > 0 {
-		d.problem(n, path, "args belong to one statement, and there are %d; make a step of each", len(spec.SQL))
+// readStatement reads a text, or a mapping with arguments beside it.
+func readStatement(d *decoder, n *yaml.Node, path string) (st store.Statement) {
+	at := n // what it is, before it counts as read
+	for at.Kind == yaml.AliasNode {
+		at = at.Alias
+	}
+	if at.Kind == yaml.MappingNode {
+		d.mapping(n, path, []field{
+			{"text", text(&st.Text)},
+			{"args", func(d *decoder, n *yaml.Node, path string) { st.Args = readArgs(d, n, path) }},
+		})
+		return st
+	}
+	text(&st.Text)(d, n, path)
+	return st
+}
+
+func readArgs(d *decoder, n *yaml.Node, path string) (args []any) {
+	for i, c := range d.items(n, path) {
+		if v, ok := argument(d, c, fmt.Sprintf("%s[%d]", path, i)); ok {
+			args = append(args, v)
+		}
+	}
+	return args
+}
+
+// joinArgs gives the arguments beside sql to its statement, and refuses those that no one statement would own. It is called
+// by whichever key comes last.
+func joinArgs(d *decoder, n *yaml.Node, path string, spec *sqlKeys) {
+	switch {
+	case len(spec.SQL) == 0 || len(spec.args) == 0:
+	case len(spec.SQL) > 1:
+		d.problem(n, path, "args belong to one statement, and there are %d; give each its own: sql: [{text: …, args: […]}, …]", len(spec.SQL))
+	case len(spec.SQL[0].Args) > 0:
+		d.problem(n, path, "the statement has args twice: of its own, and beside sql")
+	default:
+		spec.SQL[0].Args = spec.args
 	}
 }
 
@@ -99,5 +136,25 @@ func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 		}
 		return json.Number(n.Value), true
 	}
+	if err := store.CheckReferences(n.Value); err != nil {
+		d.problem(n, path, "%s", misnamed(err))
+		return nil, false
+	}
 	return n.Value, true
+}
+
+// misnamed says what is wrong with a reference, and what was probably meant.
+func misnamed(err error) string {
+	unknown, ok := errors.AsType[*store.ReferenceError](err)
+	if !ok {
+		return err.Error()
+	}
+	known := make([]string, 0, 9)
+	for _, name := range append(store.References(), "args.NAME") {
+		known = append(known, "${"+name+"}")
+	}
+	if found := "${" + unknown.Name + "}"; nearest.To(found, known) != "" {
+		return fmt.Sprintf("%s stands for nothing; %s", found, oneOf(found, known))
+	}
+	return err.Error()
 }

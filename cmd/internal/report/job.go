@@ -200,7 +200,11 @@ func stepLine(s store.Step) string {
 	what := s.Executor
 	var spec store.SQLSpec
 	if s.Executor == "sql" && json.Unmarshal(s.Spec, &spec) == nil {
-		what = strings.Join(spec.SQL, "; ")
+		var list []string
+		for _, st := range spec.SQL {
+			list = append(list, st.Text)
+		}
+		what = strings.Join(list, "; ")
 		if spec.Atomic {
 			what = "atomic " + what
 		}

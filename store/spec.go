@@ -1,0 +1,167 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// SQLSpec is the Spec of the executor sql. In a manifest it is written as sql:, args: and atomic: of the step. As JSON it is
+// {"sql": ["DELETE …", {"text": "INSERT …", "args": [1]}], "atomic": true}; where there is one statement, its args may stand
+// beside sql, and are written there.
+type SQLSpec struct {
+	SQL    []Statement // in order
+	Atomic bool
+}
+
+// Statement is one statement with its arguments, in the driver's own placeholders. In texts among them, ${interval_start} and
+// the like are replaced: see References.
+type Statement struct {
+	Text string
+	Args []any
+}
+
+// Texts are statements without arguments.
+func Texts(list ...string) []Statement {
+	out := make([]Statement, len(list))
+	for i, text := range list {
+		out[i].Text = text
+	}
+	return out
+}
+
+type specJSON struct {
+	SQL    []Statement `json:"sql"`
+	Args   []any       `json:"args,omitempty"`
+	Atomic bool        `json:"atomic,omitempty"`
+}
+
+type statementJSON struct {
+	Text string `json:"text"`
+	Args []any  `json:"args,omitempty"`
+}
+
+// MarshalJSON writes equal specs alike.
+func (s SQLSpec) MarshalJSON() ([]byte, error) {
+	v := specJSON{SQL: s.SQL, Atomic: s.Atomic}
+	if len(s.SQL) == 1 {
+		v.SQL, v.Args = Texts(s.SQL[0].Text), s.SQL[0].Args
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads what it knows, and refuses the rest. Numbers keep their digits.
+func (s *SQLSpec) UnmarshalJSON(b []byte) error {
+	var v specJSON
+	if err := strictly(b, &v); err != nil {
+		return err
+	}
+	switch {
+	case len(v.Args) > 0 && len(v.SQL) > 1:
+		return errors.New(`args belong to one statement, and there are several: give each its own, as in {"sql": [{"text": "…", "args": […]}]}`)
+	case len(v.Args) > 0 && len(v.SQL) == 1 && len(v.SQL[0].Args) > 0:
+		return errors.New("the statement has args twice: of its own, and beside sql")
+	case len(v.Args) > 0 && len(v.SQL) == 1:
+		v.SQL[0].Args = v.Args
+	}
+	s.SQL, s.Atomic = v.SQL, v.Atomic
+	return nil
+}
+
+// MarshalJSON writes a statement without arguments as its text.
+func (s Statement) MarshalJSON() ([]byte, error) {
+	if len(s.Args) == 0 {
+		return json.Marshal(s.Text)
+	}
+	return json.Marshal(statementJSON(s))
+}
+
+// UnmarshalJSON reads a text, or an object with text and args.
+func (s *Statement) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &s.Text)
+	}
+	return strictly(b, (*statementJSON)(s))
+}
+
+func strictly(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	dec.UseNumber()
+	return dec.Decode(into)
+}
+
+// ReadSQL reads the spec of a step of the executor sql, and refuses what no run could do.
+func ReadSQL(spec json.RawMessage) (v SQLSpec, err error) {
+	if err := json.Unmarshal(spec, &v); err != nil {
+		return v, err
+	}
+	if len(v.SQL) == 0 {
+		return v, errors.New("has no statement")
+	}
+	for i, st := range v.SQL {
+		where := ""
+		if len(v.SQL) > 1 {
+			where = fmt.Sprintf("statement %d: ", i+1)
+		}
+		if strings.TrimSpace(st.Text) == "" {
+			return v, errors.New(where + "is empty")
+		}
+		for _, a := range st.Args {
+			if err := CheckReferences(a); err != nil {
+				return v, fmt.Errorf("%sargument %.200q: %w", where, a, err)
+			}
+		}
+	}
+	return v, nil
+}
+
+// References are what an argument may name as ${NAME}: what a run is told about itself. A run on request has also
+// ${args.NAME}.
+func References() []string {
+	return []string{"scheduled_for", "interval_start", "interval_end", "run_id", "attempt", "fence", "job", "owner"}
+}
+
+// CheckReferences refuses an argument that names what no run is told; it is a *ReferenceError where a name is unknown.
+func CheckReferences(arg any) error {
+	rest, ok := arg.(string)
+	for ok {
+		var after, name string
+		if _, after, ok = strings.Cut(rest, "${"); !ok {
+			break
+		}
+		closed := false
+		if name, rest, closed = strings.Cut(after, "}"); !closed {
+			return errors.New("found ${ without }")
+		}
+		if given, of := strings.CutPrefix(name, "args."); of && given != "" {
+			continue
+		}
+		if !slices.Contains(References(), name) {
+			return &ReferenceError{name}
+		}
+	}
+	return nil
+}
+
+// ReferenceError is a name in an argument that stands for nothing.
+type ReferenceError struct{ Name string }
+
+func (e *ReferenceError) Error() string {
+	if strings.HasPrefix(e.Name, "secret:") {
+		return fmt.Sprintf("${%.100s}: this version has no secrets; let the statement read the value from a table that only the job's login may read", e.Name)
+	}
+	return fmt.Sprintf("${%.100s} stands for nothing; there are ${%s}, and ${args.NAME} in a run on request", e.Name, strings.Join(References(), "}, ${"))
+}
+
+// checkSpec refuses what a step of the executor sql could not do.
+func (st *Step) checkSpec() error {
+	if st.Executor != "sql" {
+		return nil
+	}
+	_, err := ReadSQL(st.Spec)
+	return err
+}
