@@ -54,6 +54,7 @@ const (
 	unreachable       // no connection, or it broke
 	gone              // the server had ended the session before it got the statement, of which nothing is done
 	refused           // the server does not let us in
+	crowded           // it has as many connections as it, or the login, may have
 	duplicate         // a unique key
 )
 
@@ -114,7 +115,7 @@ func (s *Store) wrap(doing string, err error) error {
 		return fmt.Errorf("%s: %w: its disk is full: %w", doing, ErrReadOnly, err)
 	case lockTimeout:
 		return fmt.Errorf("%s: %w: %w", doing, ErrLocked, err)
-	case unreachable, refused, gone:
+	case unreachable, refused, crowded, gone:
 		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, advice(err))
 	case duplicate:
 		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)

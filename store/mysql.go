@@ -230,10 +230,12 @@ func classifyMySQL(err error) class {
 			return duplicate
 		case 4031: // idle for too long
 			return gone
-		case 1053, 1077, 1079, 1927, 1040:
+		case 1053, 1077, 1079, 1927:
 			return unreachable
-		case 1044, 1045, 1049, 1698, 1130, 1129, 1226, 3159, 1142, 1143:
+		case 1044, 1045, 1049, 1698, 1130, 1129, 3159, 1142, 1143:
 			return refused
+		case 1040, 1203, 1226:
+			return crowded
 		}
 		return other
 	}

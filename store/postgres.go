@@ -184,11 +184,12 @@ func afterColon(s string) string {
 
 func classifyPostgres(err error) class {
 	var ce *pgconn.ConnectError
-	if errors.As(err, &ce) { // a proxy's refusals have codes of their own
+	var pe *pgconn.PgError
+	coded := errors.As(err, &pe)
+	if errors.As(err, &ce) && !(coded && pe.Code == "53300") { // a proxy's refusals have codes of their own
 		return refused
 	}
-	var pe *pgconn.PgError
-	if errors.As(err, &pe) {
+	if coded {
 		switch pe.Code {
 		case "40001", "40P01":
 			return transient
@@ -206,8 +207,10 @@ func classifyPostgres(err error) class {
 			return duplicate
 		case "57P05", "25P03", "25P04": // idle for too long, or with a transaction, or too long with one: before it read on
 			return gone
-		case "28P01", "28000", "3D000", "53300", "42501": // and a right that is not there
+		case "28P01", "28000", "3D000", "42501": // and a right that is not there
 			return refused
+		case "53300":
+			return crowded
 		}
 		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // of connections, and of a server that ends or begins
 			return unreachable

@@ -14,23 +14,50 @@ type connectError struct{ error }
 
 func (e connectError) Unwrap() error { return e.error }
 
-type connector struct{ driver.Connector }
+type connector struct {
+	driver.Connector
+	d *dialect
+}
 
 // connecting marks the errors of connections to a server that were never made.
 func connecting(d *dialect, c driver.Connector) driver.Connector {
 	if d == sqlite { // a file is locked, or not to be read, as in any statement
 		return c
 	}
-	return connector{c}
+	return connector{c, d}
 }
+
+// slotWait is how long a connection is waited for where the server, or the login, has as many as it may have: those of our
+// own end with their runs.
+const slotWait = 10 * time.Second
 
 // Connect connects.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, connectError{err}
+	over := time.NewTimer(slotWait)
+	defer over.Stop()
+	for try := 1; ; try++ {
+		conn, err := c.Connector.Connect(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if c.d.classify(err) != crowded {
+			return nil, connectError{err}
+		}
+		select {
+		case <-over.C:
+			return nil, connectError{fmt.Errorf("none of the connections that there may be was free for %s: %w", slotWait, err)}
+		case <-ctx.Done():
+			return nil, connectError{err}
+		case <-time.After(Rest(min(try+3, 7))):
+		}
 	}
-	return conn, nil
+}
+
+// Broken tells of an error that the connection was lost, or was never made.
+func (s *Store) Broken(err error) bool {
+	var never connectError
+	c := s.d.classify(err)
+	return errors.As(err, &never) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (c == unreachable || c == gone)
 }
 
 // class is what the store does about an error.

@@ -24,8 +24,8 @@ type StepEnd struct {
 	// One of these. With none, the run ends as Final says.
 	NextStep int           // goes on with this step
 	Retry    bool          // tries the step again after Backoff
-	Backoff  time.Duration //
-	GiveBack bool          // cut short: handed out again; uses up a hand-out, not an attempt
+	Backoff  time.Duration // or hands it out again then
+	GiveBack bool          // cut short, or never begun: handed out again; uses up a hand-out, not an attempt
 	Final    string        // succeeded, failed, cancelled
 
 	Pause string // why the job is paused with this end; empty: it is not
@@ -95,6 +95,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 		a["later_ms"] = e.Backoff.Milliseconds()
 	case e.GiveBack:
 		move, run.State = "give_back", Waiting
+		a["later_ms"] = e.Backoff.Milliseconds()
 	case s.finishes(e):
 		move, run.State = "finish_attempt", e.Final
 	default:

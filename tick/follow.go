@@ -24,7 +24,13 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.Pause = fmt.Sprintf("step %.100q ended the transaction that it is to be atomic in; see run %s", step.Name, t.Run.ID)
 		return end
 	}
-	switch cause := context.Cause(ctx); {
+	cause := context.Cause(ctx)
+	known := errors.Is(err, executor.ErrNothingDone) && (cause == nil || errors.Is(cause, errTimeout))
+	if known && t.Run.Losses+1 < max(t.Job.Handouts, idleHandouts) {
+		end.State, end.GiveBack, end.Backoff = "cut", true, time.Second<<min(t.Run.Losses, 6)
+		return end
+	}
+	switch {
 	case errors.Is(cause, errTimeout):
 		end.Error = fmt.Sprintf("timeout after %s", step.Timeout)
 	case errors.Is(cause, errOverdue):
@@ -60,6 +66,10 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	}
 	return end
 }
+
+// idleHandouts is how often at least a run may be handed out of which nothing was done, such as for want of a connection; then
+// it has failed, as an attempt does. It may be more often than a run may be lost, since that may have done something.
+const idleHandouts = 3
 
 // maxAttempts bounds a loop of steps: beyond so many attempts of a run, going back to an earlier step, or to the same,
 // fails it.

@@ -393,7 +393,7 @@ UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lea
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- name: give_back
-UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, lease_until = NULL, losses = losses + 1,
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, losses = losses + 1,
   attempt = attempt - 1, error = :run_error
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 

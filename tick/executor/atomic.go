@@ -23,7 +23,16 @@ import (
 //
 // A text that is stopped, by a timeout or by whoever cancels it, is asked the same, or the next try would do again what it
 // has committed: hence the transaction outlives the attempt, for as long as that takes.
-func (e *SQL) atomic(s session, conn *sql.Conn, list []store.Statement, r Request) (Result, error) {
+//
+// Where the connection is lost before COMMIT was sent, the server has undone what there was, unless the text may have
+// committed some of it: the attempt counts as one that has done nothing.
+func (e *SQL) atomic(s session, conn *sql.Conn, list []store.Statement, r Request) (_ Result, err error) {
+	asked := false
+	defer func() {
+		if err != nil && !asked && e.broken(err) && !slices.ContainsFunc(list, mayCommit) {
+			err = nothingDone("the connection was lost before COMMIT was sent", err)
+		}
+	}()
 	w := e.witness(s.statements, conn, list)
 	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: e.isolation})
 	if err != nil {
@@ -51,6 +60,7 @@ func (e *SQL) atomic(s session, conn *sql.Conn, list []store.Statement, r Reques
 	if err := r.EndIn(s.statements, tx, rows); err != nil {
 		return Result{}, err
 	}
+	asked = true
 	if err := tx.Commit(); err != nil {
 		return Result{}, describe(err, "")
 	}

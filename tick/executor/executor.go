@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ type Request struct {
 	// hand-out: its error means that the run was handed out again, and the transaction must be rolled back.
 	EndIn func(ctx context.Context, tx *sql.Tx, rows int64) error
 }
+
+// ErrNothingDone says of an attempt that failed that nothing of it took effect: no statement was sent, or all of it was undone.
+var ErrNothingDone = errors.New("nothing of the step took effect")
 
 // Result is what an attempt that succeeded tells.
 type Result struct {

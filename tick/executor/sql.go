@@ -29,6 +29,7 @@ type SQL struct {
 	isolation sql.IsolationLevel
 	// transient tells of an error that a transaction lost against another one.
 	transient func(error) bool
+	broken    func(error) bool // the connection is gone
 	// How a statement is stopped on the server, where the driver does not: see store.Interrupt.
 	connection, stop string
 }
@@ -43,7 +44,7 @@ func NewSQL(s *store.Store) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant, transient: s.Transient, isolation: s.Isolation()}
+	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant, transient: s.Transient, broken: s.Broken, isolation: s.Isolation()}
 	e.connection, e.stop = s.Interrupt()
 	return e, nil
 }
@@ -89,12 +90,12 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	conn, err := e.db.Conn(ctx)
 	if err != nil {
-		return Result{}, describe(err, "")
+		return Result{}, nothingDone("there was no connection for it", describe(err, ""))
 	}
 	defer func() { _ = conn.Close() }() // the pool keeps none: the session ends here
 	s, release, err := e.session(ctx, conn)
 	if err != nil {
-		return Result{}, describe(err, "")
+		return Result{}, nothingDone("its connection broke before it was used", describe(err, ""))
 	}
 	defer release()
 	if spec.Atomic {
@@ -120,6 +121,11 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{}, errors.New("its statements left a transaction open, and what they did in it was rolled back: add COMMIT, or make the step atomic and leave BEGIN out")
 	}
 	return Result{Rows: &rows}, nil
+}
+
+// nothingDone says so of a failure.
+func nothingDone(why string, err error) error {
+	return fmt.Errorf("%w: %s: %w", ErrNothingDone, why, err)
 }
 
 // transactionOpen tells whether the statements left a transaction open, which the end of the session would undo in
