@@ -1,7 +1,6 @@
-# A tick a minute for an RDS PostgreSQL in private subnets, with an endpoint to read its secret without a NAT gateway, EventBridge Scheduler as the trigger, and alarms by e-mail:
-#
-# An Aurora cluster is read by the data source aws_rds_cluster instead, whose members are named a little otherwise; that is
-# not tried here.
+# A tick a minute for an RDS PostgreSQL in private subnets, with an endpoint to read its secret without a NAT gateway,
+# EventBridge Scheduler as the trigger, and alarms by e-mail. (An Aurora cluster is read by the data source aws_rds_cluster
+# instead, whose members are named a little otherwise; that is not tried here.)
 #
 #   curl -O https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
 #   make lambda.zip LAMBDA_FILES=global-bundle.pem
