@@ -281,6 +281,7 @@ func records(t *testing.T, raw string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer rows.Close()
 		columns, err := rows.Columns()
 		if err != nil {
 			t.Fatal(err)

@@ -76,8 +76,8 @@ func Line(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		switch r {
+		case '\n', '\t', '\r':
 			if !strings.HasSuffix(b.String(), " ") {
 				b.WriteByte(' ')
 			}
