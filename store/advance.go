@@ -30,6 +30,7 @@ type writer struct {
 	done     []doneOf
 	rules    []ruleRow
 	replan   []int64
+	owners   []int64          // jobs that were given to another owner
 	planned  map[int64]string // the jobs' plan_input as it was read
 	instants map[time.Time]string
 }
@@ -185,6 +186,9 @@ func (w *writer) add(c *Case, d *Decision) {
 	if d.Replan {
 		w.replan = append(w.replan, p.JobID)
 		w.planned[p.JobID] = c.input
+		if w.s.d != sqlite && c.Job.ID != 0 && c.Job.Owner != c.Plan.owner {
+			w.owners = append(w.owners, p.JobID)
+		}
 		for _, r := range d.Rules {
 			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, r.bare})
 		}
@@ -319,6 +323,11 @@ func (w *writer) writeRules(ctx context.Context) error {
 		return nil
 	}
 	ids := w.replan
+	if len(w.owners) > 0 {
+		if _, err := w.s.exec(ctx, w.tx, "own_plans", args{"ids": w.owners}); err != nil {
+			return err
+		}
+	}
 	if _, err := w.s.exec(ctx, w.tx, "forget_plan_rules", args{"ids": ids}); err != nil {
 		return err
 	}

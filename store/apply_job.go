@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,7 +12,9 @@ import (
 func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) error {
 	type pending struct{ job, old Job }
 	var list []pending
+	twice := a.twice(known)
 	for _, j := range jobs {
+		asked := j.Owner
 		if j.Owner == "" {
 			j.Owner = a.login
 		}
@@ -27,6 +30,9 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 			return &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; a manifest makes it: groups: {%s: 1}", j.Group, j.Group)}
 		}
 		old, ok := known[j.FullName()]
+		if err := twice(j, asked, ok); err != nil {
+			return err
+		}
 		if ok && a.o.CreateOnly {
 			return fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
 		}
@@ -58,6 +64,25 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 		}
 	}
 	return nil
+}
+
+// twice refuses to make a job that the same manifest has made for another login: both would run. It is made all the same
+// where the file names its owner.
+func (a *applier) twice(jobs map[string]Job) func(j Job, asked string, known bool) error {
+	owners := map[string]string{} // by the jobs' names
+	for _, key := range slices.Sorted(maps.Keys(jobs)) {
+		if j := jobs[key]; a.o.Manifest != "" && j.Manifest == a.o.Manifest {
+			owners[j.Name] = j.Owner
+		}
+	}
+	return func(j Job, asked string, known bool) error {
+		owner, there := owners[j.Name]
+		if known || asked != "" || !there || a.o.CreateOnly {
+			return nil
+		}
+		return &FieldError{"job " + j.Name, "owner", fmt.Sprintf("the manifest %q has it already, for the login %s, and a second one for %s would run beside it; "+
+			"apply as %[2]s, or write owner: %[2]s to change that one, owner: %[3]s for one more", a.o.Manifest, owner, a.login)}
+	}
 }
 
 // start resolves the start schedule of a job that is made, or whose start has changed; as long as it is the same, so is

@@ -27,6 +27,7 @@ type Plan struct {
 	RunsMade         int64
 	StartupIDs       string    // that it ran for, the newest first: KnowsStartup, AddStartup
 	RepeatFrom       time.Time // what repeat_after counts from; zero: nothing has been decided yet
+	owner            string    // of the job when it was planned; empty on SQLite
 }
 
 // startups is how many start-up identities a plan remembers: of hosts that tick one database in turn.

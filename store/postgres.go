@@ -50,6 +50,9 @@ var postgres = &dialect{
 		"@is_queued":   "state || '' = 'queued'",
 		"@urgency":     "priority DESC",
 		"@open":        "settled_at IS NULL AND job_id",
+		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // a name's own collation is another, and no index's
+		"@runnable":    "(SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = @served",
+		"@plan_owner":  "j.owner",
 		"@parked":      "error IS NOT NULL",
 		"@failing":     "streak > 0",
 		"@live":        "removed_at IS NULL AND name",

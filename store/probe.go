@@ -18,6 +18,7 @@ type Probe struct {
 	Failing  int       // jobs whose last run has failed, likewise
 	Expired  bool      // a run is kept no longer
 	Warning  string    // of the first pass of a day: what is wrong with the settings of the database; empty if nothing is
+	Others   bool      // there are jobs of other logins, whose nominal times are for their ticks to decide
 	NextWake time.Time // when something needs a decision next; not after Now: something does
 	Need     [needs]bool
 	since    time.Time
@@ -46,11 +47,12 @@ func (p *Probe) CheckDue() bool {
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p := &Probe{Schema: Schema{Latest: Latest}}
 	var freeze, job, link, schedule, pause, run present
+	var least, most string // the first and the last owner
 	var path string
 	var next, wake, since, last moment
 	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
 		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, &next, &wake,
-		&job, &link, &schedule, &pause, &run, &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.Login, &path)
+		&job, &link, &schedule, &pause, &run, nullable(&least), nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
@@ -64,6 +66,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 		p.Warning = pathProblem(path, p.Login)
 	}
 	p.Frozen, p.Queued = bool(freeze), bool(run)
+	p.Others = s.d != sqlite && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next)}
 	for _, t := range []time.Time{next.Time, wake.Time} {
 		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
@@ -107,6 +110,33 @@ func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, faili
 		return nil
 	}))
 	return parked, failing, err
+}
+
+// Unserved are the jobs of one owner that have been due for a while, and that this login cannot run: no tick seems to log in
+// as their owner.
+type Unserved struct {
+	Owner string    `json:"owner"`
+	Jobs  int       `json:"jobs"`
+	Since time.Time `json:"since"` // the one that has been due longest
+}
+
+// unservedAfter is how long the jobs of others may be due before they are told: their own ticks are about to look.
+const unservedAfter = 5 * time.Minute
+
+// Unserved counts jobs of other owners that nobody decides for, where the probe says that there are others.
+func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err error) {
+	if !p.Others {
+		return nil, nil
+	}
+	var u Unserved
+	var since moment
+	rd := reads(&u.Owner, &u.Jobs, &since)
+	err = s.query(ctx, s.db, "unserved", args{"login": p.Login, "since": p.Now.Add(-unservedAfter)}, s.each(rd, func(string) error {
+		u.Since = since.Time
+		list = append(list, u)
+		return nil
+	}))
+	return list, err
 }
 
 // OldestQueued is since when the oldest of the runs that may be taken, of whatever queue, is ready; zero: there is none.

@@ -31,7 +31,7 @@ func scanJob(j *Job) []any {
 
 // scanPlan gives the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
-	return []any{&l.JobID, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
+	return []any{&l.JobID, &l.owner, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
 		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, nullable(&l.StartupIDs), at{&l.RepeatFrom}}
 }
 

@@ -20,6 +20,7 @@ const instant = time.Microsecond
 func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d := &decision{now: now, c: c, plan: c.Plan, pauses: slices.Clip(c.Pauses), startupID: parse.startupID, began: parse.began}
 	d.plan.Error = ""
+	d.others = !parse.may(d.job())
 	d.settle()
 	d.recover()
 	d.start()
@@ -37,10 +38,6 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	if d.c.AfterLost && d.plan.Error == "" && !d.gone() {
 		d.unhosted = true
 		d.park("job %s: after: the job that it runs after is gone: its row was deleted; change after, or apply the file that has that job", d.job().FullName())
-	}
-	if !parse.may(d.job()) {
-		d.unhosted = true
-		d.park("owner %s: this host has no credentials for that login (its own is %s); give the job to %s, or tick on a host that has them", d.job().Owner, parse.login, parse.login)
 	}
 	if g := d.c.Cap; g != nil && g.MaxRunning == 0 && !d.gone() {
 		d.unhosted = true // it is looked at again without a change of the job
@@ -71,14 +68,17 @@ type decision struct {
 	// unhosted: parked for what this host lacks, or for what is not the job's own; looked at again at each nominal time, on
 	// whatever host.
 	unhosted bool
-	active   []store.Run // not ended, as this decision leaves them; oldest first
-	was      []string    // their states as they were read
-	unread   int         // runs in other hands that cannot be read
-	made     []store.Run
-	woken    []store.Run // of jobs that run after this one
-	pauses   []store.Pause
-	paused   string // why this decision pauses the job
-	cancel   []string
+	// others: only another login runs it. Its nominal times are left to the ticks of that one, so that an outage of theirs is
+	// judged by the job's policies. What was changed, and runs that end or wait no longer, are looked after by whoever comes.
+	others bool
+	active []store.Run // not ended, as this decision leaves them; oldest first
+	was    []string    // their states as they were read
+	unread int         // runs in other hands that cannot be read
+	made   []store.Run
+	woken  []store.Run // of jobs that run after this one
+	pauses []store.Pause
+	paused string // why this decision pauses the job
+	cancel []string
 	// startupID is the identity of the start-up that this pass reports.
 	startupID string
 	began     time.Time // of the pass: see dueBy
@@ -252,8 +252,10 @@ func (d *decision) admit() {
 		case r.State != store.Waiting || r.HeldBy == "pause":
 		case r.ReadyAt.After(d.now): // back-off, jitter: the run wakes the job by itself
 			r.HeldBy = ""
-		case outlived && d.untilNext(*r): // the next pass gives it up
-			r.HeldBy = ""
+		case outlived && d.untilNext(*r): // the next pass gives it up, which for a job of others is one of theirs
+			if r.HeldBy = ""; d.others {
+				r.HeldBy = "predecessor"
+			}
 		case first && room <= 0:
 			r.HeldBy = "predecessor"
 		default:

@@ -199,7 +199,7 @@ func (d *decision) upToNow() {
 		owed[i] = d.owed(&d.live[i])
 	}
 	d.judge(owed)
-	if id := d.startupID; id != "" && d.job().OnStartup && !d.plan.KnowsStartup(id) {
+	if id := d.startupID; id != "" && !d.others && d.job().OnStartup && !d.plan.KnowsStartup(id) {
 		d.plan.AddStartup(id)
 		d.plan.RunsMade++
 		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,

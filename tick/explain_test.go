@@ -33,7 +33,7 @@ var hot = []struct {
 	{"need_pause", `^WITH p AS`, "pauses_stale"},
 	{"need_plan", `(?s)^SELECT .*, job_id, next_run, job_id FROM`, "plans_next_run"},
 	{"need_run", `(?s)^SELECT .*, job_id, wake_at, id FROM`, "runs_wake"},
-	{"batch_plans", `^SELECT job_id, version, next_run`, "PRIMARY"},
+	{"batch_plans", `^SELECT job_id, owner, version, next_run`, "PRIMARY"},
 	{"batch_inputs", `(?s)^SELECT id, owner, name, .*plan_input`, "PRIMARY"},
 	{"batch_jobs", `(?s)^SELECT j.id, .*j.plan_input FROM`, "PRIMARY"},
 	{"batch_rules", `(?s)^SELECT .* r.ends,.*dbjobs.plan_rules\b`, "PRIMARY"},

@@ -39,8 +39,12 @@ func (d *decision) pausedSince(l *live) (since time.Time) {
 }
 
 // dueBy is the instant by which a nominal time must have come for this pass to decide it: that of the pass's beginning.
-// What follows from its own runs is decided up to now, but a schedule finer than they are long is none of that.
+// What follows from its own runs is decided up to now, but a schedule finer than they are long is none of that. For a job of
+// others it does not go on.
 func (d *decision) dueBy() time.Time {
+	if through := d.c.Plan.DecidedThrough; d.others && !through.IsZero() {
+		return earlier(d.now, through)
+	}
 	if d.began.IsZero() {
 		return d.now
 	}

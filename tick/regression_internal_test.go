@@ -80,8 +80,8 @@ func TestAFollowerWakesWhicheverNeedSettlesItsPredecessor(t *testing.T) {
 	})
 }
 
-// Of two hosts with their own logins, the one that cannot run a job looks at it first.
-func TestAnUnhostedJobStaysDue(t *testing.T) {
+// Of two hosts with their own logins, the one that cannot run a job looks at it first: it leaves the nominal time alone.
+func TestAJobOfOthersStaysDue(t *testing.T) {
 	now := time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
 	j := store.Job{ID: 1, Name: "job", Owner: "bob", CreatedAt: now.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
 	j.Normalize()
@@ -89,7 +89,7 @@ func TestAnUnhostedJobStaysDue(t *testing.T) {
 	c := &store.Case{Plan: store.Plan{JobID: 1, NextRun: now, DecidedThrough: now.Add(-24 * time.Hour)}, Job: j, Rules: []store.Rule{u}}
 	now = now.Add(time.Second)
 	d := decide(now, c, newParser("alice", ""))
-	if d.Plan.Error == "" || !d.Plan.NextRun.Equal(c.Plan.NextRun) || len(d.Made)+len(d.Gaps) > 0 {
+	if d.Plan.Error != "" || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || !d.Plan.NextRun.Equal(c.Plan.NextRun) || len(d.Made)+len(d.Gaps) > 0 {
 		t.Fatalf("alice: %+v", d)
 	}
 	c.Plan = d.Plan

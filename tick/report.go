@@ -47,6 +47,8 @@ type Report struct {
 	FailingJobs int             `json:"failing_jobs"`     // their last run has failed
 	Parked      []store.Parked  `json:"parked,omitempty"` // those that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
+	// Unserved are jobs of other logins that have been due for more than five minutes: nobody ticks for them.
+	Unserved []store.Unserved `json:"unserved,omitempty"`
 
 	// Ahead are jobs that were decided up to AheadUntil at most while the database's clock was ahead: they sleep until then,
 	// or until Store.Replan.
@@ -64,6 +66,14 @@ type Report struct {
 
 	due  time.Time // what NextRun is made from, which may be past
 	wake time.Time // the same by the host's clock
+}
+
+// UnservedJobs counts them.
+func (r *Report) UnservedJobs() (n int) {
+	for _, u := range r.Unserved {
+		n += u.Jobs
+	}
+	return n
 }
 
 // named is how many jobs of a state a report names.
@@ -107,6 +117,7 @@ func (r *Report) join(next Report) {
 	r.MoreDue, r.due = next.MoreDue, next.due
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
+	r.Unserved = next.Unserved
 	r.States, r.ParkedJobs, r.FailingJobs, r.Parked, r.Failing = next.States, next.ParkedJobs, next.FailingJobs, next.Parked, next.Failing
 	r.LockedJobs, r.Locked, r.LockHolders, r.Unrecorded = next.LockedJobs, next.Locked, next.LockHolders, next.Unrecorded
 }

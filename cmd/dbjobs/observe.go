@@ -97,7 +97,10 @@ func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) 
 	if list := c.problems(r); len(list) > 0 {
 		attrs = append(attrs, slog.Any("problems", list))
 	}
-	if r.Failed+r.Lost+r.ParkedJobs+r.FailingJobs+r.Ahead > 0 {
+	if len(r.Unserved) > 0 {
+		attrs = append(attrs, slog.Any("unserved", r.Unserved))
+	}
+	if r.Failed+r.Lost+r.ParkedJobs+r.FailingJobs+r.Ahead+len(r.Unserved) > 0 {
 		level = slog.LevelWarn
 	}
 	if p.Failed {

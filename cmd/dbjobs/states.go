@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/tick"
 )
 
@@ -34,6 +35,10 @@ func (c *cli) tellStates(r *tick.Report) {
 		c.tell(slog.LevelWarn, "job %s is failing: %s", f.Job, what)
 	}
 	c.tellMore(r.FailingJobs-len(r.Failing), "failing")
+	for _, u := range r.Unserved {
+		c.tell(slog.LevelWarn, "jobs of the login %s that nobody runs: %d, the first due since %s; let a tick log in as %[1]s, or give them to the login of this one (owner)",
+			u.Owner, u.Jobs, report.Instant(u.Since))
+	}
 }
 
 func (c *cli) tellMore(n int, state string) {

@@ -34,13 +34,14 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 -- name: probe
 SELECT @now, i.version, i.oldest, i.instance,
   (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds LIMIT 1),
-  (SELECT MIN(next_run) FROM dbjobs.plans),
+  (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
   (SELECT MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),
   (SELECT job_id FROM dbjobs.job_schedules WHERE @stale_link ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
-  (SELECT id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT 1),
+  (SELECT id FROM dbjobs.runs WHERE @queued = :queue AND @runnable ORDER BY @urgency, ready_at, id LIMIT 1),
+  (SELECT MIN(owner) FROM dbjobs.plans), (SELECT MAX(owner) FROM dbjobs.plans),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
   CASE WHEN (SELECT MIN(expires_at) FROM dbjobs.runs WHERE expires_at IS NOT NULL) <= @now THEN @true ELSE @false END,
@@ -75,6 +76,20 @@ WITH RECURSIVE q (queue) AS (
 )
 SELECT MIN((SELECT MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
 FROM u WHERE u.priority IS NOT NULL;
+
+-- The jobs of other logins that have been due for so long: by owner, each through the index. Only where there are others.
+
+-- name: unserved
+WITH RECURSIVE o (owner) AS (
+  SELECT MIN(p.owner) FROM dbjobs.plans p
+  UNION ALL
+  SELECT (SELECT MIN(p.owner) FROM dbjobs.plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
+)
+SELECT owner, jobs, since FROM (
+  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= :since) AS jobs,
+    (SELECT MIN(p.next_run) FROM dbjobs.plans p WHERE p.owner = o.owner) AS since
+  FROM o WHERE o.owner IS NOT NULL AND o.owner <> :login) AS u
+WHERE jobs > 0 ORDER BY owner;
 
 -- name: record_tick
 UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
@@ -128,7 +143,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
-WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.id > :id ORDER BY j.id LIMIT :limit;
+WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = @served AND j.id > :id ORDER BY j.id LIMIT :limit;
 
 -- Only for a pause of a tag, an owner or everything are the jobs looked through, and then from page to page; else :wide
 -- lies behind the last.
@@ -151,7 +166,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 -- With :whatever = 0, only plans that are still due: another session may have decided them since the page was read.
 
 -- name: batch_plans
-SELECT job_id, version, next_run, decided_through, error, last_scheduled_for, last_run_id, last_state, last_finished_at,
+SELECT job_id, owner, version, next_run, decided_through, error, last_scheduled_for, last_run_id, last_state, last_finished_at,
   last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
@@ -249,6 +264,9 @@ WHERE place <= :limit ORDER BY name, place;
 
 -- name: wake_held
 UPDATE dbjobs.runs SET held_by = NULL WHERE id @these_runs AND state = 'waiting' AND held_by = 'group';
+
+-- name: own_plans
+UPDATE dbjobs.plans SET owner = COALESCE((SELECT @plan_owner FROM dbjobs.jobs j WHERE j.id = dbjobs.plans.job_id), owner) WHERE job_id @these;
 
 -- name: forget_plan_rules
 DELETE FROM dbjobs.plan_rules WHERE job_id @these;

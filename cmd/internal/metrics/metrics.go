@@ -59,6 +59,7 @@ func (p Pass) figures() []figure {
 		list = append(list,
 			figure{"parked", "Jobs that cannot be planned.", r.ParkedJobs},
 			figure{"failing_jobs", "Jobs whose last run has failed.", r.FailingJobs},
+			figure{"unserved_jobs", "Jobs of other logins that have been due for more than five minutes.", r.UnservedJobs()},
 			figure{"paused_jobs", "Jobs that are paused.", r.Paused},
 			figure{"queued_seconds", "How long the oldest run that may be taken, of whatever queue, has been ready.", p.queued().Seconds()})
 	}

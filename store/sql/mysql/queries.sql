@@ -5,7 +5,7 @@
 
 -- name: need_plan
 SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
-WHERE next_run <= :up_to AND (next_run > :at OR (next_run = :at AND job_id > :id))
+WHERE owner = @served AND next_run <= :up_to AND (next_run > :at OR (next_run = :at AND job_id > :id))
 ORDER BY next_run, job_id LIMIT :limit;
 
 -- name: need_run
@@ -17,8 +17,8 @@ ORDER BY wake_at, id LIMIT :limit;
 -- are left out: an INSERT would wait for who holds them. The rest of it is for two that enlist a job at once.
 
 -- name: enlist
-INSERT INTO dbjobs.plans (job_id)
-SELECT i.id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) AS i
+INSERT INTO dbjobs.plans (job_id, owner)
+SELECT i.id, COALESCE((SELECT @plan_owner FROM dbjobs.jobs j WHERE j.id = i.id), @served) FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) AS i
 WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 

@@ -2,7 +2,7 @@
 
 -- name: need_plan
 SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
-WHERE next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
+WHERE owner = @served AND next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
 
 -- name: need_run
 SELECT @now, job_id, wake_at, id FROM dbjobs.runs
@@ -12,8 +12,8 @@ WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT 
 -- are left out: the key's conflict would wait for who advances them. The rest of it is for two that enlist a job at once.
 
 -- name: enlist
-INSERT INTO dbjobs.plans (job_id)
-SELECT i.id FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
+INSERT INTO dbjobs.plans (job_id, owner)
+SELECT i.id, coalesce((SELECT @plan_owner FROM dbjobs.jobs j WHERE j.id = i.id), @served) FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON CONFLICT DO NOTHING;
 
 -- Job by job through the keys: of = ANY(...) with 1,000 values the planner makes a scan, which costs more the more jobs

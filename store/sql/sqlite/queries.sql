@@ -2,7 +2,7 @@
 
 -- name: need_plan
 SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
-WHERE next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
+WHERE owner = @served AND next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
 
 -- name: need_run
 SELECT @now, job_id, wake_at, id FROM dbjobs.runs

@@ -76,14 +76,14 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
   removed_at       datetime(6),                                -- removed: the name is free, the ledger stays until pruned
   done_at          datetime(6),                               -- removed then by remove_when_done: apply makes no other of the same definition
-  -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
+  -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
       jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_cycles, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),
       priority, missed, missed_limit, COALESCE(missed_within_ms, ''), grace_ms, retry_attempts, retry_backoff_ms,
       retry_max_backoff_ms, retry_jitter, handouts, on_error, COALESCE(pause_after, ''), COALESCE(timeout_ms, ''), on_startup,
       COALESCE(after_job_id, ''), keep_runs, keep_age_ms, remove_when_done, COALESCE(start_zone, ''),
-      COALESCE(start_rule, ''), tags)) STORED,
+      COALESCE(start_rule, ''), tags, owner)) STORED,
   planned          text,  -- the plan_input that its plan was made from
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
@@ -158,6 +158,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
 -- what was read, where a lock is not to be had.
 CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             bigint PRIMARY KEY,
+  owner              varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
   version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
   next_run           datetime(6),                              -- when the job needs a decision; NULL: nothing is to come
   decided_through    datetime(6),                              -- every nominal time up to here has a run or lies in a gap
@@ -175,7 +176,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   repeat_from        datetime(6),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
   parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN error IS NOT NULL THEN job_id END) STORED,
   failing_job_id bigint GENERATED ALWAYS AS (CASE WHEN streak > 0 THEN job_id END) STORED,
-  KEY plans_next_run (next_run, job_id),
+  KEY plans_next_run (owner, next_run, job_id),
   KEY plans_parked (parked_job_id),
   KEY plans_failing (failing_job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -76,7 +76,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   changed_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(changed_at)),
   removed_at       timestamptz CHECK (pg_catalog.isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
   done_at          timestamptz CHECK (pg_catalog.isfinite(done_at)),     -- removed then by remove_when_done: apply makes no other of the same definition
-  -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
+  -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || E'\x1F' || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
     || E'\x1F' || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')
@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
     || E'\x1F' || coalesce(pause_after::text, '') || E'\x1F' || coalesce(timeout_ms::text, '') || E'\x1F' || on_startup::text
     || E'\x1F' || coalesce(after_job_id::text, '') || E'\x1F' || keep_runs::text || E'\x1F' || keep_age_ms::text
     || E'\x1F' || remove_when_done::text || E'\x1F' || coalesce(start_zone, '') || E'\x1F' || coalesce(start_rule, '')
-    || E'\x1F' || tags::text) STORED,
+    || E'\x1F' || tags::text || E'\x1F' || owner) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
@@ -162,6 +162,7 @@ CREATE INDEX IF NOT EXISTS pauses_stale ON dbjobs.pauses (id) WHERE planned IS D
 -- what was read, where a lock is not to be had.
 CREATE TABLE IF NOT EXISTS dbjobs.plans (
   job_id             bigint PRIMARY KEY,
+  owner              text NOT NULL DEFAULT session_user,   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
   version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
   next_run           timestamptz,                              -- when the job needs a decision; NULL: nothing is to come
   decided_through    timestamptz,                              -- every nominal time up to here has a run or lies in a gap
@@ -178,7 +179,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
   repeat_from        timestamptz                             -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) WITH (fillfactor = 80);
-CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (next_run, job_id);
+CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (owner, next_run, job_id);
 CREATE INDEX IF NOT EXISTS plans_parked ON dbjobs.plans (job_id) WHERE error IS NOT NULL;
 CREATE INDEX IF NOT EXISTS plans_failing ON dbjobs.plans (job_id) WHERE streak > 0;
 

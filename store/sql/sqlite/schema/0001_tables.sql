@@ -74,7 +74,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at)),
   removed_at       text CHECK (removed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(removed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', removed_at)),  -- removed: the name is free, the ledger stays until pruned
   done_at          text CHECK (done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at)),  -- removed then by remove_when_done: apply makes no other of the same definition
-  -- All that a decision looks at, apart from who the job is: jobs with the same text are alike to it.
+  -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
     || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_cycles, '')
@@ -85,7 +85,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
     || char(31) || coalesce(pause_after, '') || char(31) || coalesce(timeout_ms, '') || char(31) || on_startup
     || char(31) || coalesce(after_job_id, '') || char(31) || keep_runs || char(31) || keep_age_ms
     || char(31) || remove_when_done || char(31) || coalesce(start_zone, '') || char(31) || coalesce(start_rule, '')
-    || char(31) || tags) STORED,
+    || char(31) || tags || char(31) || owner) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (owner, name) WHERE removed_at IS NULL;
@@ -158,6 +158,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_pauses_stale ON dbjobs_pauses (id) WHERE plann
 -- what was read, where a lock is not to be had.
 CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             integer PRIMARY KEY,
+  owner              text NOT NULL DEFAULT '',   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
   version            integer NOT NULL DEFAULT 0,                -- one more with every decision
   next_run           text,                              -- when the job needs a decision; NULL: nothing is to come
   decided_through    text,                              -- every nominal time up to here has a run or lies in a gap
@@ -174,7 +175,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
   repeat_from        text                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) STRICT;
-CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (next_run, job_id);
+CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (owner, next_run, job_id);
 CREATE INDEX IF NOT EXISTS dbjobs_plans_parked ON dbjobs_plans (job_id) WHERE error IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_failing ON dbjobs_plans (job_id) WHERE streak > 0;
 

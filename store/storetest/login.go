@@ -1,0 +1,72 @@
+package storetest
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// As opens the database as another login, made for the test, with the rights on our tables that the README asks for, and
+// returns its name. SQLite knows no logins.
+func (d *DB) As(t testing.TB) (login string, s *store.Store) {
+	t.Helper()
+	login, password := "dbjobs_test_"+strings.ToLower(rand.Text()[:8]), rand.Text()
+	schema, make, drop := strings.TrimSuffix(d.Table(""), "."), []string{"CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'",
+		"GRANT USAGE ON SCHEMA %[3]s TO %[1]s", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[3]s TO %[1]s"},
+		[]string{"REVOKE ALL ON ALL TABLES IN SCHEMA %[3]s FROM %[1]s", "REVOKE USAGE ON SCHEMA %[3]s FROM %[1]s", "DROP ROLE %[1]s"}
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal("not a URL")
+	}
+	if d.Engine == "mariadb" {
+		schema = strings.TrimPrefix(u.Path, "/")
+		make, drop = []string{"CREATE USER %[1]s@'%%' IDENTIFIED BY '%[2]s'"}, []string{"DROP USER %[1]s@'%%'"}
+		for _, table := range d.tables(t) { // of a database, only who has it by this very name may give rights
+			make = append(make, "GRANT SELECT, INSERT, UPDATE, DELETE ON %[3]s."+table+" TO %[1]s@'%%'")
+		}
+	}
+	words := func(text string) string { return fmt.Sprintf(text+"%.0[1]s%.0[2]s%.0[3]s", login, password, schema) }
+	for i, text := range make {
+		if _, err := d.SQL.Exec(words(text)); err != nil && i == 0 {
+			Skip(t, "this account may make no other: %v", err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, text := range drop {
+			d.Exec(t, words(text))
+		}
+	})
+	u.User = url.UserPassword(login, password)
+	if s, err = store.Open(t.Context(), u.String(), store.Options{Clock: d.Clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return login, s
+}
+
+// tables are ours in the test's database, on MariaDB.
+func (d *DB) tables(t testing.TB) (names []string) {
+	t.Helper()
+	rows, err := d.SQL.Query("SHOW TABLES LIKE 'dbjobs\\_%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

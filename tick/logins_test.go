@@ -1,0 +1,184 @@
+package tick_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// twoLogins are two installations of ticks on one database, each with a login of its own. first owns "mine", and second
+// "theirs", both of every 5 minutes with a follower, a job on request, and one that runs after the other login's.
+func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func() tick.Report) {
+	t.Helper()
+	if d.Engine == "sqlite" {
+		t.Skip("knows no logins")
+	}
+	theirs, other := d.As(t)
+	mine, err := d.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := []store.Step{step("", "SELECT 1")}
+	apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}}, Jobs: []store.Job{
+		{Name: "mine", Owner: mine, Schedules: []string{"shared"}, Steps: one},
+		{Name: "my follower", Owner: mine, After: theirs + "/theirs", Steps: one},
+		{Name: "theirs", Owner: theirs, Schedules: []string{"shared"}, Missed: "all", Overlap: "wait-all", Steps: one},
+		{Name: "their own rule", Owner: theirs, Own: &store.Schedule{Rule: "every 20m"}, Steps: one},
+		{Name: "their follower", Owner: theirs, After: mine + "/mine", Steps: one},
+		{Name: "their request", Owner: theirs, Steps: one},
+		{Name: "their repetition", Owner: theirs, RepeatAfter: store.Duration(10 * time.Minute), Steps: one},
+		{Name: "their start", Owner: theirs, OnStartup: true, Steps: one}}})
+	pass := func(s *store.Store, name string) func() tick.Report {
+		tk := newTick(t, s)
+		tk.Name, tk.StartupID, tk.Gauges = name, name+"'s start", true
+		return func() tick.Report {
+			t.Helper()
+			r, err := tk.Run(t.Context())
+			if err != nil || r.ParkedJobs > 0 || len(r.Parked) > 0 || r.Failed > 0 {
+				t.Fatalf("%s: %v: %+v", name, err, r)
+			}
+			return r
+		}
+	}
+	return theirs, pass(d.Store, "first"), pass(other, "second")
+}
+
+// Ticks of two logins in turn: nothing is parked, each runs what is its own, and nothing lies in a gap.
+func TestTwoLoginsInTurn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		theirs, first, second := twoLogins(t, d)
+		first()
+		second()
+		for range 12 {
+			d.Clock.Add(5 * time.Minute)
+			first()
+			second()
+			first()
+			second()
+		}
+		for name, want := range map[string]int{"mine": 12, theirs + "/theirs": 12, "my follower": 12, theirs + "/their follower": 12,
+			theirs + "/their own rule": 3, theirs + "/their start": 1, theirs + "/their repetition": 7} {
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: name})
+			if err != nil || len(runs) != want {
+				t.Errorf("%s: %v: %d runs, want %d: %+v", name, err, len(runs), want, runs)
+			}
+			for _, r := range runs {
+				if r.State != store.Succeeded {
+					t.Errorf("%s: %+v", name, r)
+				}
+			}
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")); n != 0 {
+			t.Errorf("%d gaps", n)
+		}
+		for range 2 {
+			if r := first(); r.Decided != 0 || len(r.Unserved) != 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
+
+// Nobody logs in as the owner for an hour: the first to come leaves the nominal times alone and says so; what its own policy
+// asks for happens afterwards.
+func TestAJobThatNobodyServes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		theirs, first, second := twoLogins(t, d)
+		first()
+		second()
+		second()
+		for i := range 60 {
+			d.Clock.Add(time.Minute)
+			r := first()
+			if n := r.UnservedJobs(); (n > 0) != (i >= 9) { // due since the fifth minute
+				t.Errorf("after %d minutes: %+v", i+1, r.Unserved)
+			}
+			if r.OldestDue.IsZero() != (i%5 != 4) {
+				t.Errorf("after %d minutes, something is due since %s", i+1, r.OldestDue)
+			}
+		}
+		r := first()
+		if len(r.Unserved) != 1 || r.Unserved[0].Owner != theirs || r.Unserved[0].Jobs != 3 || !r.Unserved[0].Since.Equal(morning(8, 5)) || r.Decided != 0 {
+			t.Errorf("%+v", r)
+		}
+		// What is asked for of their job is let go by whoever comes, and run by them.
+		if _, err := d.RunNow(t.Context(), theirs+"/their request", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		pause(t, d, store.ScopeAll, "", time.Time{})
+		d.Clock.Add(time.Second)
+		resume(t, d, store.ScopeAll, "", true)
+		first()
+		if runs, err := d.Runs(t.Context(), store.RunFilter{Job: theirs + "/their request"}); err != nil || len(runs) != 1 || runs[0].State != store.Queued {
+			t.Errorf("%v: %+v", err, runs)
+		}
+		if runs, err := d.Runs(t.Context(), store.RunFilter{Job: theirs + "/theirs"}); err != nil || len(runs) != 0 {
+			t.Errorf("%v: %+v", err, runs)
+		}
+		if r := second(); r.Made < 14 || r.Started < 14 {
+			t.Errorf("made %d, started %d", r.Made, r.Started)
+		}
+		if runs, err := d.Runs(t.Context(), store.RunFilter{Job: theirs + "/theirs"}); err != nil || len(runs) != 12 {
+			t.Errorf("%v: %d of 12 missed times were made up for", err, len(runs))
+		}
+		if r := first(); len(r.Unserved) != 0 {
+			t.Errorf("%+v", r.Unserved)
+		}
+		// Given to the login that is there, they are its own, also where plain SQL has done it.
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET owner = (SELECT owner FROM (SELECT owner FROM "+d.Table("jobs")+" WHERE name = 'mine') AS m) WHERE name = 'theirs'")
+		first()
+		d.Clock.Add(5 * time.Minute)
+		if r := first(); !strings.Contains(names(r), "/theirs ") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func names(r tick.Report) (list string) {
+	for _, e := range r.Runs {
+		list += e.Job + " "
+	}
+	return list
+}
+
+// The same file, applied by two logins, is refused before it makes each job twice.
+func TestApplyByTwoLogins(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("knows no logins")
+		}
+		theirs, other := d.As(t)
+		mine, err := d.Login(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := func(owner string) store.Definitions {
+			return store.Definitions{Jobs: []store.Job{{Name: "job", Owner: owner, Steps: []store.Step{step("", "SELECT 1")}}}}
+		}
+		o := store.ApplyOptions{Manifest: "jobs"}
+		if _, err := d.Apply(t.Context(), file(""), o); err != nil {
+			t.Fatal(err)
+		}
+		_, err = other.Apply(t.Context(), file(""), o)
+		for _, want := range []string{"job job: owner: ", "for the login " + mine, "for " + theirs, "owner: " + mine + " to change"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+		for _, owner := range []string{mine, theirs} {
+			if _, err := other.Apply(t.Context(), file(owner), o); err != nil {
+				t.Errorf("asked for %s: %v", owner, err)
+			}
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("jobs")); n != 2 {
+			t.Errorf("%d jobs", n)
+		}
+		if _, err := other.Apply(t.Context(), file(""), store.ApplyOptions{Manifest: "another", TakeOwnership: true}); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package tick
+
+import (
+	"context"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// states names jobs that are parked or failing, and finds the figures that take a statement more.
+func (p *pass) states(ctx context.Context) (err error) {
+	r := &p.report
+	if r.States = true; r.ParkedJobs+r.FailingJobs > 0 {
+		var parked []store.Parked
+		if parked, r.Failing, err = p.t.Store.Troubled(ctx, named); err != nil {
+			return err
+		}
+		if len(parked) == r.ParkedJobs { // all of them: what this pass has parked may be mended again
+			r.Parked = nil
+		}
+		r.addParked(parked)
+	} else {
+		r.Parked = nil
+	}
+	p.addUnkept()
+	if r.Unserved, err = p.t.Store.Unserved(ctx, p.probe); err != nil {
+		return err
+	}
+	if !p.t.Gauges {
+		return nil
+	}
+	if r.Paused, err = p.t.Store.CountPaused(ctx); err == nil {
+		r.OldestQueued, err = p.t.Store.OldestQueued(ctx)
+	}
+	return err
+}
+
+// found notes what a probe tells of the jobs: their states, and when something needs a decision next, also by the host's
+// clock, of which the difference counts.
+func (p *pass) found(probe *store.Probe) {
+	p.report.ParkedJobs, p.report.FailingJobs = probe.Parked, probe.Failing
+	r, due := &p.report, probe.NextWake
+	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
+	if !due.IsZero() {
+		r.MoreDue, r.NextRun = !due.After(probe.Now), later(due, probe.Now)
+		r.wake = p.t.Now().Add(due.Sub(probe.Now))
+	}
+}
