@@ -117,7 +117,7 @@ type Decision struct {
 	Moved []Move // runs let go, recovered or settled
 	Gaps  []Gap
 	Kept  []Kept // what stays of the history, where runs were settled
-	// Cancel are runs in other hands that are to be stopped; their next heartbeat tells them.
+	// Cancel are runs in other hands that are to be stopped; their holders look for that.
 	Cancel []string
 	// Pause pauses the job from now on, for this reason.
 	Pause string

@@ -106,11 +106,17 @@ func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[str
 	if err != nil {
 		return nil, err
 	}
+	return s.Held(ctx, runs, h)
+}
+
+// Held tells of runs which are still held, and which of them somebody wants cancelled. It writes nothing, so that it may be
+// asked often.
+func (s *Store) Held(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
 	signs := map[string]Sign{}
 	var id string
 	var g Sign
 	var cancel present
-	err = s.query(ctx, s.db, "held", a, s.each(reads(&id, &g.Fence, &cancel), func(string) error {
+	err := s.query(ctx, s.db, "held", args{"ids": runs, "holder": h.Name}, s.each(reads(&id, &g.Fence, &cancel), func(string) error {
 		g.Cancel = bool(cancel)
 		signs[id] = g
 		return nil

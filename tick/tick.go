@@ -25,9 +25,10 @@ import (
 const OwnQueue = "tick"
 
 const (
-	heartbeat  = 30 * time.Second // between two signs of life
-	lease      = 3 * heartbeat    // what a hand-out or a heartbeat gives
-	decideSize = 1000             // jobs a batch, unless Batch says otherwise
+	heartbeat  = 30 * time.Second        // between two signs of life
+	lease      = 3 * heartbeat           // what a hand-out or a heartbeat gives
+	look       = 1500 * time.Millisecond // between two looks for what is to be cancelled
+	decideSize = 1000                    // jobs a batch, unless Batch says otherwise
 )
 
 // Tick is a pass to be run. Store, Executors, Name, Holder and Now are required.

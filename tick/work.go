@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -235,14 +236,14 @@ func (p *pass) settle(r result) {
 	p.report.end(&r.ended.Run, r.ended.Job.FullName())
 }
 
-// beat reports signs of life for what runs here, until all of it has ended. A run that is held no longer is stopped,
-// and one that somebody wants cancelled.
+// beat reports signs of life for what runs here, until all of it has ended, and looks in between for what somebody wants
+// cancelled. A run that is held no longer is stopped, and one that is to be cancelled.
 func (p *pass) beat(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	p.beating.Go(func() {
-		every := time.NewTicker(heartbeat)
+		every := time.NewTicker(look)
 		defer every.Stop()
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
 				return
@@ -254,6 +255,10 @@ func (p *pass) beat(ctx context.Context) {
 				ids, asked = append(ids, h.run), append(asked, h)
 			}
 			p.mu.Unlock()
+			if n%int(heartbeat/look) > 0 {
+				p.lookForCancels(ctx, ids, asked)
+				continue
+			}
 			within, cancel := context.WithTimeout(ctx, heartbeat/2)
 			signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
 			cancel()
@@ -264,6 +269,18 @@ func (p *pass) beat(ctx context.Context) {
 			p.heed(asked, signs)
 		}
 	})
+}
+
+// lookForCancels stops what somebody wants cancelled. Where the database does not answer, the next look may.
+func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []handout) {
+	ctx, cancel := context.WithTimeout(ctx, heartbeat/2)
+	defer cancel()
+	signs, err := p.t.Store.Held(ctx, ids, p.holder)
+	if err != nil {
+		p.log.Debug("looking for runs to be cancelled", "error", err)
+		return
+	}
+	p.heed(slices.DeleteFunc(asked, func(h handout) bool { return !signs[h.run].Cancel }), signs)
 }
 
 func (p *pass) heed(asked []handout, signs map[string]store.Sign) {

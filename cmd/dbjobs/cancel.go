@@ -12,8 +12,8 @@ import (
 func (c *cli) runCancel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a run, also one that is running elsewhere", Args: positional("ID"),
-		Long: `Asks for the end of a run. What has not begun is cancelled by the next tick. What is running is told by its holder's
-next heartbeat, within 30 seconds, and its statement is stopped in the database. The job goes on with its next
+		Long: `Asks for the end of a run. What has not begun is cancelled by the next tick. The holder of what is
+running looks for that every 1.5 seconds, and stops its statement in the database. The job goes on with its next
 occurrence.`,
 		Example: `  dbjobs run cancel 0199f3a2 --reason "it reads the old table"`,
 	}
@@ -25,7 +25,7 @@ occurrence.`,
 		return c.print(r, func() error {
 			what := "the next dbjobs tick cancels it"
 			if r.State == store.Running {
-				what = "its holder is told by its next heartbeat"
+				what = "its holder stops it within seconds"
 			}
 			c.say("run %s is to be cancelled: %s", r.ID, what)
 			return nil
