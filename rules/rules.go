@@ -58,7 +58,7 @@ type input struct {
 // longest is the most a rule's text may have, in bytes.
 const longest = 64 << 10
 
-// Parse reads a rule in any of its forms: RRULE, cron, interval, pgjobs, agent
+// Parse reads a rule in any of its forms: RRULE, cron, interval, pgjobs, calendar
 // or once. An error is a *SyntaxError, wraps ErrNeverFires or ErrUndecided, or
 // says which default is wrong.
 func Parse(text string, d Defaults) (*Rule, error) {
@@ -286,7 +286,7 @@ func (r *Rule) writeDates(b *strings.Builder, lead string, list []int64) {
 func (r *Rule) Zone() string { return r.zone.name }
 
 // Form names the form the rule's text was in: rrule, cron, interval, pgjobs,
-// agent or once.
+// calendar or once.
 func (r *Rule) Form() string { return r.form.name }
 
 // Source is the text the rule was parsed from, without surrounding white space.
