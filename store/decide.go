@@ -143,7 +143,7 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 			all.passOver(p, nil, lockedLong)
 			return all, nil
 		}
-	case d.s.refused(ctx, err):
+	case d.s.Refused(ctx, err):
 		if d.refusals--; d.refusals < 0 && !d.decided {
 			return b, err
 		}

@@ -31,7 +31,7 @@ type dialect struct {
 
 	connector  func(rawURL string, o Options) (driver.Connector, error)
 	classify   func(error) class // of a driver's error
-	atFault    func(error) bool  // see Store.refused
+	atFault    func(error) bool  // see Store.Refused
 	lock       string            // taken at the start of a migration, in its transaction
 	ddlCommits bool              // DDL ends a transaction: each statement stands alone
 	isolation  sql.IsolationLevel

@@ -46,20 +46,37 @@ func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
 // pages were decided and none passed over; a schedule that a job still waits for stays unmarked all the same.
 func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error) {
 	for ids := range slices.Chunk(u.ids, markSize) {
-		err := s.tx(ctx, func(tx *sql.Tx) error {
-			same, err := s.unedited(ctx, tx, "lock_"+u.kind, ids, u.inputs)
-			if err != nil || len(same) == 0 {
-				return err
-			}
-			n, err := s.exec(ctx, tx, "mark_"+u.kind, args{"ids": same})
-			marked += n
-			return err
-		})
-		if err != nil {
+		n, err := s.mark(ctx, u, ids)
+		if marked += n; err != nil {
 			return marked, err
 		}
 	}
 	return marked, nil
+}
+
+// mark marks as many of them as the database lets it: one that it refuses stays unmarked, and is looked at by each pass.
+func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int64, err error) {
+	err = s.tx(ctx, func(tx *sql.Tx) error {
+		same, err := s.unedited(ctx, tx, "lock_"+u.kind, ids, u.inputs)
+		if err != nil || len(same) == 0 {
+			return err
+		}
+		marked, err = s.exec(ctx, tx, "mark_"+u.kind, args{"ids": same})
+		return err
+	})
+	if err == nil || !s.Refused(ctx, err) {
+		return marked, err
+	}
+	if len(ids) == 1 {
+		return 0, nil
+	}
+	half := len(ids) / 2
+	first, err := s.mark(ctx, u, ids[:half])
+	if err != nil {
+		return first, err
+	}
+	second, err := s.mark(ctx, u, ids[half:])
+	return first + second, err
 }
 
 // unedited locks definitions, and returns those that nobody is editing or has edited since they were read: an edit that was

@@ -17,7 +17,7 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 	s, job := d.s, p.jobs[0]
 	c := Case{Plan: Plan{JobID: job}}
 	b := Batch{Now: p.now, Gaps: map[string]int{}, Refused: []int64{job}}
-	if err := s.row(ctx, s.db, "job_name", args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.refused(ctx, err) {
+	if err := s.row(ctx, s.db, "job_name", args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
 		return b, err
 	}
 	why := s.kept("its decision was refused: " + refusal.Error())
@@ -30,7 +30,7 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 		return bulk(ctx, w, "park_plans", w.parks, nil)
 	})
 	if err != nil {
-		if !s.refused(ctx, err) {
+		if !s.Refused(ctx, err) {
 			return b, err
 		}
 		why += "; and that it is parked could not be recorded: " + s.kept(err.Error())

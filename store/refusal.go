@@ -14,10 +14,10 @@ import (
 // errPanicked stands for a panic in making a batch.
 var errPanicked = errors.New("deciding panicked")
 
-// refused tells that a single row may be at fault: the engine refused what was written or asked for, or making it ended in
+// Refused tells that a single row may be at fault: the engine refused what was written or asked for, or making it ended in
 // a panic. It is the engine's own answer, and none about a connection, a lock, a right, room or time, of which it is not
 // known what became, or which hold for all rows.
-func (s *Store) refused(ctx context.Context, err error) bool {
+func (s *Store) Refused(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}

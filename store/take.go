@@ -111,7 +111,7 @@ func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]T
 		return tasks, nil
 	case t.s.Locked(err) && t.s.d != sqlite && ctx.Err() == nil:
 		return t.oneByOne(ctx, candidates, limit, err)
-	case !t.s.refused(ctx, err):
+	case !t.s.Refused(ctx, err):
 		return nil, err
 	}
 	if t.refusals--; t.refusals < 0 && !t.taken { // no single run's fault
@@ -323,14 +323,14 @@ func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	var c Case
 	err := s.query(ctx, s.db, "run_job", args{"id": runID(id)}, s.each(reads(&c.Plan.JobID, nullable(&c.Job.Owner), nullable(&c.Job.Name), &run.Occurrence),
 		func(string) error { return nil }))
-	if err != nil && !s.refused(ctx, err) {
+	if err != nil && !s.Refused(ctx, err) {
 		return err
 	}
 	err = s.tx(ctx, func(tx *sql.Tx) error { return s.endQueued(ctx, tx, []endRow{{id, run.Error}}) })
 	switch {
 	case err == nil:
 		t.h.Refused.add([]EndedRun{{run, c.name()}})
-	case s.refused(ctx, err):
+	case s.Refused(ctx, err):
 		t.h.Refused.add(nil, Parked{c.name(), fmt.Sprintf("run %s stays queued: %s; and that it has failed could not be recorded: %v", id, run.Error, err)})
 	default:
 		return err

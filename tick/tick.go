@@ -120,6 +120,7 @@ type pass struct {
 	report   Report
 	holder   store.Holder
 	batch    int
+	failed   map[store.Need]error
 	without  map[int64]bool // jobs whose decisions were refused in this pass
 	unkept   []store.Parked // of them, and of jobs whose runs were, those of which the database keeps no record that they are
 	began    time.Time
@@ -140,7 +141,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.passed, p.waits = map[store.Need][]store.PassedOver{}, maxWaits
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.holder.Refused = &store.Refusals{}
-	p.without = map[int64]bool{}
+	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
 	p.init(t.Concurrency)
 	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {
 		return p, err
@@ -203,27 +204,41 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	p.deciding.start(p.t.Now())
 	defer func() { p.deciding.stop(p.t.Now()) }()
 	for _, n := range needs {
-		for more := true; more; {
-			seen, err := p.t.Store.Unmarked(ctx, n)
+		err := p.decideAll(ctx, n)
+		switch {
+		case err == nil:
+		case !p.t.Store.Refused(ctx, err):
+			return err
+		case p.failed[n] == nil: // a row keeps the list of this need from being read: the others are looked after
+			p.failed[n] = fmt.Errorf("%s: %w", n, err)
+			p.errs = append(p.errs, p.failed[n])
+		}
+	}
+	return nil
+}
+
+// decideAll pages through all that is of one need.
+func (p *pass) decideAll(ctx context.Context, n store.Need) error {
+	for more := true; more; {
+		seen, err := p.t.Store.Unmarked(ctx, n)
+		if err != nil {
+			return err
+		}
+		passed := 1
+		p.woken = 0
+		for try := 0; try < 2 && passed > 0; try++ {
+			if passed, err = p.decideNeed(ctx, n, seen, try > 0); err != nil {
+				return err
+			}
+		}
+		if more = false; passed == 0 {
+			marked, err := p.t.Store.Mark(ctx, seen)
 			if err != nil {
 				return err
 			}
-			passed := 1
-			p.woken = 0
-			for try := 0; try < 2 && passed > 0; try++ {
-				if passed, err = p.decideNeed(ctx, n, seen, try > 0); err != nil {
-					return err
-				}
-			}
-			if more = false; passed == 0 {
-				marked, err := p.t.Store.Mark(ctx, seen)
-				if err != nil {
-					return err
-				}
-				more = seen.More() && marked > 0
-			}
-			more = more || n == store.RunWakes && p.woken > 0
+			more = seen.More() && marked > 0
 		}
+		more = more || n == store.RunWakes && p.woken > 0
 	}
 	return nil
 }

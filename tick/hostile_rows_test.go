@@ -1,0 +1,429 @@
+package tick_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// A row may hold anything: somebody wrote it by hand, restored it from elsewhere, or the engine does not hold its own
+// constraints. For each column of each table, as the engine's catalogue has them, a list of values is put there one at a
+// time, with three healthy jobs beside. Each time a pass ends within a bounded number of statements, the healthy jobs run,
+// and every command works, also on the job whose row it is. All of it once with the constraints of the tables, and once
+// without. DBJOBS_PROVE tries all values; without it, one of each column.
+func TestHostileRows(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		for _, checked := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/checked=%t", e, checked), func(t *testing.T) {
+				t.Parallel()
+				hostileRows(t, e, checked)
+			})
+		}
+	}
+}
+
+// hostile is a database with a culprit and three healthy jobs, which can be put back as it was.
+type hostile struct {
+	*storetest.DB
+	calls   storetest.Calls
+	checked bool
+	tables  []hostileTable
+	now     time.Time
+}
+
+type hostileTable struct {
+	name    string
+	columns []hostileColumn
+}
+
+type hostileColumn struct{ name, kind string }
+
+// hostileCase is one value in one column of one of the culprit's rows.
+type hostileCase struct {
+	table  string
+	column hostileColumn
+	value  string // as SQL
+	row    string // which row
+}
+
+func (c hostileCase) String() string {
+	return fmt.Sprintf("%s.%s = %.60s where %s", c.table, c.column.name, c.value, c.row)
+}
+
+const unharmed = 3
+
+func hostileRows(t *testing.T, engine string, checked bool) {
+	h := newHostile(t, engine, checked)
+	var cases []hostileCase
+	prove := os.Getenv("DBJOBS_PROVE") != ""
+	half := map[bool]int{true: 0, false: 1}[checked]
+	n := 0
+	for _, table := range h.tables {
+		for _, column := range table.columns {
+			values := h.values(column)
+			for i, v := range values {
+				// One of each column, of every other in each form, and others from column to column: each value comes by.
+				if !prove && (n%2 != half || i != (n*7+len(engine))%len(values)) {
+					continue
+				}
+				cases = append(cases, h.rowsOf(table.name, column, v, n, prove)...)
+			}
+			n++
+		}
+	}
+	if one := os.Getenv("DBJOBS_HOSTILE"); one != "" {
+		var some []hostileCase
+		for _, c := range cases {
+			if strings.Contains(c.String(), one) {
+				some = append(some, c)
+			}
+		}
+		cases = some
+	}
+	refused, told := 0, 0
+	var slowest time.Duration
+	for _, c := range cases {
+		began := time.Now()
+		h.restore(t)
+		if err := h.put(c); err != nil {
+			refused++
+			continue
+		}
+		named, problem := h.try(t, c)
+		if named {
+			told++
+		}
+		if slowest = max(slowest, time.Since(began)); problem != "" {
+			t.Errorf("%s: %s", c, problem)
+		}
+	}
+	t.Logf("hostile rows: %s, checked %t: %d columns, %d cases: %d refused by the engine, %d told by name, %d harmless; the slowest took %s",
+		engine, checked, n, len(cases), refused, told, len(cases)-refused-told, slowest.Round(time.Millisecond))
+	if n < 120 || refused == len(cases) && len(cases) > 50 {
+		t.Errorf("%d columns, %d of %d cases refused: too few to prove anything", n, refused, len(cases))
+	}
+}
+
+func newHostile(t *testing.T, engine string, checked bool) *hostile {
+	h := &hostile{checked: checked}
+	h.DB = storetest.Open(t, engine, store.Options{Wrap: h.calls.Wrap})
+	if !checked && engine == "postgres" {
+		h.dropChecks(t)
+	}
+	cull := hourly("culprit")
+	cull.Tags, cull.Group, cull.Overlap, cull.MaxRunning = []string{"a"}, "g", "allow", 5
+	cull.Own, cull.Schedules = nil, []string{"shared"}
+	cull.Steps[0].Timeout = store.Duration(time.Minute)
+	jobs := []store.Job{cull}
+	for i := range unharmed {
+		jobs = append(jobs, hourly(fmt.Sprintf("healthy %d", i+1)))
+	}
+	follower := store.Job{Name: "follower", After: "culprit", Steps: []store.Step{step("", "SELECT 1")}}
+	apply(t, h.DB, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 5}}, Schedules: []store.Schedule{{Name: "shared", Rule: "every 1h"}}, Jobs: append(jobs, follower)})
+	run(t, h.DB)
+	h.Clock.Add(time.Hour)
+	run(t, h.DB)
+	subject := store.Subject{Scope: store.ScopeJob, Name: "culprit"}
+	if _, err := h.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Resume(t.Context(), subject, false, store.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := h.RunNow(t.Context(), "culprit", store.Request{Args: map[string]string{"a": "b"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tk := newTick(t, h.Store)
+	tk.Limit = -1
+	if _, err := tk.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil { // one is running
+		t.Fatal(err)
+	}
+	last := map[bool]string{true: "max(id::text)::uuid", false: "MAX(id)"}[engine == "postgres"] // there is no greatest UUID
+	h.Exec(t, fmt.Sprintf("CREATE TABLE one AS SELECT %s AS id FROM %s WHERE state = 'queued'", last, h.Table("runs")))
+	h.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'waiting', started_at = %s WHERE id = (SELECT id FROM one)", h.Table("runs"), literal(h.DB, h.Clock.Now())))
+	h.Exec(t, fmt.Sprintf("INSERT INTO %s (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) VALUES (1, 1, %s, %s, 'missed', 'x', %s)", h.Table("gaps"),
+		literal(h.DB, h.Clock.Now().Add(-time.Minute)), literal(h.DB, h.Clock.Now()), literal(h.DB, h.Clock.Now())))
+	h.now = h.Clock.Now()
+	h.catalogue(t)
+	for _, table := range h.tables {
+		h.Exec(t, fmt.Sprintf("CREATE TABLE %s AS SELECT %s FROM %s", h.kept(table.name), table.list(), h.Table(table.name)))
+	}
+	return h
+}
+
+func (h *hostile) kept(table string) string { return "kept_" + table }
+
+func (t hostileTable) list() string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
+
+var instants = regexp.MustCompile(`(_at|_for|_start|_end|_until|_from|_through|^from_at|^next_run|^since|^not_before|^not_after|_finished_at)$`)
+
+// catalogue reads the columns that can be written.
+func (h *hostile) catalogue(t *testing.T) {
+	tables := []string{"schedules", "jobs", "steps", "job_schedules", "groups", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"}
+	for _, name := range tables { // all but installation, which says whose database it is, and refuses everything
+		query := fmt.Sprintf("SELECT name, type FROM pragma_table_xinfo('%s') WHERE hidden = 0", h.Table(name))
+		switch h.Engine {
+		case "postgres":
+			query = fmt.Sprintf("SELECT column_name::text, data_type::text FROM information_schema.columns WHERE table_schema = 'dbjobs' AND table_name = '%s' AND is_generated = 'NEVER'", name)
+		case "mariadb":
+			query = fmt.Sprintf("SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '%s' AND COALESCE(generation_expression, '') = ''", h.Table(name))
+		}
+		rows, err := h.SQL.Query(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := hostileTable{name: name}
+		for rows.Next() {
+			var c hostileColumn
+			if err := rows.Scan(&c.name, &c.kind); err != nil {
+				t.Fatal(err)
+			}
+			switch kind := strings.ToLower(c.kind); {
+			case instants.MatchString(c.name):
+				c.kind = "instant"
+			case strings.Contains(kind, "int"):
+				c.kind = "number"
+			case kind == "boolean" || kind == "uuid":
+				c.kind = kind
+			case c.name == "tags" || c.name == "spec" || c.name == "args" || c.name == "was" || c.name == "became":
+				c.kind = "json"
+			default:
+				c.kind = "text"
+			}
+			table.columns = append(table.columns, c)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+		h.tables = append(h.tables, table)
+	}
+}
+
+// values are what is put into a column, as SQL.
+func (h *hostile) values(c hostileColumn) []string {
+	large := map[string]string{"postgres": "repeat('x', 2000000)", "mariadb": "REPEAT('x', 2000000)", "sqlite": "printf('%.2000000c', 'x')"}[h.Engine]
+	id := "'00000000-0000-0000-0000-000000000000'"
+	other := fmt.Sprintf("(SELECT %s FROM %s WHERE job_id = 2)", map[bool]string{true: "min(id::text)::uuid", false: "MIN(id)"}[h.Engine == "postgres"], h.kept("runs"))
+	switch c.kind {
+	case "number":
+		return []string{"9223372036854775807", "-9223372036854775808", "2147483647", "-2147483648", "0", "-1", "2", "5", "999999", "NULL"}
+	case "boolean":
+		return []string{"true", "false", "NULL"}
+	case "uuid":
+		return []string{id, other, "NULL"}
+	case "instant":
+		list := []string{"NULL"}
+		for _, v := range map[string][]string{
+			"postgres": {"infinity", "-infinity", "0044-03-15 BC", "0001-01-01", "294276-12-31", "9999-12-31 23:59:59.999999+00", "10000-01-01", "1970-01-01", "2500-01-01"},
+			"mariadb":  {"0000-00-00", "2026-00-00", "2026-01-00", "0001-01-01", "1000-01-01", "9999-12-31 23:59:59.999999", "1970-01-01", "2500-01-01"},
+			"sqlite": {"", "x", "2026-02-31T00:00:00.000000Z", "2026-01-05T24:00:00.000000Z", "99999-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z",
+				"2026-01-05 08:00:00", "2026-01-05T08:00:00Z", "1", "-infinity", "1970-01-01T00:00:00.000000Z", "2500-01-01T00:00:00.000000Z"},
+		}[h.Engine] {
+			list = append(list, "'"+v+"'")
+		}
+		return append(list, large)
+	case "json":
+		deep := fmt.Sprintf("'%s%s'", strings.Repeat("[", 12_000), strings.Repeat("]", 12_000))
+		return []string{deep, "'{}'", "'[]'", "'null'", "'[1, null, {}, \"\"]'", "'{\"sql\": 1}'", "'1'", "''", "'x'", "NULL", "'[\"" + strings.Repeat("y", 1_000_000) + "\"]'"}
+	}
+	list := []string{"''", "NULL", "'x'", "' '", "'culprit'", "'healthy 1'", "'all'", "'a/b'", "'tick'", "'9223372036854775807'", "'\u001b[31m'", "'" + strings.Repeat("é", 180) + "'", id, large}
+	if h.Engine == "sqlite" {
+		list = append(list, "CAST(X'ff00fe' AS text)", "CAST(X'c3' AS text)", "3.5", "X'00'")
+	}
+	return list
+}
+
+// rowsOf are the culprit's rows of a table: of its runs, one in each state.
+func (h *hostile) rowsOf(table string, c hostileColumn, value string, n int, all bool) (list []hostileCase) {
+	where := []string{"1 = 1"}
+	switch table {
+	case "jobs":
+		where = []string{"id = 1"}
+	case "steps", "plans", "plan_rules", "job_schedules", "gaps":
+		where = []string{"job_id = 1"}
+	case "schedules":
+		where = []string{"name = 'shared'"}
+	case "runs":
+		where = []string{"job_id = 1 AND state = 'waiting'", "job_id = 1 AND state = 'queued'", "job_id = 1 AND state = 'running'", "job_id = 1 AND state = 'succeeded'"}
+	case "attempts":
+		where = []string{"run_id IN (SELECT id FROM " + h.kept("runs") + " WHERE job_id = 1 AND state = 'running')", "run_id IN (SELECT id FROM " + h.kept("runs") + " WHERE job_id = 1 AND state = 'succeeded')"}
+	case "changes":
+		where = []string{"subject_id = 1"}
+	}
+	if !all {
+		where = where[n%len(where) : n%len(where)+1]
+	}
+	for _, w := range where {
+		list = append(list, hostileCase{table, c, value, w})
+	}
+	return list
+}
+
+func (h *hostile) dropChecks(t *testing.T) {
+	rows, err := h.SQL.Query("SELECT conrelid::regclass::text, conname::text FROM pg_constraint WHERE contype = 'c' AND connamespace = 'dbjobs'::regnamespace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drop []string
+	for rows.Next() {
+		var table, name string
+		if err := rows.Scan(&table, &name); err != nil {
+			t.Fatal(err)
+		}
+		drop = append(drop, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", table, name))
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h.Exec(t, strings.Join(drop, "; "))
+}
+
+// within runs SQL on one connection of its own.
+func (h *hostile) within(statements ...string) error {
+	conn, err := h.SQL.Conn(context.Background())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, s := range statements {
+		if _, err := conn.ExecContext(context.Background(), s); err != nil {
+			return fmt.Errorf("%.200s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (h *hostile) restore(t *testing.T) {
+	t.Helper()
+	h.Clock.Set(h.now)
+	statements := []string{"BEGIN"}
+	for _, table := range h.tables {
+		statements = append(statements, "DELETE FROM "+h.Table(table.name),
+			fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s", h.Table(table.name), table.list(), table.list(), h.kept(table.name)))
+	}
+	if err := h.within(append(statements, "COMMIT")...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *hostile) put(c hostileCase) error {
+	update := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", h.Table(c.table), c.column.name, c.value, c.row)
+	before := map[string]string{"sqlite": "PRAGMA ignore_check_constraints = 1", "mariadb": "SET check_constraint_checks = 0, sql_mode = ''"}[h.Engine]
+	if h.checked || before == "" {
+		return h.within(update)
+	}
+	return h.within(before, update)
+}
+
+// try runs two passes and all commands. named tells that the report or a list told of the culprit.
+func (h *hostile) try(t *testing.T, c hostileCase) (named bool, problem string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	count := fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE job_id IN (2, 3, 4) AND state = 'succeeded'", h.Table("runs"))
+	before := h.Int(t, count)
+	for i := range 2 {
+		h.Clock.Add(time.Hour)
+		h.calls.Reset()
+		r, err := newTick(t, h.Store).Run(ctx)
+		if n := h.calls.Count(); n > 700 {
+			return named, fmt.Sprintf("pass %d took %d calls", i+1, n)
+		}
+		if err != nil {
+			return named, fmt.Sprintf("pass %d: %v", i+1, err)
+		}
+		named = named || len(r.Parked)+r.Failed > 0
+	}
+	if ran := h.Int(t, count) - before; ran < 2*unharmed {
+		return named, fmt.Sprintf("the healthy jobs have run %d times", ran)
+	}
+	shown, err := h.commands(ctx, c)
+	if err != nil {
+		return named, err.Error()
+	}
+	return named || strings.Contains(shown, "unreadable"), ""
+}
+
+// commands does what the commands do, and returns what they print as JSON.
+func (h *hostile) commands(ctx context.Context, c hostileCase) (string, error) {
+	var out strings.Builder
+	failed := func(what string, v any, err error) error {
+		if err == nil {
+			var b []byte
+			if b, err = json.Marshal(v); err == nil {
+				out.Write(b)
+				return nil
+			}
+		}
+		// Its name may be another now, or it belongs to somebody else. No row can be added behind the greatest id, and nobody
+		// is taken away from those who run after him.
+		if c.column.name == "id" && what == "apply" || c.column.name == "after_job_id" && strings.HasSuffix(what, "job remove") {
+			return nil
+		}
+		if errors.Is(err, store.ErrNotFound) && strings.HasPrefix(what, "culprit") && (c.table == "jobs" || c.table == "runs") {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	var errs []error
+	jobs, err := h.Jobs(ctx, store.JobFilter{})
+	errs = append(errs, failed("job list", jobs, err))
+	for i := range jobs {
+		o, err := tick.LookOut(ctx, h.Store, &jobs[i], 3)
+		errs = append(errs, failed("job show, outlook", o, err))
+	}
+	runs, err := h.Runs(ctx, store.RunFilter{})
+	errs = append(errs, failed("run list", runs, err))
+	for i := range runs {
+		if d, err := h.Run(ctx, runs[i].ID); c.column.name != "id" {
+			errs = append(errs, failed("run show", d, err))
+		}
+	}
+	schedules, err := h.Schedules(ctx)
+	errs = append(errs, failed("schedule list", schedules, err))
+	groups, err := h.Groups(ctx)
+	errs = append(errs, failed("groups", groups, err))
+	pauses, err := h.Pauses(ctx, true, 100)
+	errs = append(errs, failed("pauses", pauses, err))
+	changes, err := h.Changes(ctx, "", "", 100)
+	errs = append(errs, failed("history", changes, err))
+	for _, name := range []string{"healthy 1", "culprit"} {
+		v, err := h.Job(ctx, name)
+		errs = append(errs, failed(name+": job show", v, err))
+		gaps, err := h.Gaps(ctx, name, 10)
+		errs = append(errs, failed(name+": gaps", gaps, err))
+		log, err := h.JobHistory(ctx, name, 10)
+		errs = append(errs, failed(name+": job history", log, err))
+	}
+	_, err = h.Apply(ctx, store.Definitions{Jobs: []store.Job{hourly("healthy 1"), hourly("new")}}, store.ApplyOptions{})
+	errs = append(errs, failed("apply", nil, err))
+	if v, err := h.Job(ctx, "culprit"); err == nil && h.changeable() {
+		errs = append(errs, failed("culprit: job disable", nil, h.EnableJob(ctx, "culprit", v.Disabled, store.Author{})),
+			failed("follower: job remove", nil, h.RemoveJob(ctx, "follower", store.Author{})),
+			failed("culprit: job remove", nil, h.RemoveJob(ctx, "culprit", store.Author{})))
+	}
+	return out.String(), errors.Join(errs...)
+}
+
+// changeable: MariaDB looks at all constraints of a row whatever is changed of it.
+func (h *hostile) changeable() bool { return h.checked || h.Engine != "mariadb" }
