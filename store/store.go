@@ -336,8 +336,12 @@ func (s *Store) hide(err error) error {
 	return err
 }
 
-// kept is an error's text as it is recorded.
-func (s *Store) kept(text string) string { return clip(s.secrets.Hide(text)) }
+// kept is an error's text as it is recorded. Of a text of megabytes only what may be kept is looked through, with room for
+// what is hidden in it.
+func (s *Store) kept(text string) string {
+	const most = 64 << 10
+	return clip(s.secrets.Hide(text[:min(len(text), most)]))
+}
 
 // Where names the database for messages: scheme, host and path, never user, password or options.
 func (s *Store) Where() string {

@@ -150,6 +150,9 @@ func (p *planted) refusals() {
 		}
 		go refuse(l, "password "+password+" is wrong, and so is "+strings.ToUpper(url.QueryEscape(password)))
 		p.said(nil, "--database", "postgres://"+url.UserPassword("ann", password).String()+"@"+l.Addr().String()+"/d?sslmode=disable", "tick")
+		p.Setenv("PGPASSWORD", password)
+		p.said(nil, "--database", "postgres://ann@"+l.Addr().String()+"/d?sslmode=disable", "tick")
+		p.Setenv("PGPASSWORD", "")
 		l.Close()
 	}
 }

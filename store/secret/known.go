@@ -110,8 +110,13 @@ func (p pattern) at(text string, i int) int {
 		}
 		return end
 	}
-	if strings.HasPrefix(text[i:], p.text) {
-		return i + len(p.text)
+	switch c := text[i]; { // most places are none
+	case c == p.text[0]:
+		if strings.HasPrefix(text[i:], p.text) {
+			return i + len(p.text)
+		}
+	case c != '%' && c != '\\' && lower(c) != p.folded[0]:
+		return -1
 	}
 	for found := 0; i < len(text); {
 		c, size := letter(text, i)
