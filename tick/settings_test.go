@@ -223,6 +223,8 @@ func tryForeign(t *testing.T, engine string, settings []string, fails string) {
 	switch {
 	case fails == "" && err != nil:
 		t.Errorf("%v", err)
+	case fails != "" && err == nil && regexp.MustCompile(fails).MatchString(""): // it may, or may not
+		t.Log("works")
 	case fails != "" && (err == nil || !regexp.MustCompile(fails).MatchString(err.Error())):
 		t.Errorf("%v, want an error with %s", err, fails)
 	case fails == "":
