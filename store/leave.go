@@ -64,8 +64,8 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	return a.record(ctx, "schedule", c.Name, "remove", c.ID, c, nil)
 }
 
-// removeJob keeps the row as history and frees its name. Its links go; its plan notices by the changed row. It is refused
-// where a job that does not go with it runs after it: that one would stay enabled, and never run again.
+// removeJob keeps the row as history and frees its name. Its links go; its plan notices by the changed row. It is
+// refused where a job that does not go with it runs after it: that one would stay enabled, and never run again.
 func (a *applier) removeJob(ctx context.Context, j Job, going map[int64]bool) error {
 	var refused error
 	err := a.s.query(ctx, a.tx, "followers", args{"id": j.ID}, func(r *sql.Rows) error {

@@ -35,7 +35,8 @@ func (p *pass) runError(ctx context.Context, t *store.Task, end store.StepEnd) s
 func failureOf(step, what string) string { return fmt.Sprintf("step %.100q: %s", step, what) }
 
 // firstFailure is that of the first step of this run that has failed and not succeeded since, other than the step that
-// it is in; what was before the run was opened again does not count. "" where there is none, or the ledger is out of reach.
+// it is in; what was before the run was opened again does not count. "" where there is none, or the ledger is out of
+// reach.
 func (p *pass) firstFailure(ctx context.Context, t *store.Task) string {
 	detail, err := p.t.Store.Run(ctx, t.Run.ID)
 	if err != nil { // the attempts tell it all the same

@@ -10,7 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// warnOf says what `rule lint` would say of the rules that a change brought in. What stays as it was is not told of again.
+// warnOf says what `rule lint` would say of the rules that a change brought in. What stays as it was is not told of
+// again.
 func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 	const most = 20
 	told := 0

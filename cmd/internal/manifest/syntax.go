@@ -40,7 +40,8 @@ func lineOf(data []byte, n int) string {
 // within brackets.
 var sign = regexp.MustCompile("(?:(?:^|[\\s,{\\[])([\\w-]+:|-)\\s+|([\\[,])\\s*)([*@%`&][^\"]*)$")
 
-// advice is what to do, where the line shows what was meant, else the message of the library; and the place of that, from 1.
+// advice is what to do, where the line shows what was meant, else the message of the library; and the place of that,
+// from 1.
 func advice(line, message string, column int) (string, int) {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		return "indent with spaces: this line is indented with a tab", 1 + strings.Index(line, "\t")
