@@ -23,15 +23,15 @@ const (
 // ErrLocked says that somebody else has locked what a statement needs, and kept it.
 var ErrLocked = errors.New("locked by another session")
 
-// errPatience ends a statement that has no answer.
-var errPatience = fmt.Errorf("the database has not answered for %s", Patience)
+// ErrNoAnswer ends a statement that has no answer.
+var ErrNoAnswer = fmt.Errorf("the database has not answered for %s", Patience)
 
 // bounded is the context of one statement: without a deadline of its own, it ends when patience does.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, Patience, errPatience)
+	return context.WithTimeoutCause(ctx, Patience, ErrNoAnswer)
 }
 
 // impatient is for the begin and the end of a transaction, for which database/sql takes no context but that of the whole:
@@ -41,7 +41,7 @@ func impatient(ctx context.Context) (_ context.Context, answered func(func() err
 	ctx, cancel = context.WithCancelCause(ctx)
 	return ctx, func(call func() error) error {
 		if !has {
-			defer time.AfterFunc(Patience, func() { cancel(errPatience) }).Stop()
+			defer time.AfterFunc(Patience, func() { cancel(ErrNoAnswer) }).Stop()
 		}
 		return unanswered(ctx, call())
 	}, cancel
@@ -49,8 +49,8 @@ func impatient(ctx context.Context) (_ context.Context, answered func(func() err
 
 // unanswered puts the end of patience into words; another error stays as it is.
 func unanswered(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errPatience) {
-		return fmt.Errorf("%w: %w", errPatience, err)
+	if err != nil && errors.Is(context.Cause(ctx), ErrNoAnswer) {
+		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	return err
 }

@@ -100,7 +100,7 @@ var errInterrupted = errors.New("the connection broke during a transaction")
 // the database is out of reach altogether, connecting says so.
 func (s *Store) interrupted(ctx context.Context, err error) error {
 	var never connectError
-	if c := s.class(err); ctx.Err() != nil || errors.Is(err, errPatience) || errors.As(err, &never) || c != gone && c != unreachable {
+	if c := s.class(err); ctx.Err() != nil || errors.Is(err, ErrNoAnswer) || errors.As(err, &never) || c != gone && c != unreachable {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errInterrupted, err)

@@ -152,6 +152,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	if err != nil {
 		if t.whole > 0 { // an earlier pass of this trigger has done its part
 			err = p.cutShort(ctx, within, err)
+		} else if errors.Is(err, store.ErrNoAnswer) {
+			err = fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 		} else if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			err = fmt.Errorf("%w: there was no answer within the budget: %w", store.ErrUnreachable, err)
 		}
@@ -388,6 +390,9 @@ func (p *pass) dryRun(ctx context.Context) error {
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace())
 	defer cancel()
+	if errors.Is(err, store.ErrNoAnswer) {
+		err = fmt.Errorf("%w; %s", err, p.t.Store.LockHolders(ctx))
+	}
 	if p.probe == nil || p.t.DryRun {
 		return p.report, err
 	}

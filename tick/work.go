@@ -332,7 +332,6 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
 		return store.ErrOutdated
 	}
-	patient := p.t.Store.Dialect() == "sqlite"
 	last, stop := p.until(ctx, p.lastEnd)
 	defer stop()
 	if end.RunError == "" {
@@ -349,7 +348,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 			return p.again(last, t, err)
 		case !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) && !p.t.Store.Transient(err):
 			return err
-		case over(last), try >= 5 && (!patient || ctx.Err() != nil):
+		case over(last), try >= 5 && (!p.fileLocked(err) || ctx.Err() != nil):
 			return err
 		}
 		select {
@@ -357,6 +356,11 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 		case <-time.After(min(time.Duration(try)*200*time.Millisecond, 5*time.Second)):
 		}
 	}
+}
+
+// fileLocked tells of an error that another process has an SQLite file locked, which may be for as long as its job takes.
+func (p *pass) fileLocked(err error) bool {
+	return p.t.Store.Dialect() == "sqlite" && (p.t.Store.Transient(err) || errors.Is(err, store.ErrReadOnly))
 }
 
 // again looks at a run whose end was refused. Where the fence is still ours, an earlier try took effect and only its

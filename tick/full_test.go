@@ -1,0 +1,104 @@
+package tick_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// filling is an executor at whose end the file of the database can grow no more. It stands before the driver, since each
+// connection has that bound for itself.
+type filling struct {
+	driver.Connector
+	mu    sync.Mutex
+	conns []driver.Conn
+}
+
+func (f *filling) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := f.Connector.Connect(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.conns = append(f.conns, c)
+	return c, err
+}
+
+func (f *filling) Execute(ctx context.Context, _ executor.Request) (executor.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.conns {
+		if _, err := c.(driver.ExecerContext).ExecContext(ctx, "PRAGMA max_page_count = 1", nil); err != nil { // no less than it has
+			return executor.Result{}, err
+		}
+	}
+	return executor.Result{}, errors.New(strings.Repeat("this needs another page; ", 1000))
+}
+
+// A full disk ends a pass also where it has no budget, and is told as what it is.
+func TestAFullDiskEndsAPass(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "sqlite") {
+		t.Skip("it is about a file")
+	}
+	f := &filling{}
+	d := storetest.Open(t, "sqlite", store.Options{Wrap: func(c driver.Connector) driver.Connector { f.Connector = c; return f }})
+	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})
+	request(t, d, "a")
+	tk := newTick(t, d.Store)
+	tk.Executors["filling"] = f
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := tk.Run(ctx)
+	t.Log(err)
+	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "disk is full") || ctx.Err() != nil {
+		t.Errorf("%v, %v", err, ctx.Err())
+	}
+}
+
+// Without a budget, a pass ends all the same where the database does not answer, such as behind the lock of a whole table,
+// and says who has that.
+func TestAPassWithoutABudgetWaitsForNoTable(t *testing.T) {
+	if os.Getenv("DBJOBS_PROVE") == "" {
+		t.Skip("it takes a minute; DBJOBS_PROVE is not set")
+	}
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" {
+			continue // a locked file is waited for likewise, for ten seconds
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, e, store.Options{})
+			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
+			run(t, d)
+			d.Clock.Add(6 * time.Minute)
+			conn, err := d.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			for _, st := range map[string][]string{"postgres": {"BEGIN", "LOCK TABLE dbjobs.runs IN ACCESS EXCLUSIVE MODE"}, "mariadb": {"LOCK TABLES dbjobs_runs WRITE"}}[e] {
+				if _, err := conn.ExecContext(t.Context(), st); err != nil {
+					t.Fatal(err)
+				}
+			}
+			began := time.Now()
+			_, err = newTick(t, d.Store).Run(t.Context())
+			t.Logf("%s: %v", time.Since(began), err)
+			if took := time.Since(began); err == nil || took > 2*store.Patience || !errors.Is(err, store.ErrNoAnswer) && !errors.Is(err, store.ErrLocked) {
+				t.Errorf("after %s: %v", took, err)
+			}
+			if e == "postgres" && !strings.Contains(fmt.Sprint(err), "locks are held by session") {
+				t.Errorf("it does not say who has the lock: %v", err)
+			}
+		})
+	}
+}
