@@ -42,45 +42,6 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
 }
 
-// recall makes plans that were deleted from what is on record: what was decided is not decided again.
-func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Case) error {
-	var ids []int64
-	fresh := map[int64]*Plan{}
-	for i := range cases {
-		if l := &cases[i].Plan; cases[i].PlanFault == "" && l.Version == 0 && l.DecidedThrough.IsZero() {
-			ids = append(ids, l.JobID)
-			fresh[l.JobID] = l
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	var job, number int64
-	var scheduled, through time.Time
-	err := s.query(ctx, tx, "recall", args{"ids": ids}, s.each(reads(&job, counter[int64]{&number}, at{&scheduled}, at{&through}), func(fault string) error {
-		defer func() { number, scheduled, through = 0, time.Time{}, time.Time{} }()
-		l := fresh[job]
-		if fault != "" {
-			for i := range cases {
-				if cases[i].Plan.JobID == job {
-					cases[i].fault("its record", fault)
-				}
-			}
-			return nil
-		}
-		l.RunsMade, l.Cycles, l.LastScheduledFor, l.DecidedThrough = number, number, scheduled, scheduled
-		if through.After(scheduled) {
-			l.DecidedThrough = through
-		}
-		return nil
-	}))
-	for i := range cases {
-		c := &cases[i]
-		c.Recalled = fresh[c.Plan.JobID] != nil && !c.Plan.DecidedThrough.IsZero()
-	}
-	return err
-}
-
 func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
 	if err := s.readJobs(ctx, tx, p.kinds, ids, byJob); err != nil {
 		return err
@@ -117,6 +78,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	}))
 	if err != nil {
 		return err
+	}
+	for _, c := range byJob { // ids are times only where the program has made them
+		slices.SortStableFunc(c.Runs, func(x, y Run) int { return x.CreatedAt.Compare(y.CreatedAt) })
 	}
 	if err := s.readStepAttempts(ctx, tx, again, byJob); err != nil {
 		return err

@@ -24,6 +24,7 @@ var hot = []struct {
 }{
 	{"probe", `(?s)^SELECT .*FROM dbjobs.installation i`, "runs_wake|plans_next_run|runs_queued"},
 	{"troubled", `(?s)^SELECT j.owner, j.name, t.parked`, "plans_parked|parked_job_id"},
+	{"runs", `(?s)^SELECT r.id, .* ORDER BY r.created_at DESC`, "runs_created"},
 	{"oldest_queued", `(?s)MIN\((r\.)?ready_at\)`, "runs_queued"},
 	{"need_job", `(?s)^SELECT .*, id, NULL, id FROM dbjobs.jobs`, "jobs_stale"},
 	{"need_link", `(?s)^SELECT .*, job_id, NULL, job_id FROM dbjobs.job_schedules`, "job_schedules_stale"},
@@ -150,7 +151,14 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 	if since, err := d.OldestQueued(t.Context()); err != nil || since.IsZero() {
 		t.Fatal(err, since)
 	}
-	calls = append(calls, c.All()...)
+	if list, err := d.Runs(t.Context(), store.RunFilter{Limit: 20}); err != nil || len(list) != 20 {
+		t.Fatal(err, len(list))
+	}
+	for _, call := range c.All() {
+		if strings.Contains(call.SQL, "dbjobs_runs") || strings.Contains(call.SQL, "dbjobs.runs") { // pauses are looked through, too
+			calls = append(calls, call)
+		}
+	}
 	slices.Reverse(calls) // of each the last: the first pass decides for many more at once
 	seen := map[string]bool{}
 	return slices.DeleteFunc(calls, func(c storetest.Call) bool {

@@ -636,7 +636,7 @@ WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR int
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.id DESC LIMIT :limit;
+WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: run_by_prefix
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id

@@ -204,7 +204,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
 --                     v                                          |
 --   (decided) --> waiting --> queued --> running --> succeeded | failed | cancelled | lost --> settled
 CREATE TABLE IF NOT EXISTS dbjobs_runs (
-  id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision
+  id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision; any other will do: created_at and ready_at say the order
   job_id         bigint NOT NULL,
   number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
   occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
@@ -245,6 +245,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   KEY runs_open (open_job_id, id),
   KEY runs_wake (wake_at, id),
   KEY runs_queued (queued_in, urgency, ready_at, id),
+  KEY runs_created (created_at, id),
   KEY runs_expire (expires_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

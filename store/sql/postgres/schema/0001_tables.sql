@@ -206,7 +206,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.group_plans (
 --                     v                                          |
 --   (decided) --> waiting --> queued --> running --> succeeded | failed | cancelled | lost --> settled
 CREATE TABLE IF NOT EXISTS dbjobs.runs (
-  id             uuid PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision
+  id             uuid PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision; any other will do: created_at and ready_at say the order
   job_id         bigint NOT NULL,
   number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
   occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
@@ -245,6 +245,7 @@ CREATE INDEX IF NOT EXISTS runs_number ON dbjobs.runs (job_id, number);
 CREATE INDEX IF NOT EXISTS runs_open ON dbjobs.runs (job_id, id) WHERE settled_at IS NULL;
 CREATE INDEX IF NOT EXISTS runs_wake ON dbjobs.runs (wake_at, id) WHERE wake_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS runs_queued ON dbjobs.runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS runs_created ON dbjobs.runs (created_at, id);
 CREATE INDEX IF NOT EXISTS runs_expire ON dbjobs.runs (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Each try of a step.

@@ -202,7 +202,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
 --                     v                                          |
 --   (decided) --> waiting --> queued --> running --> succeeded | failed | cancelled | lost --> settled
 CREATE TABLE IF NOT EXISTS dbjobs_runs (
-  id             text NOT NULL PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision
+  id             text NOT NULL PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision; any other will do: created_at and ready_at say the order
   job_id         integer NOT NULL,
   number         integer,                                       -- 1, 2, ... within the job; NULL until decided
   occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
@@ -241,6 +241,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_runs_number ON dbjobs_runs (job_id, number);
 CREATE INDEX IF NOT EXISTS dbjobs_runs_open ON dbjobs_runs (job_id, id) WHERE settled_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_wake ON dbjobs_runs (wake_at, id) WHERE wake_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_queued ON dbjobs_runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS dbjobs_runs_created ON dbjobs_runs (created_at, id);
 CREATE INDEX IF NOT EXISTS dbjobs_runs_expire ON dbjobs_runs (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Each try of a step.

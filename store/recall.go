@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// recall makes plans that were deleted from what is on record: what was decided is not decided again.
+func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Case) error {
+	var ids []int64
+	fresh := map[int64]*Plan{}
+	for i := range cases {
+		if l := &cases[i].Plan; cases[i].PlanFault == "" && l.Version == 0 && l.DecidedThrough.IsZero() {
+			ids = append(ids, l.JobID)
+			fresh[l.JobID] = l
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var job, number int64
+	var scheduled, through time.Time
+	err := s.query(ctx, tx, "recall", args{"ids": ids}, s.each(reads(&job, counter[int64]{&number}, at{&scheduled}, at{&through}), func(fault string) error {
+		defer func() { number, scheduled, through = 0, time.Time{}, time.Time{} }()
+		l := fresh[job]
+		if fault != "" {
+			for i := range cases {
+				if cases[i].Plan.JobID == job {
+					cases[i].fault("its record", fault)
+				}
+			}
+			return nil
+		}
+		l.RunsMade, l.Cycles, l.LastScheduledFor, l.DecidedThrough = number, number, scheduled, scheduled
+		if through.After(scheduled) {
+			l.DecidedThrough = through
+		}
+		return nil
+	}))
+	for i := range cases {
+		c := &cases[i]
+		c.Recalled = fresh[c.Plan.JobID] != nil && !c.Plan.DecidedThrough.IsZero()
+	}
+	return err
+}
