@@ -136,7 +136,7 @@ func read(ctx context.Context, s *store.Store, run string) error {
 		err = fmt.Errorf("the jobs are %+v", jobs)
 	}
 	detail, failed := s.Run(ctx, run)
-	if failed == nil && (detail.State != store.Cancelled || !strings.Contains(string(detail.Args), "ö")) {
+	if failed == nil && (detail.State != store.Cancelled || !strings.Contains(detail.Args, "ö")) {
 		failed = fmt.Errorf("the run that was cancelled is %+v", detail)
 	}
 	err = errors.Join(err, failed)
@@ -241,6 +241,9 @@ func tryForeign(t *testing.T, engine string, settings []string, fails string) {
 				t.Fatal(err)
 			}
 			effects = append(effects, fmt.Sprint(name, " ", n))
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
 		}
 		if got := strings.Join(effects, ", "); got != allEffects {
 			t.Errorf("the effects are %s", got)

@@ -155,8 +155,9 @@ func readPacket(r io.Reader) ([]byte, error) {
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, err
 	}
-	p := append(head, make([]byte, int(head[0])|int(head[1])<<8|int(head[2])<<16)...)
-	_, err := io.ReadFull(r, p[4:])
+	p := make([]byte, len(head)+(int(head[0])|int(head[1])<<8|int(head[2])<<16))
+	copy(p, head)
+	_, err := io.ReadFull(r, p[len(head):])
 	if err == nil && len(p) < 5 {
 		err = errors.New("an empty packet")
 	}
