@@ -81,11 +81,14 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 		found := len(candidates)
 		t := taking{s: s, h: h, refusals: mostRefusals, waits: 4}
 		tasks, err := t.among(ctx, slices.DeleteFunc(candidates, h.Refused.has), limit)
-		if len(tasks) == 0 && err == nil && t.held != nil {
+		if len(tasks) > 0 { // what is taken is to be executed, whatever befell the rest: an error that lasts comes again
+			return tasks, nil
+		}
+		if err == nil && t.held != nil {
 			err = s.heldBy(ctx, t.held)
 		}
-		if err != nil || len(tasks) > 0 || found < window {
-			return tasks, err
+		if err != nil || found < window {
+			return nil, err
 		}
 	}
 }
@@ -126,9 +129,6 @@ func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]T
 		return tasks, err
 	}
 	more, err := t.among(ctx, candidates[half:], limit-len(tasks))
-	if err != nil && len(tasks) > 0 { // what is taken is to be executed; the error comes again
-		err = nil
-	}
 	return append(tasks, more...), err
 }
 
