@@ -37,7 +37,7 @@ func (p *Probe) Anything() bool {
 	return p.Queued || p.Expired
 }
 
-// CheckDue: this is the first pass of its trigger within an hour, or after a silence.
+// CheckDue tells whether this is the first pass of its trigger within an hour, or after a silence.
 func (p *Probe) CheckDue() bool {
 	return p.Now.Sub(p.lastTick) > silence || !p.lastTick.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
 }

@@ -15,7 +15,7 @@ import (
 func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	t.Helper()
 	login, password := "dbjobs_test_"+strings.ToLower(rand.Text()[:8]), rand.Text()
-	schema, make, drop := strings.TrimSuffix(d.Table(""), "."), []string{"CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'",
+	schema, give, drop := strings.TrimSuffix(d.Table(""), "."), []string{"CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'",
 		"GRANT USAGE ON SCHEMA %[3]s TO %[1]s", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[3]s TO %[1]s"},
 		[]string{"REVOKE ALL ON ALL TABLES IN SCHEMA %[3]s FROM %[1]s", "REVOKE USAGE ON SCHEMA %[3]s FROM %[1]s", "DROP ROLE %[1]s"}
 	u, err := url.Parse(d.URL)
@@ -24,13 +24,13 @@ func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	}
 	if d.Engine == "mariadb" {
 		schema = strings.TrimPrefix(u.Path, "/")
-		make, drop = []string{"CREATE USER %[1]s@'%%' IDENTIFIED BY '%[2]s'"}, []string{"DROP USER %[1]s@'%%'"}
+		give, drop = []string{"CREATE USER %[1]s@'%%' IDENTIFIED BY '%[2]s'"}, []string{"DROP USER %[1]s@'%%'"}
 		for _, table := range d.tables(t) { // of a database, only who has it by this very name may give rights
-			make = append(make, "GRANT SELECT, INSERT, UPDATE, DELETE ON %[3]s."+table+" TO %[1]s@'%%'")
+			give = append(give, "GRANT SELECT, INSERT, UPDATE, DELETE ON %[3]s."+table+" TO %[1]s@'%%'")
 		}
 	}
 	words := func(text string) string { return fmt.Sprintf(text+"%.0[1]s%.0[2]s%.0[3]s", login, password, schema) }
-	for i, text := range make {
+	for i, text := range give {
 		if _, err := d.SQL.Exec(words(text)); err != nil && i == 0 {
 			Skip(t, "this account may make no other: %v", err)
 		} else if err != nil {
