@@ -58,6 +58,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	ended := false
 	var expired []string
 	var again []int64 // jobs with a run to be tried again
+	failed := map[int64]bool{}
 	var run Run
 	rd := reads(scanRun(&run)...)
 	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, s.each(rd, func(fault string) error {
@@ -69,6 +70,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 			}
 		}
 		ended = ended || run.State == Succeeded
+		failed[run.JobID] = failed[run.JobID] || run.State == Failed
 		c := byJob[run.JobID]
 		c.Runs = append(c.Runs, run)
 		if run.Begun() && (run.State == Waiting || run.State == Running && run.LeaseUntil.Before(p.now)) {
@@ -83,6 +85,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		slices.SortStableFunc(c.Runs, func(x, y Run) int { return x.CreatedAt.Compare(y.CreatedAt) })
 	}
 	if err := s.readStepAttempts(ctx, tx, again, byJob); err != nil {
+		return err
+	}
+	if err := s.readMistakes(ctx, tx, failed, byJob); err != nil {
 		return err
 	}
 	if err := s.lockExpired(ctx, tx, expired, byJob); err != nil {

@@ -82,6 +82,8 @@ type Case struct {
 	Circle       bool // the job runs after itself, by way of others; looked up where that may have changed
 	AfterLost    bool // the row of the job that it runs after is gone; likewise
 	Recalled     bool // its plan was deleted, and is made again from what is on record
+	// Mistake says what no run of the job's steps could do; looked up where the definition may be new, and after a failure.
+	Mistake string
 	// Fault says what of the definition cannot be read, and PlanFault what of the plan; with either the job is parked.
 	Fault, PlanFault string
 	input            string

@@ -97,7 +97,7 @@ func strictly(b []byte, into any) error {
 // ReadSQL reads the spec of a step of the executor sql, and refuses what no run could do.
 func ReadSQL(spec json.RawMessage) (v SQLSpec, err error) {
 	if err := json.Unmarshal(spec, &v); err != nil {
-		return v, err
+		return v, fmt.Errorf(`the spec is not of the form {"sql": ["…"], "atomic": true}: %w`, err)
 	}
 	if len(v.SQL) == 0 {
 		return v, errors.New("has no statement")

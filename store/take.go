@@ -267,6 +267,12 @@ func (s *Store) readTasks(ctx context.Context, tx *sql.Tx, tasks []Task) error {
 	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": jobs}, byID); err != nil {
 		return err
 	}
+	for id, j := range byID {
+		if j.fault == "" {
+			j.fault = j.mistake()
+			byID[id] = j
+		}
+	}
 	for i := range tasks {
 		k := &tasks[i]
 		if k.Run.Fault != "" {

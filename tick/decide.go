@@ -31,6 +31,10 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 			d.park("%v", err)
 		}
 	}
+	if d.c.Mistake != "" && !d.gone() {
+		d.unhosted = true // it may be mended without a trace at the job
+		d.park("%s; apply the file that has the job, or mend the row of that step", d.c.Mistake)
+	}
 	if d.c.Circle && d.plan.Error == "" && !d.gone() {
 		d.unhosted = true // the way out may be a change of another job
 		d.park("job %s: after: goes in a circle; change after, of this job or of one before it", d.job().FullName())

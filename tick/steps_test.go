@@ -237,13 +237,14 @@ func TestACircleWithoutAWayOutIsRefused(t *testing.T) {
 	}
 }
 
-// Plain SQL gives a step what is refused when it is made: the run ends, and says why.
-func TestAStepThatWouldBeTriedForEverFails(t *testing.T) {
+// Plain SQL gives a step what is refused when it is made: the job is parked, and says why.
+func TestAStepThatWouldBeTriedForEverParks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(time.Hour), Steps: []store.Step{step("", "SELECT * FROM nowhere")}}}})
 		d.Exec(t, "UPDATE "+d.Table("steps")+" SET retry_attempts = 0")
-		if r := run(t, d); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "not tried again: retry.attempts: until-next has no end with repeat_after") {
-			t.Fatalf("%+v", r)
+		r := run(t, d)
+		if j, err := d.Job(t.Context(), "job"); err != nil || r.Started != 0 || !strings.Contains(j.PlanError, "retry.attempts: until-next has no end with repeat_after") {
+			t.Fatalf("%v: %+v", err, r)
 		}
 	})
 }

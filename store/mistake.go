@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// mistake says what no run of the steps could do. Commands refuse it, so that it has come by plain SQL.
+func (j *Job) mistake() string {
+	if len(j.Steps) == 0 {
+		return ""
+	}
+	if err := j.validateSteps("job " + j.FullName()); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// readMistakes looks for mistakes in the steps where they may have been made or mended: in jobs that are new or have changed,
+// that are parked, or of which a run has failed, since nothing else shows that plain SQL has changed a step.
+func (s *Store) readMistakes(ctx context.Context, tx *sql.Tx, failed map[int64]bool, byJob map[int64]*Case) error {
+	var ids []int64
+	look := map[int64]Job{}
+	for id, c := range byJob {
+		if c.Job.ID != 0 && c.Job.Removed().IsZero() && (c.Stale || c.Plan.Error != "" || failed[id]) {
+			ids = append(ids, id)
+			look[id] = Job{ID: id, Owner: c.Job.Owner, Name: c.Job.Name, RepeatAfter: c.Job.RepeatAfter}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": ids}, look); err != nil {
+		return err
+	}
+	for id, j := range look {
+		if byJob[id].fault("its steps", j.fault); j.fault == "" {
+			byJob[id].Mistake = j.mistake()
+		}
+	}
+	return nil
+}
