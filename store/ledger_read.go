@@ -33,7 +33,17 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if f.Limit == 0 {
 		f.Limit = 100
 	}
-	return s.listRuns(ctx, "runs", args{"job": job, "state": f.State, "limit": f.Limit})
+	statement := "runs"
+	switch f.State {
+	case Failed, Cancelled, Lost:
+		statement = "runs_unwell"
+	case Waiting, Queued, Running:
+		statement = "runs_under_way"
+	}
+	if job != 0 {
+		statement = "runs"
+	}
+	return s.listRuns(ctx, statement, args{"job": job, "state": f.State, "limit": f.Limit})
 }
 
 // jobWithRuns finds a job, or where there is none, the last of that name that was removed.

@@ -69,6 +69,7 @@ var postgres = &dialect{
 		"@these_runs":  "= ANY(:ids::uuid[])",
 		"@text":        "::text",
 		"@predecessor": "CASE WHEN dbjobs.runs.occurrence ~ '^after:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN pg_catalog.substr(dbjobs.runs.occurrence, 7)::uuid END",
+		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
 		"@anywhere":    "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
 	},
 	placeholder: func(n int) string { return "$" + strconv.Itoa(n) },

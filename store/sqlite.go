@@ -61,6 +61,7 @@ var sqlite = &dialect{
 		"@these_runs":  "IN (SELECT value FROM json_each(:ids))",
 		"@text":        "",
 		"@predecessor": "CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN substr(dbjobs.runs.occurrence, 7) END",
+		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
 		"@anywhere":    "CAST(COALESCE(MAX(m.id), 0) * :share AS INTEGER)",
 	},
 	placeholder: func(n int) string { return "?" + strconv.Itoa(n) },

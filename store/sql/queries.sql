@@ -638,6 +638,16 @@ WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR int
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
+-- Of states that are rare among all runs, which else would be read to their end.
+
+-- name: runs_unwell
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE @unwell = :state ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+
+-- name: runs_under_way
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE @open IS NOT NULL AND r.state = :state ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+
 -- name: run_by_prefix
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;

@@ -241,11 +241,13 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   open_job_id bigint GENERATED ALWAYS AS (CASE WHEN settled_at IS NULL THEN job_id END) STORED,
   queued_in varchar(190) GENERATED ALWAYS AS (CASE WHEN state = 'queued' THEN queue END) STORED,
   urgency bigint GENERATED ALWAYS AS (-priority) STORED,  -- of the least priority it is more than an int holds
+  unwell varchar(190) GENERATED ALWAYS AS (CASE WHEN state IN ('failed', 'cancelled', 'lost') THEN state END) STORED,
   KEY runs_number (job_id, number),
   KEY runs_open (open_job_id, id),
   KEY runs_wake (wake_at, id),
   KEY runs_queued (queued_in, urgency, ready_at, id),
   KEY runs_created (created_at, id),
+  KEY runs_unwell (unwell, created_at, id),
   KEY runs_expire (expires_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

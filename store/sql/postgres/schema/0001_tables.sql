@@ -246,6 +246,7 @@ CREATE INDEX IF NOT EXISTS runs_open ON dbjobs.runs (job_id, id) WHERE settled_a
 CREATE INDEX IF NOT EXISTS runs_wake ON dbjobs.runs (wake_at, id) WHERE wake_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS runs_queued ON dbjobs.runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
 CREATE INDEX IF NOT EXISTS runs_created ON dbjobs.runs (created_at, id);
+CREATE INDEX IF NOT EXISTS runs_unwell ON dbjobs.runs (state, created_at, id) WHERE state IN ('failed', 'cancelled', 'lost');
 CREATE INDEX IF NOT EXISTS runs_expire ON dbjobs.runs (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Each try of a step.

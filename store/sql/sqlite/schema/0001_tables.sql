@@ -242,6 +242,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_runs_open ON dbjobs_runs (job_id, id) WHERE se
 CREATE INDEX IF NOT EXISTS dbjobs_runs_wake ON dbjobs_runs (wake_at, id) WHERE wake_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_queued ON dbjobs_runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
 CREATE INDEX IF NOT EXISTS dbjobs_runs_created ON dbjobs_runs (created_at, id);
+CREATE INDEX IF NOT EXISTS dbjobs_runs_unwell ON dbjobs_runs (state, created_at, id) WHERE state IN ('failed', 'cancelled', 'lost');
 CREATE INDEX IF NOT EXISTS dbjobs_runs_expire ON dbjobs_runs (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Each try of a step.
