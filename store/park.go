@@ -17,7 +17,7 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 	s, job := d.s, p.jobs[0]
 	c := Case{Plan: Plan{JobID: job}}
 	b := Batch{Now: p.now, Gaps: map[string]int{}, Refused: []int64{job}}
-	if err := s.row(ctx, s.db, "job_name", args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
+	if err := s.names(ctx, s.db, "job_name", args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
 		return b, err
 	}
 	why := s.kept("its decision was refused: " + refusal.Error())

@@ -140,7 +140,7 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 			v.After = list[k].FullName()
 		} else if v.afterID != 0 {
 			var other Job
-			err := s.row(ctx, q, "job_name", args{"id": v.afterID}, &other.Owner, &other.Name)
+			err := s.names(ctx, q, "job_name", args{"id": v.afterID}, &other.Owner, &other.Name)
 			if v.After = other.FullName(); errors.Is(err, ErrNotFound) { // deleted by plain SQL
 				v.After, err = fmt.Sprintf("job %d, whose row is gone", v.afterID), nil
 			}
@@ -191,7 +191,7 @@ func (s *Store) findJob(ctx context.Context, q querier, name string) (JobStatus,
 // JobName is the full name of a job, also of one that was removed.
 func (s *Store) JobName(ctx context.Context, id int64) (string, error) {
 	var j Job
-	err := s.row(ctx, s.db, "job_name", args{"id": id}, &j.Owner, &j.Name)
+	err := s.names(ctx, s.db, "job_name", args{"id": id}, &j.Owner, &j.Name)
 	if errors.Is(err, ErrNotFound) { // deleted by SQL
 		return fmt.Sprintf("number %d", id), nil
 	}

@@ -33,7 +33,7 @@ var sqlite = &dialect{
 		"@false":    "0",
 		// A change that its own row does not show; what was planned stays legible.
 		"@touched":    "planned || '.'",
-		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(j.tags) t WHERE t.value = p.subject)",
+		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
 		"@knows":      "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
 		"@stale_link": "planned IS NOT schedule_id",
 		"@stale":      "planned IS NOT plan_input",

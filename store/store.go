@@ -229,6 +229,19 @@ func (s *Store) row(ctx context.Context, q querier, name string, a args, dest ..
 	return err
 }
 
+// names reads the one row of a named statement as far as it can be read: names are told even where they are no proper text.
+func (s *Store) names(ctx context.Context, q querier, name string, a args, dest ...any) error {
+	found := false
+	err := s.query(ctx, q, name, a, s.each(reads(dest...), func(string) error {
+		found = true
+		return nil
+	}))
+	if err == nil && !found {
+		return fmt.Errorf("%s: %w", words(name), ErrNotFound)
+	}
+	return err
+}
+
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // errConflict says that somebody changed what a decision was made from: the transaction is tried again.

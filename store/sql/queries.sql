@@ -451,7 +451,7 @@ FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)
-WHERE j.removed_at IS NULL AND (:job = 0 OR j.id = :job) ORDER BY j.name, j.owner;
+WHERE j.removed_at IS NULL AND (j.id = :job OR :job = 0) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
@@ -472,12 +472,12 @@ SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
 SELECT l.job_id, s.id, s.name,
   (SELECT CASE WHEN @stale_link THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE :job = 0 OR l.job_id = :job ORDER BY l.job_id, s.name;
+WHERE l.job_id = :job OR :job = 0 ORDER BY l.job_id, s.name;
 
 -- name: all_steps
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure
-FROM dbjobs.steps WHERE :job = 0 OR job_id = :job ORDER BY job_id, position;
+FROM dbjobs.steps WHERE job_id = :job OR :job = 0 ORDER BY job_id, position;
 
 -- name: insert_job
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
@@ -582,11 +582,11 @@ VALUES (:scope, :subject_id, :subject, :reason, :paused_by, @now, :until_at);
 
 -- name: open_pause
 SELECT @pause_columns FROM dbjobs.pauses p
-WHERE p.scope = :scope AND (:subject_id = 0 OR p.subject_id = :subject_id) AND (:subject = '' OR p.subject = :subject) AND @holds ORDER BY p.id;
+WHERE p.scope = :scope AND (p.subject_id = :subject_id OR :subject_id = 0) AND (:subject = '' OR p.subject = :subject) AND @holds ORDER BY p.id;
 
 -- name: resume
 UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by, missed = :missed
-WHERE scope = :scope AND (:subject_id = 0 OR subject_id = :subject_id) AND (:subject = '' OR subject = :subject)
+WHERE scope = :scope AND (subject_id = :subject_id OR :subject_id = 0) AND (:subject = '' OR subject = :subject)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > @now);
 
 -- name: pauses
@@ -636,7 +636,7 @@ WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR int
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE (:job = 0 OR r.job_id = :job) AND (:state = '' OR r.state = :state) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- Of states that are rare among all runs, which else would be read to their end.
 
@@ -707,7 +707,7 @@ SELECT COUNT(*), MAX(decided_through) FROM dbjobs.plans WHERE decided_through > 
 
 -- name: lock_ahead
 SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
-FROM dbjobs.plans p WHERE p.decided_through > @later AND (:job = 0 OR p.job_id = :job) ORDER BY p.job_id LIMIT :limit @lock;
+FROM dbjobs.plans p WHERE p.decided_through > @later AND (p.job_id = :job OR :job = 0) ORDER BY p.job_id LIMIT :limit @lock;
 
 -- name: rewind_plans
 UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END,

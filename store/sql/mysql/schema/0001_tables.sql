@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   ambiguous    varchar(190) NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  varchar(190) NOT NULL DEFAULT '',
   manifest     varchar(190),                                           -- the manifest that owns the row, and may prune it
-  created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),   -- what rules counted "from creation" count from
-  changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),   -- set by commands that change the rule: from when the new rule counts
+  created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),   -- what rules counted "from creation" count from
+  changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),   -- set by commands that change the rule: from when the new rule counts
   plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous)) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL)),
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   owner            varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),         -- the login that its SQL steps run as
   name             varchar(190) NOT NULL,
   description      varchar(190) NOT NULL DEFAULT '',
-  enabled          boolean NOT NULL DEFAULT true,              -- false: nothing is decided for it
+  enabled          boolean NOT NULL DEFAULT true CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
   tags             json NOT NULL DEFAULT ('[]') CHECK (JSON_TYPE(tags) = 'ARRAY'),  -- array of strings; a pause can name a tag
   queue            varchar(190) NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
   priority         int NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
@@ -49,33 +49,33 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   max_running      int NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           varchar(190) NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
-  missed_within_ms bigint CHECK (missed_within_ms > 0),        -- older than this is a gap; NULL: no limit
-  grace_ms         bigint NOT NULL DEFAULT 120000 CHECK (grace_ms >= 0),    -- with missed skip: how late the newest may be
+  missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
+  grace_ms         bigint NOT NULL DEFAULT 120000 CHECK (grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   int NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
-  retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms >= 0),         -- doubles with every try ...
-  retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms >= 0),   -- ... up to this
+  retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
+  retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
   retry_jitter     int NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
   handouts         int NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
   on_error         varchar(190) NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
   pause_after      int CHECK (pause_after > 0),            -- failed runs in a row that pause the job
-  timeout_ms       bigint CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
-  jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
+  timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
+  jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
   max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
-  not_before       datetime(6),                                -- nominal times before this are not the job's
-  not_after        datetime(6),                                -- nor those after this
+  not_before       datetime(6) CHECK (not_before BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_before) > 0 AND DAYOFMONTH(not_before) > 0),                                -- nominal times before this are not the job's
+  not_after        datetime(6) CHECK (not_after BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_after) > 0 AND DAYOFMONTH(not_after) > 0),                                -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
   start_zone       varchar(190),                              -- the zone of its wall times; NULL: UTC
-  repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- in place of a schedule: so long after the end of its last run
-  on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports
+  repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
+  on_startup       boolean NOT NULL DEFAULT false CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports
   after_job_id     bigint,                                     -- runs when a run of that job has succeeded
   keep_runs        int NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
-  keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
-  remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is to come and its last run has succeeded
+  keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
+  remove_when_done boolean NOT NULL DEFAULT false CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
   manifest         varchar(190),                                       -- the manifest that owns the row, and may prune it
-  created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),      -- nominal times count from here
-  changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-  removed_at       datetime(6),                                -- removed: the name is free, the ledger stays until pruned
-  done_at          datetime(6),                               -- removed then by remove_when_done: apply makes no other of the same definition
+  created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),      -- nominal times count from here
+  changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),
+  removed_at       datetime(6) CHECK (removed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(removed_at) > 0 AND DAYOFMONTH(removed_at) > 0),                                -- removed: the name is free, the ledger stays until pruned
+  done_at          datetime(6) CHECK (done_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(done_at) > 0 AND DAYOFMONTH(done_at) > 0),                               -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
@@ -101,10 +101,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
   name                 varchar(190) NOT NULL,
   executor             varchar(190) NOT NULL,                          -- sql, ...: what is done
   spec                 json NOT NULL,                         -- the executor's own arguments, as an object
-  timeout_ms           bigint CHECK (timeout_ms > 0),          -- of one attempt; NULL: none
+  timeout_ms           bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
   retry_attempts       int CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
-  retry_backoff_ms     bigint CHECK (retry_backoff_ms >= 0),
-  retry_max_backoff_ms bigint CHECK (retry_max_backoff_ms >= 0),
+  retry_backoff_ms     bigint CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),
+  retry_max_backoff_ms bigint CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),
   retry_jitter         int CHECK (retry_jitter BETWEEN 0 AND 100),
   on_success           varchar(190) NOT NULL DEFAULT 'next',           -- next, succeed, fail, or step:NAME
   on_failure           varchar(190) NOT NULL DEFAULT 'fail',           -- the same
@@ -116,7 +116,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
 CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
-  created_at  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),    -- the schedule's nominal times are the job's from here
+  created_at  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),    -- the schedule's nominal times are the job's from here
   planned     bigint,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id),
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> schedule_id THEN NULL ELSE 1 END) STORED,
@@ -138,11 +138,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   subject    varchar(190),                                             -- the tag or owner
   reason     varchar(1000) NOT NULL DEFAULT '',
   paused_by  varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
-  since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-  until_at   datetime(6),                                      -- ends by itself; NULL: until resumed
-  resumed_at datetime(6),
+  since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),
+  until_at   datetime(6) CHECK (until_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(until_at) > 0 AND DAYOFMONTH(until_at) > 0),                                      -- ends by itself; NULL: until resumed
+  resumed_at datetime(6) CHECK (resumed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(resumed_at) > 0 AND DAYOFMONTH(resumed_at) > 0),
   resumed_by varchar(190),
-  missed     boolean NOT NULL DEFAULT false,                   -- resumed with what was missed: the interval holds nothing back
+  missed     boolean NOT NULL DEFAULT false CHECK (missed IN (0, 1)),                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), COALESCE(until_at, ''), COALESCE(resumed_at, ''))) STORED,
   ends_at    datetime(6) GENERATED ALWAYS AS (                 -- the first of the two; without any, the end of time
     LEAST(COALESCE(until_at, TIMESTAMP'9999-12-31 23:59:59'), COALESCE(resumed_at, TIMESTAMP'9999-12-31 23:59:59'))) STORED,
@@ -160,20 +160,20 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             bigint PRIMARY KEY,
   owner              varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
   version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
-  next_run           datetime(6),                              -- when the job needs a decision; NULL: nothing is to come
-  decided_through    datetime(6),                              -- every nominal time up to here has a run or lies in a gap
+  next_run           datetime(6) CHECK (next_run BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(next_run) > 0 AND DAYOFMONTH(next_run) > 0),                              -- when the job needs a decision; NULL: nothing is to come
+  decided_through    datetime(6) CHECK (decided_through BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(decided_through) > 0 AND DAYOFMONTH(decided_through) > 0),                              -- every nominal time up to here has a run or lies in a gap
   error              text,                                     -- why the job is parked, NULL: it is not
-  last_scheduled_for datetime(6),                              -- the newest nominal time that became a run: where the next interval starts
+  last_scheduled_for datetime(6) CHECK (last_scheduled_for BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_scheduled_for) > 0 AND DAYOFMONTH(last_scheduled_for) > 0),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        char(36) CHARACTER SET ascii COLLATE ascii_bin,                                     -- the run that ended last; its facts follow
   last_state         varchar(190),
-  last_finished_at   datetime(6),
-  last_success_at    datetime(6),
+  last_finished_at   datetime(6) CHECK (last_finished_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_finished_at) > 0 AND DAYOFMONTH(last_finished_at) > 0),
+  last_success_at    datetime(6) CHECK (last_success_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_success_at) > 0 AND DAYOFMONTH(last_success_at) > 0),
   last_error         text,
-  streak             int NOT NULL DEFAULT 0,               -- failed runs in a row
-  cycles             bigint NOT NULL DEFAULT 0,                -- runs ended
-  runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
+  streak             int NOT NULL DEFAULT 0 CHECK (streak <= 2000000000),               -- failed runs in a row
+  cycles             bigint NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
+  runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
-  repeat_from        datetime(6),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
+  repeat_from        datetime(6) CHECK (repeat_from BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(repeat_from) > 0 AND DAYOFMONTH(repeat_from) > 0),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
   parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN error IS NOT NULL THEN job_id END) STORED,
   failing_job_id bigint GENERATED ALWAYS AS (CASE WHEN streak > 0 THEN job_id END) STORED,
   KEY plans_next_run (owner, next_run, job_id),
@@ -187,7 +187,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   schedule_id bigint NOT NULL,
   input       text NOT NULL,                                   -- the schedule's plan_input at that time
   rule        text NOT NULL,                                   -- RFC 5545 text
-  ends        varchar(190) NOT NULL DEFAULT '',                        -- where its COUNTs end, found once
+  ends        text NOT NULL DEFAULT (''),                        -- where its COUNTs end, found once
   PRIMARY KEY (job_id, schedule_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -212,25 +212,25 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   held_by        varchar(190) CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
   queue          varchar(190) NOT NULL DEFAULT 'tick',
   priority       int NOT NULL DEFAULT 0,
-  scheduled_for  datetime(6),                                  -- the nominal time; NULL: a request
-  interval_start datetime(6),                                  -- the data interval, from the last nominal time that became a run ...
-  interval_end   datetime(6),                                  -- ... to this one
+  scheduled_for  datetime(6) CHECK (scheduled_for BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(scheduled_for) > 0 AND DAYOFMONTH(scheduled_for) > 0),                                  -- the nominal time; NULL: a request
+  interval_start datetime(6) CHECK (interval_start BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_start) > 0 AND DAYOFMONTH(interval_start) > 0),                                  -- the data interval, from the last nominal time that became a run ...
+  interval_end   datetime(6) CHECK (interval_end BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_end) > 0 AND DAYOFMONTH(interval_end) > 0),                                  -- ... to this one
   args           json,                                        -- of a request: an object
-  ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),    -- not before: jitter, back-off
+  ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (ready_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(ready_at) > 0 AND DAYOFMONTH(ready_at) > 0),    -- not before: jitter, back-off
   step           int NOT NULL DEFAULT 1,                   -- where it starts or goes on
-  attempt        int NOT NULL DEFAULT 0,                   -- tries of that step
-  attempts       int NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs_attempts
-  fence          int NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
-  losses         int NOT NULL DEFAULT 0,                   -- times handed out and not brought back
-  lease_until    datetime(6),                                  -- the holder has to report by then
+  attempt        int NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
+  attempts       int NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
+  fence          int NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times handed out; a writer with another number is outdated
+  losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times handed out and not brought back
+  lease_until    datetime(6) CHECK (lease_until BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(lease_until) > 0 AND DAYOFMONTH(lease_until) > 0),                                  -- the holder has to report by then
   holder         varchar(190),                                         -- who holds it: host and process
-  cancel_at      datetime(6),                                  -- somebody wants it cancelled: the next decision does it, or the holder
+  cancel_at      datetime(6) CHECK (cancel_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(cancel_at) > 0 AND DAYOFMONTH(cancel_at) > 0),                                  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      varchar(190),
-  created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-  started_at     datetime(6),                                  -- first handed out
-  finished_at    datetime(6),                                  -- reached its final state
-  settled_at     datetime(6),                                  -- the job's facts include it
-  expires_at     datetime(6),                                  -- may be pruned from then on
+  created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),
+  started_at     datetime(6) CHECK (started_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(started_at) > 0 AND DAYOFMONTH(started_at) > 0),                                  -- first handed out
+  finished_at    datetime(6) CHECK (finished_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(finished_at) > 0 AND DAYOFMONTH(finished_at) > 0),                                  -- reached its final state
+  settled_at     datetime(6) CHECK (settled_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(settled_at) > 0 AND DAYOFMONTH(settled_at) > 0),                                  -- the job's facts include it
+  expires_at     datetime(6) CHECK (expires_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(expires_at) > 0 AND DAYOFMONTH(expires_at) > 0),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
   wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
@@ -261,8 +261,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   fence         int NOT NULL,                              -- the hand-out that it belongs to
   holder        varchar(190) NOT NULL,
   state         varchar(190) NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
-  started_at    datetime(6) NOT NULL,
-  finished_at   datetime(6),
+  started_at    datetime(6) NOT NULL CHECK (started_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(started_at) > 0 AND DAYOFMONTH(started_at) > 0),
+  finished_at   datetime(6) CHECK (finished_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(finished_at) > 0 AND DAYOFMONTH(finished_at) > 0),
   rows_affected bigint,
   error         text,
   error_code    varchar(190),                                          -- SQLSTATE, error number, HTTP status, exit code
@@ -277,18 +277,18 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
 CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
-  from_at     datetime(6) NOT NULL,
-  through_at  datetime(6) NOT NULL,
+  from_at     datetime(6) NOT NULL CHECK (from_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(from_at) > 0 AND DAYOFMONTH(from_at) > 0),
+  through_at  datetime(6) NOT NULL CHECK (through_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(through_at) > 0 AND DAYOFMONTH(through_at) > 0),
   reason      varchar(190) NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
-  recorded_at datetime(6) NOT NULL,                            -- of the decision, or of the last one that extended it
+  recorded_at datetime(6) NOT NULL CHECK (recorded_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(recorded_at) > 0 AND DAYOFMONTH(recorded_at) > 0),                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Changes of definitions, with who, when and why.
 CREATE TABLE IF NOT EXISTS dbjobs_changes (
   id         bigint AUTO_INCREMENT PRIMARY KEY,
-  changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),
   changed_by varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
   kind       varchar(190) NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
   subject_id bigint,
@@ -303,8 +303,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
 -- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
 CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   name        varchar(190) NOT NULL,
-  since       datetime(6) NOT NULL,                            -- the first tick of the stretch
-  last_at     datetime(6) NOT NULL,                            -- the newest
+  since       datetime(6) NOT NULL CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),                            -- the first tick of the stretch
+  last_at     datetime(6) NOT NULL CHECK (last_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_at) > 0 AND DAYOFMONTH(last_at) > 0),                            -- the newest
   passes      bigint NOT NULL DEFAULT 1,
   holder      varchar(190) NOT NULL,                                   -- host and process of the newest
   version     varchar(190) NOT NULL,                                   -- of its program

@@ -25,8 +25,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.schedules (
   ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  created_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(created_at)),  -- what rules counted "from creation" count from
-  changed_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(changed_at)),  -- set by commands that change the rule: from when the new rule counts
+  created_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- what rules counted "from creation" count from
+  changed_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (changed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- set by commands that change the rule: from when the new rule counts
   plan_input   text GENERATED ALWAYS AS (rule || E'\x1F' || zone || E'\x1F' || nonexistent || E'\x1F' || ambiguous) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
@@ -49,33 +49,33 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   max_running      integer NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
-  missed_within_ms bigint CHECK (missed_within_ms > 0),        -- older than this is a gap; NULL: no limit
-  grace_ms         bigint NOT NULL DEFAULT 120000 CHECK (grace_ms >= 0),    -- with missed skip: how late the newest may be
+  missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
+  grace_ms         bigint NOT NULL DEFAULT 120000 CHECK (grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
-  retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms >= 0),         -- doubles with every try ...
-  retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms >= 0),   -- ... up to this
+  retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
+  retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
   retry_jitter     integer NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
   handouts         integer NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
   on_error         text NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
   pause_after      integer CHECK (pause_after > 0),            -- failed runs in a row that pause the job
-  timeout_ms       bigint CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
-  jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
+  timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
+  jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
   max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
-  not_before       timestamptz CHECK (pg_catalog.isfinite(not_before)),  -- nominal times before this are not the job's
-  not_after        timestamptz CHECK (pg_catalog.isfinite(not_after)),  -- nor those after this
+  not_before       timestamptz CHECK (not_before BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times before this are not the job's
+  not_after        timestamptz CHECK (not_after BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
-  repeat_after_ms  bigint CHECK (repeat_after_ms > 0),         -- in place of a schedule: so long after the end of its last run
+  repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
   on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports
   after_job_id     bigint,                                     -- runs when a run of that job has succeeded
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
-  keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
+  keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is to come and its last run has succeeded
   manifest         text,                                       -- the manifest that owns the row, and may prune it
-  created_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(created_at)),  -- nominal times count from here
-  changed_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(changed_at)),
-  removed_at       timestamptz CHECK (pg_catalog.isfinite(removed_at)),  -- removed: the name is free, the ledger stays until pruned
-  done_at          timestamptz CHECK (pg_catalog.isfinite(done_at)),     -- removed then by remove_when_done: apply makes no other of the same definition
+  created_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times count from here
+  changed_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (changed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
+  removed_at       timestamptz CHECK (removed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- removed: the name is free, the ledger stays until pruned
+  done_at          timestamptz CHECK (done_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),     -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || E'\x1F' || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
@@ -105,10 +105,10 @@ CREATE TABLE IF NOT EXISTS dbjobs.steps (
   name                 text NOT NULL,
   executor             text NOT NULL,                          -- sql, ...: what is done
   spec                 jsonb NOT NULL,                         -- the executor's own arguments, as an object
-  timeout_ms           bigint CHECK (timeout_ms > 0),          -- of one attempt; NULL: none
+  timeout_ms           bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
   retry_attempts       integer CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
-  retry_backoff_ms     bigint CHECK (retry_backoff_ms >= 0),
-  retry_max_backoff_ms bigint CHECK (retry_max_backoff_ms >= 0),
+  retry_backoff_ms     bigint CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),
+  retry_max_backoff_ms bigint CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),
   retry_jitter         integer CHECK (retry_jitter BETWEEN 0 AND 100),
   on_success           text NOT NULL DEFAULT 'next',           -- next, succeed, fail, or step:NAME
   on_failure           text NOT NULL DEFAULT 'fail',           -- the same
@@ -120,7 +120,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.steps (
 CREATE TABLE IF NOT EXISTS dbjobs.job_schedules (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
-  created_at  timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(created_at)),  -- the schedule's nominal times are the job's from here
+  created_at  timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the schedule's nominal times are the job's from here
   planned     bigint,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id)
 );
@@ -141,9 +141,9 @@ CREATE TABLE IF NOT EXISTS dbjobs.pauses (
   subject    text,                                             -- the tag or owner
   reason     text NOT NULL DEFAULT '',
   paused_by  text NOT NULL DEFAULT session_user,
-  since      timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(since)),
-  until_at   timestamptz CHECK (pg_catalog.isfinite(until_at)),  -- ends by itself; NULL: until resumed
-  resumed_at timestamptz CHECK (pg_catalog.isfinite(resumed_at)),
+  since      timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (since BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
+  until_at   timestamptz CHECK (until_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- ends by itself; NULL: until resumed
+  resumed_at timestamptz CHECK (resumed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   resumed_by text,
   missed     boolean NOT NULL DEFAULT false,                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (
@@ -164,20 +164,20 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   job_id             bigint PRIMARY KEY,
   owner              text NOT NULL DEFAULT session_user,   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
   version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
-  next_run           timestamptz,                              -- when the job needs a decision; NULL: nothing is to come
-  decided_through    timestamptz,                              -- every nominal time up to here has a run or lies in a gap
+  next_run           timestamptz CHECK (next_run BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                              -- when the job needs a decision; NULL: nothing is to come
+  decided_through    timestamptz CHECK (decided_through BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                              -- every nominal time up to here has a run or lies in a gap
   error              text,                                     -- why the job is parked, NULL: it is not
-  last_scheduled_for timestamptz,                              -- the newest nominal time that became a run: where the next interval starts
+  last_scheduled_for timestamptz CHECK (last_scheduled_for BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        uuid,                                     -- the run that ended last; its facts follow
   last_state         text,
-  last_finished_at   timestamptz,
-  last_success_at    timestamptz,
+  last_finished_at   timestamptz CHECK (last_finished_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
+  last_success_at    timestamptz CHECK (last_success_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   last_error         text,
-  streak             integer NOT NULL DEFAULT 0,               -- failed runs in a row
-  cycles             bigint NOT NULL DEFAULT 0,                -- runs ended
-  runs_made          bigint NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
+  streak             integer NOT NULL DEFAULT 0 CHECK (streak <= 2000000000),               -- failed runs in a row
+  cycles             bigint NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
+  runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
-  repeat_from        timestamptz                             -- what repeat_after counts from: the last end, or when it was decided that a time has no run
+  repeat_from        timestamptz CHECK (repeat_from BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z')                             -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) WITH (fillfactor = 80);
 CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (owner, next_run, job_id);
 CREATE INDEX IF NOT EXISTS plans_parked ON dbjobs.plans (job_id) WHERE error IS NOT NULL;
@@ -214,25 +214,25 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
   queue          text NOT NULL DEFAULT 'tick',
   priority       integer NOT NULL DEFAULT 0,
-  scheduled_for  timestamptz,                                  -- the nominal time; NULL: a request
-  interval_start timestamptz,                                  -- the data interval, from the last nominal time that became a run ...
-  interval_end   timestamptz,                                  -- ... to this one
+  scheduled_for  timestamptz CHECK (scheduled_for BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the nominal time; NULL: a request
+  interval_start timestamptz CHECK (interval_start BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the data interval, from the last nominal time that became a run ...
+  interval_end   timestamptz CHECK (interval_end BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- ... to this one
   args           jsonb,                                        -- of a request: an object
-  ready_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (pg_catalog.isfinite(ready_at)),  -- not before: jitter, back-off
+  ready_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (ready_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- not before: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
-  attempt        integer NOT NULL DEFAULT 0,                   -- tries of that step
-  attempts       integer NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs.attempts
-  fence          integer NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
-  losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
-  lease_until    timestamptz CHECK (pg_catalog.isfinite(lease_until)),  -- the holder has to report by then
+  attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
+  attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs.attempts
+  fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times handed out; a writer with another number is outdated
+  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times handed out and not brought back
+  lease_until    timestamptz CHECK (lease_until BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      timestamptz CHECK (pg_catalog.isfinite(cancel_at)),  -- somebody wants it cancelled: the next decision does it, or the holder
+  cancel_at      timestamptz CHECK (cancel_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
-  created_at     timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp(),
-  started_at     timestamptz,                                  -- first handed out
-  finished_at    timestamptz CHECK (pg_catalog.isfinite(finished_at)),  -- reached its final state
-  settled_at     timestamptz,                                  -- the job's facts include it
-  expires_at     timestamptz,                                  -- may be pruned from then on
+  created_at     timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
+  started_at     timestamptz CHECK (started_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- first handed out
+  finished_at    timestamptz CHECK (finished_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- reached its final state
+  settled_at     timestamptz CHECK (settled_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the job's facts include it
+  expires_at     timestamptz CHECK (expires_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
   wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
@@ -259,8 +259,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.attempts (
   fence         integer NOT NULL,                              -- the hand-out that it belongs to
   holder        text NOT NULL,
   state         text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
-  started_at    timestamptz NOT NULL,
-  finished_at   timestamptz,
+  started_at    timestamptz NOT NULL CHECK (started_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
+  finished_at   timestamptz CHECK (finished_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   rows_affected bigint,
   error         text,
   error_code    text,                                          -- SQLSTATE, error number, HTTP status, exit code
@@ -275,18 +275,18 @@ CREATE TABLE IF NOT EXISTS dbjobs.attempts (
 CREATE TABLE IF NOT EXISTS dbjobs.gaps (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
-  from_at     timestamptz NOT NULL,
-  through_at  timestamptz NOT NULL,
+  from_at     timestamptz NOT NULL CHECK (from_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
+  through_at  timestamptz NOT NULL CHECK (through_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   reason      text NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
-  recorded_at timestamptz NOT NULL,                            -- of the decision, or of the last one that extended it
+  recorded_at timestamptz NOT NULL CHECK (recorded_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)
 );
 
 -- Changes of definitions, with who, when and why.
 CREATE TABLE IF NOT EXISTS dbjobs.changes (
   id         bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-  changed_at timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp(),
+  changed_at timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (changed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   changed_by text NOT NULL DEFAULT session_user,
   kind       text NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
   subject_id bigint,
@@ -301,8 +301,8 @@ CREATE INDEX IF NOT EXISTS changes_subject ON dbjobs.changes (kind, subject_id, 
 -- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
 CREATE TABLE IF NOT EXISTS dbjobs.ticks (
   name        text NOT NULL,
-  since       timestamptz NOT NULL,                            -- the first tick of the stretch
-  last_at     timestamptz NOT NULL,                            -- the newest
+  since       timestamptz NOT NULL CHECK (since BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- the first tick of the stretch
+  last_at     timestamptz NOT NULL CHECK (last_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- the newest
   passes      bigint NOT NULL DEFAULT 1,
   holder      text NOT NULL,                                   -- host and process of the newest
   version     text NOT NULL,                                   -- of its program

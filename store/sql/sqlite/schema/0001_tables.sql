@@ -23,8 +23,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at)),  -- what rules counted "from creation" count from
-  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at)),  -- set by commands that change the rule: from when the new rule counts
+  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- what rules counted "from creation" count from
+  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),  -- set by commands that change the rule: from when the new rule counts
   plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   owner            text NOT NULL DEFAULT '',         -- the login that its SQL steps run as
   name             text NOT NULL,
   description      text NOT NULL DEFAULT '',
-  enabled          integer NOT NULL DEFAULT 1,              -- false: nothing is decided for it
+  enabled          integer NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
   tags             text NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),  -- array of strings; a pause can name a tag
   queue            text NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
@@ -47,33 +47,33 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   max_running      integer NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
-  missed_within_ms integer CHECK (missed_within_ms > 0),        -- older than this is a gap; NULL: no limit
-  grace_ms         integer NOT NULL DEFAULT 120000 CHECK (grace_ms >= 0),    -- with missed skip: how late the newest may be
+  missed_within_ms integer CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
+  grace_ms         integer NOT NULL DEFAULT 120000 CHECK (grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
-  retry_backoff_ms integer NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms >= 0),         -- doubles with every try ...
-  retry_max_backoff_ms integer NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms >= 0),   -- ... up to this
+  retry_backoff_ms integer NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
+  retry_max_backoff_ms integer NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
   retry_jitter     integer NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
   handouts         integer NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
   on_error         text NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
   pause_after      integer CHECK (pause_after > 0),            -- failed runs in a row that pause the job
-  timeout_ms       integer CHECK (timeout_ms > 0),              -- of a whole run; NULL: none
-  jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),        -- a run becomes ready up to so much later, the same for an occurrence always
+  timeout_ms       integer CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
+  jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
   max_cycles       integer CHECK (max_cycles > 0),              -- finished after so many runs
-  not_before       text CHECK (not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before)),  -- nominal times before this are not the job's
-  not_after        text CHECK (not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after)),  -- nor those after this
+  not_before       text CHECK (coalesce(not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before) AND not_before BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_before IS NULL)),  -- nominal times before this are not the job's
+  not_after        text CHECK (coalesce(not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after) AND not_after BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_after IS NULL)),  -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
-  repeat_after_ms  integer CHECK (repeat_after_ms > 0),         -- in place of a schedule: so long after the end of its last run
-  on_startup       integer NOT NULL DEFAULT 0,             -- runs once for each start-up identity that a tick reports
+  repeat_after_ms  integer CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
+  on_startup       integer NOT NULL DEFAULT 0 CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports
   after_job_id     integer,                                     -- runs when a run of that job has succeeded
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
-  keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms > 0),  -- runs older than this (90 days) go
-  remove_when_done integer NOT NULL DEFAULT 0,             -- removed when nothing is to come and its last run has succeeded
+  keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
+  remove_when_done integer NOT NULL DEFAULT 0 CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
   manifest         text,                                       -- the manifest that owns the row, and may prune it
-  created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at)),  -- nominal times count from here
-  changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at)),
-  removed_at       text CHECK (removed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(removed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', removed_at)),  -- removed: the name is free, the ledger stays until pruned
-  done_at          text CHECK (done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at)),  -- removed then by remove_when_done: apply makes no other of the same definition
+  created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- nominal times count from here
+  changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),
+  removed_at       text CHECK (coalesce(removed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(removed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', removed_at) AND removed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', removed_at IS NULL)),  -- removed: the name is free, the ledger stays until pruned
+  done_at          text CHECK (coalesce(done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at) AND done_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', done_at IS NULL)),  -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
@@ -101,10 +101,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
   name                 text NOT NULL,
   executor             text NOT NULL,                          -- sql, ...: what is done
   spec                 text NOT NULL,                         -- the executor's own arguments, as an object
-  timeout_ms           integer CHECK (timeout_ms > 0),          -- of one attempt; NULL: none
+  timeout_ms           integer CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
   retry_attempts       integer CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
-  retry_backoff_ms     integer CHECK (retry_backoff_ms >= 0),
-  retry_max_backoff_ms integer CHECK (retry_max_backoff_ms >= 0),
+  retry_backoff_ms     integer CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),
+  retry_max_backoff_ms integer CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),
   retry_jitter         integer CHECK (retry_jitter BETWEEN 0 AND 100),
   on_success           text NOT NULL DEFAULT 'next',           -- next, succeed, fail, or step:NAME
   on_failure           text NOT NULL DEFAULT 'fail',           -- the same
@@ -116,7 +116,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
 CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
   job_id      integer NOT NULL,
   schedule_id integer NOT NULL,
-  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at)),  -- the schedule's nominal times are the job's from here
+  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- the schedule's nominal times are the job's from here
   planned     integer,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id)
 ) STRICT;
@@ -137,11 +137,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   subject    text,                                             -- the tag or owner
   reason     text NOT NULL DEFAULT '',
   paused_by  text NOT NULL DEFAULT '',
-  since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since)),
-  until_at   text CHECK (until_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(until_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', until_at)),  -- ends by itself; NULL: until resumed
-  resumed_at text CHECK (resumed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(resumed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', resumed_at)),
+  since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),
+  until_at   text CHECK (coalesce(until_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(until_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', until_at) AND until_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', until_at IS NULL)),  -- ends by itself; NULL: until resumed
+  resumed_at text CHECK (coalesce(resumed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(resumed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', resumed_at) AND resumed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', resumed_at IS NULL)),
   resumed_by text,
-  missed     integer NOT NULL DEFAULT 0,                   -- resumed with what was missed: the interval holds nothing back
+  missed     integer NOT NULL DEFAULT 0 CHECK (missed IN (0, 1)),                   -- resumed with what was missed: the interval holds nothing back
   plan_input text GENERATED ALWAYS AS (
     coalesce(until_at, '') || char(31)
     || coalesce(resumed_at, '')) STORED,
@@ -160,20 +160,20 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             integer PRIMARY KEY,
   owner              text NOT NULL DEFAULT '',   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
   version            integer NOT NULL DEFAULT 0,                -- one more with every decision
-  next_run           text,                              -- when the job needs a decision; NULL: nothing is to come
-  decided_through    text,                              -- every nominal time up to here has a run or lies in a gap
+  next_run           text CHECK (coalesce(next_run GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(next_run, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', next_run) AND next_run BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', next_run IS NULL)),                              -- when the job needs a decision; NULL: nothing is to come
+  decided_through    text CHECK (coalesce(decided_through GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(decided_through, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', decided_through) AND decided_through BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', decided_through IS NULL)),                              -- every nominal time up to here has a run or lies in a gap
   error              text,                                     -- why the job is parked, NULL: it is not
-  last_scheduled_for text,                              -- the newest nominal time that became a run: where the next interval starts
+  last_scheduled_for text CHECK (coalesce(last_scheduled_for GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_scheduled_for, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_scheduled_for) AND last_scheduled_for BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_scheduled_for IS NULL)),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        text,                                     -- the run that ended last; its facts follow
   last_state         text,
-  last_finished_at   text,
-  last_success_at    text,
+  last_finished_at   text CHECK (coalesce(last_finished_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_finished_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_finished_at) AND last_finished_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_finished_at IS NULL)),
+  last_success_at    text CHECK (coalesce(last_success_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_success_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_success_at) AND last_success_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_success_at IS NULL)),
   last_error         text,
-  streak             integer NOT NULL DEFAULT 0,               -- failed runs in a row
-  cycles             integer NOT NULL DEFAULT 0,                -- runs ended
-  runs_made          integer NOT NULL DEFAULT 0,                -- runs made; the next has this number plus one
+  streak             integer NOT NULL DEFAULT 0 CHECK (streak <= 2000000000),               -- failed runs in a row
+  cycles             integer NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
+  runs_made          integer NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
-  repeat_from        text                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
+  repeat_from        text CHECK (coalesce(repeat_from GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(repeat_from, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', repeat_from) AND repeat_from BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', repeat_from IS NULL))                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (owner, next_run, job_id);
 CREATE INDEX IF NOT EXISTS dbjobs_plans_parked ON dbjobs_plans (job_id) WHERE error IS NOT NULL;
@@ -210,25 +210,25 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
   queue          text NOT NULL DEFAULT 'tick',
   priority       integer NOT NULL DEFAULT 0,
-  scheduled_for  text,                                  -- the nominal time; NULL: a request
-  interval_start text,                                  -- the data interval, from the last nominal time that became a run ...
-  interval_end   text,                                  -- ... to this one
+  scheduled_for  text CHECK (coalesce(scheduled_for GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(scheduled_for, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', scheduled_for) AND scheduled_for BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', scheduled_for IS NULL)),                                  -- the nominal time; NULL: a request
+  interval_start text CHECK (coalesce(interval_start GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_start, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_start) AND interval_start BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_start IS NULL)),                                  -- the data interval, from the last nominal time that became a run ...
+  interval_end   text CHECK (coalesce(interval_end GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_end, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_end) AND interval_end BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_end IS NULL)),                                  -- ... to this one
   args           text,                                        -- of a request: an object
-  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (ready_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(ready_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', ready_at)),  -- not before: jitter, back-off
+  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(ready_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(ready_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', ready_at) AND ready_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', ready_at IS NULL)),  -- not before: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
-  attempt        integer NOT NULL DEFAULT 0,                   -- tries of that step
-  attempts       integer NOT NULL DEFAULT 0,                   -- tries of all steps: the newest number in dbjobs_attempts
-  fence          integer NOT NULL DEFAULT 0,                   -- times handed out; a writer with another number is outdated
-  losses         integer NOT NULL DEFAULT 0,                   -- times handed out and not brought back
-  lease_until    text CHECK (lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until)),  -- the holder has to report by then
+  attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
+  attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
+  fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times handed out; a writer with another number is outdated
+  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times handed out and not brought back
+  lease_until    text CHECK (coalesce(lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until) AND lease_until BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', lease_until IS NULL)),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
-  cancel_at      text CHECK (cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at)),  -- somebody wants it cancelled: the next decision does it, or the holder
+  cancel_at      text CHECK (coalesce(cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at) AND cancel_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', cancel_at IS NULL)),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
-  created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
-  started_at     text,                                  -- first handed out
-  finished_at    text CHECK (finished_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(finished_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', finished_at)),  -- reached its final state
-  settled_at     text,                                  -- the job's facts include it
-  expires_at     text,                                  -- may be pruned from then on
+  created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),
+  started_at     text CHECK (coalesce(started_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(started_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', started_at) AND started_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', started_at IS NULL)),                                  -- first handed out
+  finished_at    text CHECK (coalesce(finished_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(finished_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', finished_at) AND finished_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', finished_at IS NULL)),  -- reached its final state
+  settled_at     text CHECK (coalesce(settled_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(settled_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', settled_at) AND settled_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', settled_at IS NULL)),                                  -- the job's facts include it
+  expires_at     text CHECK (coalesce(expires_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(expires_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', expires_at) AND expires_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', expires_at IS NULL)),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
   wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
@@ -255,8 +255,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   fence         integer NOT NULL,                              -- the hand-out that it belongs to
   holder        text NOT NULL,
   state         text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
-  started_at    text NOT NULL,
-  finished_at   text,
+  started_at    text NOT NULL CHECK (coalesce(started_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(started_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', started_at) AND started_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', started_at IS NULL)),
+  finished_at   text CHECK (coalesce(finished_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(finished_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', finished_at) AND finished_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', finished_at IS NULL)),
   rows_affected integer,
   error         text,
   error_code    text,                                          -- SQLSTATE, error number, HTTP status, exit code
@@ -271,18 +271,18 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
 CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   job_id      integer NOT NULL,
   schedule_id integer NOT NULL,
-  from_at     text NOT NULL,
-  through_at  text NOT NULL,
+  from_at     text NOT NULL CHECK (coalesce(from_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(from_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', from_at) AND from_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', from_at IS NULL)),
+  through_at  text NOT NULL CHECK (coalesce(through_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(through_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', through_at) AND through_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', through_at IS NULL)),
   reason      text NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
-  recorded_at text NOT NULL,                            -- of the decision, or of the last one that extended it
+  recorded_at text NOT NULL CHECK (coalesce(recorded_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(recorded_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', recorded_at) AND recorded_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', recorded_at IS NULL)),                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)
 ) STRICT;
 
 -- Changes of definitions, with who, when and why.
 CREATE TABLE IF NOT EXISTS dbjobs_changes (
   id         integer PRIMARY KEY AUTOINCREMENT,
-  changed_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+  changed_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),
   changed_by text NOT NULL DEFAULT '',
   kind       text NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
   subject_id integer,
@@ -297,8 +297,8 @@ CREATE INDEX IF NOT EXISTS dbjobs_changes_subject ON dbjobs_changes (kind, subje
 -- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
 CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   name        text NOT NULL,
-  since       text NOT NULL,                            -- the first tick of the stretch
-  last_at     text NOT NULL,                            -- the newest
+  since       text NOT NULL CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),                            -- the first tick of the stretch
+  last_at     text NOT NULL CHECK (coalesce(last_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_at) AND last_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_at IS NULL)),                            -- the newest
   passes      integer NOT NULL DEFAULT 1,
   holder      text NOT NULL,                                   -- host and process of the newest
   version     text NOT NULL,                                   -- of its program
