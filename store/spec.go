@@ -129,14 +129,15 @@ func References() []string {
 func CheckReferences(arg any) error {
 	rest, ok := arg.(string)
 	for ok {
-		var after, name string
+		var after string
 		if _, after, ok = strings.Cut(rest, "${"); !ok {
 			break
 		}
-		closed := false
-		if name, rest, closed = strings.Cut(after, "}"); !closed {
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed {
 			return errors.New("found ${ without }")
 		}
+		rest = tail
 		if given, of := strings.CutPrefix(name, "args."); of && given != "" {
 			continue
 		}

@@ -77,6 +77,9 @@ func TestArgumentsArriveWhole(t *testing.T) {
 				}
 				t.Error(strings.Join(line, " | "))
 			}
+			if err := rows.Err(); err != nil {
+				t.Error(err)
+			}
 			t.Fatalf("%d rows of 2 are as they should be", n)
 		}
 	})

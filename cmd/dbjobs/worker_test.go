@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -149,7 +150,7 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 					t.Fatalf("%s: %d rows, want %d (%v)", text, got, rows, err)
 				}
 			}
-			if _, _, err := st.as(2).one(db); err != sql.ErrNoRows {
+			if _, _, err := st.as(2).one(db); !errors.Is(err, sql.ErrNoRows) {
 				t.Fatalf("it may be taken again: %v", err)
 			}
 			dbjobs("tick") // the lease holds
@@ -203,17 +204,17 @@ func TestEightWorkersMissNothing(t *testing.T) {
 						left := queued - len(takers)
 						if err == nil {
 							takers[id]++
-						} else if err == sql.ErrNoRows && left > workers {
+						} else if errors.Is(err, sql.ErrNoRows) && left > workers {
 							misses++
 						} else if d.Transient(err) {
 							again++
 						}
 						mu.Unlock()
 						switch {
-						case err == sql.ErrNoRows && left > 0 || d.Transient(err):
+						case errors.Is(err, sql.ErrNoRows) && left > 0 || d.Transient(err):
 							continue
 						case err != nil:
-							if err != sql.ErrNoRows {
+							if !errors.Is(err, sql.ErrNoRows) {
 								t.Error(err)
 							}
 							return
