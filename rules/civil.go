@@ -24,9 +24,12 @@ const (
 	lastHeld  = endCivil - 1 // 9999-12-31T23:59:59Z
 )
 
-// First and Last are the ends of time: no rule has an occurrence outside, and
-// nothing that is stored lies there.
-var First, Last = time.Unix(firstHeld, 0).UTC(), time.Unix(lastHeld, 0).UTC()
+// The ends of time: no rule has an occurrence outside, and nothing that is
+// stored lies there.
+var (
+	First = time.Unix(firstHeld, 0).UTC()
+	Last  = time.Unix(lastHeld, 0).UTC()
+)
 
 // Holds tells whether an instant lies within the ends of time.
 func Holds(t time.Time) bool { return !t.Before(First) && !t.After(Last) }

@@ -69,7 +69,7 @@ func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus
 		nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning, &v.Stale)...)
 	err := s.query(ctx, q, "jobs", args{"job": job}, s.each(rd, func(fault string) error {
 		defer func() { v = JobStatus{} }()
-		v.Job.fault = fault
+		v.fault = fault
 		index[v.ID] = len(list)
 		list = append(list, v)
 		return nil

@@ -195,7 +195,7 @@ func (t *taking) handOut(ctx context.Context, tx *sql.Tx, all []Task) (tasks []T
 	if err := s.readTasks(ctx, tx, all); err != nil {
 		return nil, nil, err
 	}
-	var taken, unread []string
+	var taken []string
 	var rows []attemptRow
 	var why []endRow
 	for i := range all {
@@ -203,7 +203,7 @@ func (t *taking) handOut(ctx context.Context, tx *sql.Tx, all []Task) (tasks []T
 		r := &k.Run
 		if r.Fault != "" {
 			r.State, r.Error = Failed, s.kept(r.Fault)
-			unread, why = append(unread, r.ID), append(why, endRow{r.ID, r.Error})
+			why = append(why, endRow{r.ID, r.Error})
 			ended = append(ended, EndedRun{*r, k.name()})
 			continue
 		}

@@ -193,6 +193,7 @@ func (h *hostile) catalogue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer rows.Close()
 		table := hostileTable{name: name}
 		for rows.Next() {
 			var c hostileColumn
@@ -213,7 +214,7 @@ func (h *hostile) catalogue(t *testing.T) {
 			}
 			table.columns = append(table.columns, c)
 		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
 		h.tables = append(h.tables, table)
@@ -285,6 +286,7 @@ func (h *hostile) dropChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer rows.Close()
 	var drop []string
 	for rows.Next() {
 		var table, name string
@@ -293,7 +295,7 @@ func (h *hostile) dropChecks(t *testing.T) {
 		}
 		drop = append(drop, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", table, name))
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	h.Exec(t, strings.Join(drop, "; "))

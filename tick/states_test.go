@@ -75,12 +75,12 @@ func TestOldestQueuedRun(t *testing.T) {
 		for i, r := range []struct {
 			queue    string
 			priority int
-			age      time.Duration
+			hours    int
 			state    string
 		}{{"b", 0, 3, "queued"}, {"a", 7, 2, "queued"}, {"a", -1, 4, "queued"}, {"a", 7, 1, "queued"}, {"c", 1, 2, "queued"}, {"c", 1, 9, "succeeded"}} {
 			d.Exec(t, fmt.Sprintf(`INSERT INTO %s (id, job_id, occurrence, state, queue, priority, ready_at, created_at, settled_at)
 				VALUES ('00000000-0000-7000-9000-00000000000%d', 1, 'now:%d', '%s', '%s', %d, %s, %s, %s)`, d.Table("runs"), i, i, r.state, r.queue, r.priority,
-				literal(d, now.Add(-r.age*time.Hour)), literal(d, now), map[bool]string{true: literal(d, now), false: "NULL"}[r.state == "succeeded"]))
+				literal(d, now.Add(-time.Duration(r.hours)*time.Hour)), literal(d, now), map[bool]string{true: literal(d, now), false: "NULL"}[r.state == "succeeded"]))
 		}
 		oldest(now.Add(-4 * time.Hour))
 		d.Exec(t, "DELETE FROM "+d.Table("runs")+" WHERE queue = 'a'")
