@@ -50,7 +50,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var least, most string // the first and the last owner
 	var path string
 	var next, wake, since, last moment
-	err := s.row(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
+	err := s.names(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
 		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, &next, &wake,
 		&job, &link, &schedule, &pause, &run, nullable(&least), nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {

@@ -229,7 +229,8 @@ func (s *Store) row(ctx context.Context, q querier, name string, a args, dest ..
 	return err
 }
 
-// names reads the one row of a named statement as far as it can be read: names are told even where they are no proper text.
+// names reads the one row of a named statement as far as it can be read: a name is told even where it is no proper text, and
+// a probe stops for no row.
 func (s *Store) names(ctx context.Context, q querier, name string, a args, dest ...any) error {
 	found := false
 	err := s.query(ctx, q, name, a, s.each(reads(dest...), func(string) error {
