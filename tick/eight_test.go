@@ -34,7 +34,7 @@ type guard struct {
 var (
 	locks = []guard{{regexp.MustCompile(`FOR UPDATE( SKIP LOCKED)?`), ""}, reserving}
 	// PostgreSQL alone has it; what only speaks its protocol may say yes to all.
-	reserving = guard{regexp.MustCompile(`pg_try_advisory_xact_lock\(.*\)`), "true"}
+	reserving = guard{regexp.MustCompile(`pg_catalog\.pg_try_advisory_xact_lock\(.*\)`), "true"}
 	// The conditions of the statements: a plan's version, a run's state and fence.
 	conditions = []guard{
 		{regexp.MustCompile(` AND p\.version = d\.version`), ""},
