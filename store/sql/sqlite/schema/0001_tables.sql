@@ -15,7 +15,7 @@
 -- schedule without a name that belongs to that job.
 CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   id           integer PRIMARY KEY AUTOINCREMENT,
-  name         text UNIQUE,                                    -- NULL: the own rule of the job in job_id
+  name         text UNIQUE CHECK (octet_length(name) <= 190),  -- NULL: the own rule of the job in job_id
   job_id       integer,                                         -- the job that this unnamed schedule belongs to
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         text NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
@@ -35,14 +35,14 @@ CREATE INDEX IF NOT EXISTS dbjobs_schedules_stale ON dbjobs_schedules (id) WHERE
 -- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
 CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   id               integer PRIMARY KEY AUTOINCREMENT,
-  owner            text NOT NULL DEFAULT '',         -- the login that its SQL steps run as
-  name             text NOT NULL,
+  owner            text NOT NULL DEFAULT '' CHECK (octet_length(owner) <= 190),  -- the login that its SQL steps run as
+  name             text NOT NULL CHECK (octet_length(name) <= 190),
   description      text NOT NULL DEFAULT '',
   enabled          integer NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
   tags             text NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),  -- array of strings; a pause can name a tag
-  queue            text NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
+  queue            text NOT NULL DEFAULT 'tick' CHECK (octet_length(queue) <= 190),  -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
-  group_name       text,                                       -- shares the cap of dbjobs_groups
+  group_name       text CHECK (octet_length(group_name) <= 190),  -- shares the cap of dbjobs_groups
   overlap          text NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
   max_running      integer NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
@@ -98,7 +98,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_jobs_stale ON dbjobs_jobs (id) WHERE planned I
 CREATE TABLE IF NOT EXISTS dbjobs_steps (
   job_id               integer NOT NULL,
   position             integer NOT NULL CHECK (position > 0),  -- 1, 2, ...
-  name                 text NOT NULL,
+  name                 text NOT NULL CHECK (octet_length(name) <= 190),
   executor             text NOT NULL,                          -- sql, ...: what is done
   spec                 text NOT NULL,                         -- the executor's own arguments, as an object
   timeout_ms           integer CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
@@ -125,7 +125,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_stale ON dbjobs_job_schedules (j
 
 -- A cap that several jobs share.
 CREATE TABLE IF NOT EXISTS dbjobs_groups (
-  name        text NOT NULL PRIMARY KEY,
+  name        text NOT NULL PRIMARY KEY CHECK (octet_length(name) <= 190),
   max_running integer NOT NULL CHECK (max_running > 0)
 ) STRICT;
 
@@ -208,7 +208,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
   state          text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
-  queue          text NOT NULL DEFAULT 'tick',
+  queue          text NOT NULL DEFAULT 'tick' CHECK (octet_length(queue) <= 190),
   priority       integer NOT NULL DEFAULT 0,
   scheduled_for  text CHECK (coalesce(scheduled_for GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(scheduled_for, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', scheduled_for) AND scheduled_for BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', scheduled_for IS NULL)),                                  -- the nominal time; NULL: a request
   interval_start text CHECK (coalesce(interval_start GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_start, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_start) AND interval_start BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_start IS NULL)),                                  -- the data interval, from the last nominal time that became a run ...
