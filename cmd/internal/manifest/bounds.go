@@ -78,7 +78,7 @@ func crowded(data []byte) bool {
 		if marks++; marks > maxMarks {
 			return true
 		}
-		if flow <= 0 && block.Match(text) {
+		if flow <= 0 && bytes.ContainsAny(text, "|>") && block.Match(text) {
 			within = indent
 		}
 	}
