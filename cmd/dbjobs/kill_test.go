@@ -213,7 +213,7 @@ func (h *harassed) cut(tick *exec.Cmd) bool {
 	}
 }
 
-// passLeases does what waiting for two minutes would do.
+// passLeases does what waiting for two minutes would do: leases end, and so do the pauses before another try.
 func (h *harassed) passLeases() {
 	h.t.Helper()
 	table, past := "dbjobs_runs", "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR"
@@ -224,6 +224,7 @@ func (h *harassed) passLeases() {
 		past = "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '-1 hour')"
 	}
 	h.exec("UPDATE " + table + " SET lease_until = " + past + " WHERE state = 'running'")
+	h.exec("UPDATE " + table + " SET ready_at = " + past + " WHERE state = 'waiting'")
 }
 
 // check lets ticks end what is left, and holds ledger and effects against the promises.
