@@ -75,7 +75,8 @@ func TestWhatBecomesDueDuringAPassIsForTheNext(t *testing.T) {
 				run(t, d)
 				d.Clock.Add(5 * time.Second)
 				l := &lasting{took: 12 * time.Second, most: 1}
-				if r := lastingPass(t, d, l); r.Made != 1 || r.Succeeded != 1 || !r.NextRun.Equal(r.StartedAt.Add(5*time.Second)) {
+				// 08:00:10 is due at the end of the pass, 08:00:17.
+				if r := lastingPass(t, d, l); r.Made != 1 || r.Succeeded != 1 || !r.MoreDue || !r.NextRun.Equal(r.StartedAt.Add(l.took)) {
 					t.Fatalf("made %d, ended %d, next %v: %+v", r.Made, r.Succeeded, r.NextRun, r)
 				}
 				// 08:00:10 and :15 have come, and nothing of them was lost.
