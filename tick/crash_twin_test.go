@@ -79,7 +79,8 @@ func twins() []*twin {
 			{regexp.MustCompile(` AND (r\.)?fence = (\$\d+|\?\d*)`), " AND (${1}fence = $2 OR 1 = 1)"},
 			{regexp.MustCompile(` AND (r\.)?attempts = (\$\d+|\?\d*)`), " AND (${1}attempts = $2 OR 1 = 1)"},
 			without(` AND (r\.)?state = 'running'`)}},
-		{name: "settle", long: "mariadb", engines: "postgres,mariadb", gone: moves, kind: frozen, at: decided, shows: again},
+		// The runs that a decision changes are locked; their state and fence are the guard where there is no lock.
+		{name: "settle", long: "mariadb", engines: "postgres,mariadb", gone: append(slices.Clone(moves), runLock), kind: frozen, at: decided, shows: again},
 		{name: "settle", long: "sqlite", engines: "sqlite", gone: moves, bare: true, kind: frozen, at: decided, shows: again},
 		// A run that is taken from its holder is locked, and stays there where it has ended or reported meanwhile.
 		{name: "recovery", engines: "postgres,mariadb", gone: taken, stages: recovery, kind: returns, at: decided, shows: again},
