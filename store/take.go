@@ -71,7 +71,7 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	}
 	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over. Where others
 	// have all of them, there may be more behind.
-	for window := limit*4 + 16; ; window *= 4 {
+	for window, held := limit*4+16, 0; ; {
 		var candidates []string
 		err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login,
 			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name}, ids(&candidates))
@@ -85,13 +85,21 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 			return tasks, nil
 		}
 		if err == nil && t.held != nil {
+			if held++; held < holdUps { // by others who take, most likely: they end soon
+				continue
+			}
 			err = s.heldBy(ctx, t.held)
 		}
 		if err != nil || found < window {
 			return nil, err
 		}
+		window *= 4
 	}
 }
+
+// holdUps is how often a take begins again where all that it tries waits for locks until its time is over, before that is
+// an error.
+const holdUps = 3
 
 // taking is one taking of runs, by halves where it is refused.
 type taking struct {
