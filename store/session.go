@@ -16,15 +16,17 @@ func (e connectError) Unwrap() error { return e.error }
 
 type connector struct {
 	driver.Connector
-	d *dialect
+	d        *dialect
+	makeRoom func()
 }
 
-// connecting marks the errors of connections to a server that were never made.
-func connecting(d *dialect, c driver.Connector) driver.Connector {
+// connecting marks the errors of connections to a server that were never made. Where there are as many connections as there
+// may be, makeRoom ends some that nobody uses.
+func connecting(d *dialect, c driver.Connector, makeRoom func()) driver.Connector {
 	if d == sqlite { // a file is locked, or not to be read, as in any statement
 		return c
 	}
-	return connector{c, d}
+	return connector{c, d, makeRoom}
 }
 
 // slotWait is how long a connection is waited for where the server, or the login, has as many as it may have: those of our
@@ -43,6 +45,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		if c.d.classify(err) != crowded {
 			return nil, connectError{err}
 		}
+		c.makeRoom()
 		select {
 		case <-over.C:
 			return nil, connectError{fmt.Errorf("none of the connections that there may be was free for %s: %w", slotWait, err)}

@@ -68,7 +68,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, s.hide(err)
 	}
-	if c = connecting(d, c); o.Wrap != nil {
+	if c = connecting(d, c, func() {}); o.Wrap != nil {
 		c = o.Wrap(c)
 	}
 	s.db = sql.OpenDB(c)
@@ -96,6 +96,12 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 // idle is how many connections wait for the next statement: those of many runs side by side, each of which would else
 // connect anew for its end.
 const idle = 32
+
+// makeRoom ends the store's connections that wait for a statement: the SQL of jobs may need one of them.
+func (s *Store) makeRoom() {
+	s.db.SetMaxIdleConns(0)
+	s.db.SetMaxIdleConns(idle)
+}
 
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }

@@ -132,7 +132,7 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	if err != nil {
 		return nil, s.hide(err)
 	}
-	c = connecting(s.d, c)
+	c = connecting(s.d, c, s.makeRoom)
 	if o.Wrap == nil {
 		o.Wrap = s.around
 	}

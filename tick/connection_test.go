@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +31,11 @@ func TestNoAttemptIsUsedUpWithoutAConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.Exec(t, "ALTER DATABASE "+name+" CONNECTION LIMIT 4")
-			d.SQL.SetMaxOpenConns(1) // so that the test has one itself
+			var probes sync.WaitGroup // after them the store has as many connections as there may be
+			for range 4 {
+				probes.Go(func() { _, _ = d.Probe(t.Context(), "probe", "tick") })
+			}
+			probes.Wait()
 			tk := newTick(t, d.Store)
 			tk.Concurrency = jobs
 			r, err := tk.Run(t.Context())

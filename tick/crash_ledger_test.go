@@ -22,7 +22,7 @@ import (
 //     it, all but the last attempt of each step: what is done at least once may be done again. Runs that the fault did
 //     not touch are compared attempt by attempt;
 //   - a run that another pass took before the one that was frozen could replace it: it is not cancelled, it has run;
-//   - history beyond what is kept: it goes with the next run of its job;
+//   - history beyond what is kept: it goes with the next run of its job, or with a sweep, also of a job that was removed;
 //   - the ticks' own stretches.
 type record struct {
 	runs  map[string]*runRecord
@@ -110,6 +110,24 @@ func (r *record) once() []*runRecord {
 	return out
 }
 
+// keeps is how many runs are kept of each job, by its id, those that were removed among them.
+func (w *world) keeps() (map[int64]int64, error) {
+	rows, err := w.d.SQL.Query("SELECT id, keep_runs FROM " + w.d.Table("jobs"))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	kept := map[int64]int64{}
+	for rows.Next() {
+		var id, n int64
+		if err := rows.Scan(&id, &n); err != nil {
+			return nil, err
+		}
+		kept[id] = n
+	}
+	return kept, rows.Err()
+}
+
 // read reads the ledger.
 func (w *world) read() (*record, error) {
 	ctx := context.Background()
@@ -141,9 +159,9 @@ func (w *world) read() (*record, error) {
 			keys[r.ID] = fmt.Sprintf("%s after:(%s)", r.Job, keys[cause])
 		}
 	}
-	kept := map[string]int64{}
-	for i := range jobs {
-		kept[jobs[i].Name] = int64(jobs[i].Keep.Runs)
+	kept, err := w.keeps()
+	if err != nil {
+		return nil, err
 	}
 	byID := map[string]*runRecord{}
 	nominal := map[int64]map[time.Time]bool{}
@@ -152,7 +170,7 @@ func (w *world) read() (*record, error) {
 			nominal[r.JobID] = map[time.Time]bool{}
 		}
 		nominal[r.JobID][r.ScheduledFor] = true
-		if n := kept[r.Job]; n > 0 && r.Number <= newest[r.Job]-n {
+		if n := kept[r.JobID]; n > 0 && r.Number <= newest[r.Job]-n {
 			continue
 		}
 		rec := &runRecord{line: fmt.Sprintf("%s #%d, settled %t, held %q, for %s in %s..%s, priority %d, %q", r.State, r.Number, !r.SettledAt.IsZero(), r.HeldBy,

@@ -29,7 +29,7 @@ var foreignSettings = map[string][]foreign{
 		{settings: []string{"default_transaction_read_only = on"}, fails: `default_transaction_read_only`},
 		{settings: []string{"statement_timeout = '1ms'"}, fails: `statement_timeout`},
 		{settings: []string{"lock_timeout = '1ms'"}},
-		{settings: []string{"idle_in_transaction_session_timeout = '1ms'"}, fails: `^$|idle_in_transaction_session_timeout`},
+		{settings: []string{"idle_in_transaction_session_timeout = '1ms'"}, fails: `^$|idle.in.transaction`},
 		{settings: []string{"idle_session_timeout = '1ms'"}, fails: `^$|idle.session.timeout`},
 	},
 	"mariadb": {
