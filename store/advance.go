@@ -85,7 +85,7 @@ type (
 		Version          int64  `json:"version"`
 		NextRun          string `json:"next_run,omitempty"`
 		DecidedThrough   string `json:"decided_through,omitempty"`
-		Error            string `json:"error,omitempty"`
+		Parked           string `json:"parked,omitempty"`
 		LastScheduledFor string `json:"last_scheduled_for,omitempty"`
 		LastRunID        string `json:"last_run_id,omitempty"`
 		LastState        string `json:"last_state,omitempty"`
@@ -100,7 +100,7 @@ type (
 	}
 	parkRow struct {
 		JobID   int64  `json:"job_id"`
-		Error   string `json:"error"`
+		Parked  string `json:"parked"`
 		NextRun string `json:"next_run"`
 	}
 	buryRow struct {
@@ -177,11 +177,11 @@ func (w *writer) add(c *Case, d *Decision) {
 	}
 	p := d.Plan
 	if d.Park {
-		w.park(p.JobID, p.Error, p.NextRun)
+		w.park(p.JobID, p.Parked, p.NextRun)
 		return
 	}
-	p.Error = clip(p.Error)
-	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Error, at(p.LastScheduledFor), p.LastRunID, p.LastState,
+	p.Parked = clip(p.Parked)
+	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Parked, at(p.LastScheduledFor), p.LastRunID, p.LastState,
 		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs, at(p.RepeatFrom)})
 	if d.Replan {
 		w.replan = append(w.replan, p.JobID)

@@ -37,7 +37,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, n Need, byJob map[int64]*Case) error {
 	var look []int64
 	for id, c := range byJob {
-		if c.Job.afterID != 0 && (n == Check || c.Stale || c.Plan.Error != "") {
+		if c.Job.afterID != 0 && (n == Check || c.Stale || c.Plan.Parked != "") {
 			look = append(look, id)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 
 // The defaults of policies that need another one: who has them has not asked for anything.
 const (
-	usualLimit      = 100
-	usualGrace      = Duration(2 * time.Minute)
-	usualMaxBackoff = Duration(time.Hour)
+	usualLimit       = 100
+	usualMissedGrace = Duration(2 * time.Minute)
+	usualMaxBackoff  = Duration(time.Hour)
 )
 
 // ValidatePolicies is Validate without steps and schedules: what a decision needs of a row that may have come by plain SQL.
@@ -24,12 +24,12 @@ func (j *Job) ValidatePolicies() error {
 		{"max_running", atLeast(j.MaxRunning, 1)},
 		{"missed", oneOf(j.Missed, "latest", "all", "skip")},
 		{"missed_limit", atLeast(j.MissedLimit, 1)},
-		{"handouts", atLeast(j.Handouts, 1)},
+		{"max_deliveries", atLeast(j.MaxDeliveries, 1)},
 		{"on_error", oneOf(j.OnError, "continue", "pause")},
-		{"pause_after", atLeast(j.PauseAfter, 0)},
+		{"pause_after_failures", atLeast(j.PauseAfterFailures, 0)},
 		{"keep.runs", atLeast(j.Keep.Runs, 1)},
 		{"missed_within", duration(j.MissedWithin)},
-		{"grace", duration(j.Grace)},
+		{"missed_grace", duration(j.MissedGrace)},
 		{"timeout", duration(j.Timeout)},
 		{"jitter", duration(j.Jitter)},
 		{"repeat_after", duration(j.RepeatAfter)},
@@ -39,8 +39,8 @@ func (j *Job) ValidatePolicies() error {
 		{"not_before", instant(j.NotBefore)},
 		{"not_after", instant(j.NotAfter)},
 	}
-	if n := j.MaxCycles; n < 0 {
-		checks = append(checks, check{"max_cycles", fmt.Errorf("%d is below 0", n)})
+	if n := j.MaxRuns; n < 0 {
+		checks = append(checks, check{"max_runs", fmt.Errorf("%d is below 0", n)})
 	}
 	if p := *j.Retry.Jitter; p < 0 || p > 100 {
 		checks = append(checks, check{"retry.jitter", fmt.Errorf("%d is no percentage", p)})
@@ -64,9 +64,9 @@ func (j *Job) contradictions() []check {
 	}
 	refuse(j.MaxRunning > 1 && j.Overlap != "allow", "max_running", "%d needs overlap: allow", j.MaxRunning)
 	refuse(j.MissedLimit != usualLimit && j.Missed != "all", "missed_limit", "%d needs missed: all", j.MissedLimit)
-	refuse(j.Grace != usualGrace && j.Missed != "skip", "grace", "%s needs missed: skip", j.Grace)
+	refuse(j.MissedGrace != usualMissedGrace && j.Missed != "skip", "missed_grace", "%s needs missed: skip", j.MissedGrace)
 	refuse(!j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore), "not_after", "lies before %s", j.beginning())
-	refuse(j.PauseAfter > 1 && j.OnError == "pause", "pause_after", "%d says nothing beside on_error: pause, which is the first failure; leave one of them out", j.PauseAfter)
+	refuse(j.PauseAfterFailures > 1 && j.OnError == "pause", "pause_after_failures", "%d says nothing beside on_error: pause, which is the first failure; leave one of them out", j.PauseAfterFailures)
 	most, first := *j.Retry.MaxBackoff, *j.Retry.Backoff
 	refuse(most < first && most != usualMaxBackoff, "retry.max_backoff", "%s is below backoff, %s", most, first)
 	refuse(j.StartZone != "" && j.Start == "", "start_zone", "needs start")

@@ -227,7 +227,7 @@ func (d *deciding) all(now time.Time, cases []Case) (made decisions) {
 	for i := range cases {
 		c := &cases[i]
 		m := Member{c, d.Job(now, c)}
-		m.Decision.Plan.Error = d.s.kept(m.Decision.Plan.Error)
+		m.Decision.Plan.Parked = d.s.kept(m.Decision.Plan.Parked)
 		if c.Cap != nil {
 			grouped = append(grouped, m)
 			continue
@@ -309,8 +309,8 @@ func (b *Batch) add(w *writer, c *Case, d *Decision) {
 	for _, g := range d.Gaps {
 		b.Gaps[g.Reason]++
 	}
-	if d.Plan.Error != "" {
-		b.Parked = append(b.Parked, Parked{c.name(), d.Plan.Error})
+	if d.Plan.Parked != "" {
+		b.Parked = append(b.Parked, Parked{c.name(), d.Plan.Parked})
 	}
 	b.Moved += len(d.Moved)
 	for _, r := range d.Moved {

@@ -121,42 +121,42 @@ type Keep struct {
 // Job is a job's definition. The same struct is the row, the JSON and the entry of a manifest; the zero value of a
 // field is its default, which Normalize fills in.
 type Job struct {
-	ID           int64     `json:"id,omitempty" yaml:"-"`
-	Owner        string    `json:"owner" yaml:"owner,omitempty"` // default: the login of the database
-	Name         string    `json:"name" yaml:"-"`
-	Description  string    `json:"description,omitempty" yaml:"description,omitempty"`
-	Disabled     bool      `json:"disabled,omitempty" yaml:"disabled,omitempty"`
-	Schedules    []string  `json:"schedules,omitempty" yaml:"schedules,omitempty"` // names of shared schedules
-	Own          *Schedule `json:"own,omitempty" yaml:"-"`                         // the job's own rule (rule: in a manifest)
-	Tags         []string  `json:"tags,omitempty" yaml:"tags,omitempty"`
-	Queue        string    `json:"queue" yaml:"queue,omitempty"` // default tick
-	Priority     int       `json:"priority,omitempty" yaml:"priority,omitempty"`
-	Group        string    `json:"group,omitempty" yaml:"group,omitempty"`
-	Overlap      string    `json:"overlap" yaml:"overlap,omitempty"` // wait (default), wait-all, skip, allow, replace
-	MaxRunning   int       `json:"max_running,omitempty" yaml:"max_running,omitempty"`
-	Missed       string    `json:"missed" yaml:"missed,omitempty"` // latest (default), all, skip
-	MissedLimit  int       `json:"missed_limit,omitempty" yaml:"missed_limit,omitempty"`
-	MissedWithin Duration  `json:"missed_within,omitempty" yaml:"missed_within,omitempty"`
-	Grace        Duration  `json:"grace,omitempty" yaml:"grace,omitempty"`
-	Retry        Retry     `json:"retry,omitzero" yaml:"retry,omitempty"`
-	Handouts     int       `json:"handouts,omitempty" yaml:"handouts,omitempty"`
-	OnError      string    `json:"on_error,omitempty" yaml:"on_error,omitempty"` // continue (default), pause
-	PauseAfter   int       `json:"pause_after,omitempty" yaml:"pause_after,omitempty"`
-	Timeout      Duration  `json:"timeout,omitempty" yaml:"timeout,omitempty"`
-	Jitter       Duration  `json:"jitter,omitempty" yaml:"jitter,omitempty"`
-	MaxCycles    int64     `json:"max_cycles,omitempty" yaml:"max_cycles,omitempty"`
-	NotBefore    time.Time `json:"not_before,omitzero" yaml:"not_before,omitempty"`
-	NotAfter     time.Time `json:"not_after,omitzero" yaml:"not_after,omitempty"`
-	Start        string    `json:"start,omitempty" yaml:"start,omitempty"`               // start schedule, resolved to not_before at creation
-	StartZone    string    `json:"start_zone,omitempty" yaml:"start_zone,omitempty"`     // of its wall times; default UTC
-	RepeatAfter  Duration  `json:"repeat_after,omitempty" yaml:"repeat_after,omitempty"` // in place of a schedule: so long after its last end
-	OnStartup    bool      `json:"on_startup,omitempty" yaml:"on_startup,omitempty"`
-	After        string    `json:"after,omitempty" yaml:"after,omitempty"` // job (owner/name or name of the same owner)
-	Keep         Keep      `json:"keep,omitzero" yaml:"keep,omitempty"`
-	RemoveDone   bool      `json:"remove_when_done,omitempty" yaml:"remove_when_done,omitempty"`
-	Steps        []Step    `json:"steps" yaml:"steps,omitempty"`
-	Manifest     string    `json:"manifest,omitempty" yaml:"-"`
-	CreatedAt    time.Time `json:"created_at,omitzero" yaml:"-"`
+	ID                 int64     `json:"id,omitempty" yaml:"-"`
+	Owner              string    `json:"owner" yaml:"owner,omitempty"` // default: the login of the database
+	Name               string    `json:"name" yaml:"-"`
+	Description        string    `json:"description,omitempty" yaml:"description,omitempty"`
+	Disabled           bool      `json:"disabled,omitempty" yaml:"disabled,omitempty"`
+	Schedules          []string  `json:"schedules,omitempty" yaml:"schedules,omitempty"` // names of shared schedules
+	Own                *Schedule `json:"own,omitempty" yaml:"-"`                         // the job's own rule (rule: in a manifest)
+	Tags               []string  `json:"tags,omitempty" yaml:"tags,omitempty"`
+	Queue              string    `json:"queue" yaml:"queue,omitempty"` // default tick
+	Priority           int       `json:"priority,omitempty" yaml:"priority,omitempty"`
+	Group              string    `json:"group,omitempty" yaml:"group,omitempty"`
+	Overlap            string    `json:"overlap" yaml:"overlap,omitempty"` // wait (default), wait-all, skip, allow, replace
+	MaxRunning         int       `json:"max_running,omitempty" yaml:"max_running,omitempty"`
+	Missed             string    `json:"missed" yaml:"missed,omitempty"` // latest (default), all, skip
+	MissedLimit        int       `json:"missed_limit,omitempty" yaml:"missed_limit,omitempty"`
+	MissedWithin       Duration  `json:"missed_within,omitempty" yaml:"missed_within,omitempty"`
+	MissedGrace        Duration  `json:"missed_grace,omitempty" yaml:"missed_grace,omitempty"`
+	Retry              Retry     `json:"retry,omitzero" yaml:"retry,omitempty"`
+	MaxDeliveries      int       `json:"max_deliveries,omitempty" yaml:"max_deliveries,omitempty"`
+	OnError            string    `json:"on_error,omitempty" yaml:"on_error,omitempty"` // continue (default), pause
+	PauseAfterFailures int       `json:"pause_after_failures,omitempty" yaml:"pause_after_failures,omitempty"`
+	Timeout            Duration  `json:"timeout,omitempty" yaml:"timeout,omitempty"`
+	Jitter             Duration  `json:"jitter,omitempty" yaml:"jitter,omitempty"`
+	MaxRuns            int64     `json:"max_runs,omitempty" yaml:"max_runs,omitempty"`
+	NotBefore          time.Time `json:"not_before,omitzero" yaml:"not_before,omitempty"`
+	NotAfter           time.Time `json:"not_after,omitzero" yaml:"not_after,omitempty"`
+	Start              string    `json:"start,omitempty" yaml:"start,omitempty"`               // start schedule, resolved to not_before at creation
+	StartZone          string    `json:"start_zone,omitempty" yaml:"start_zone,omitempty"`     // of its wall times; default UTC
+	RepeatAfter        Duration  `json:"repeat_after,omitempty" yaml:"repeat_after,omitempty"` // in place of a schedule: so long after its last end
+	OnStartup          bool      `json:"on_startup,omitempty" yaml:"on_startup,omitempty"`
+	After              string    `json:"after,omitempty" yaml:"after,omitempty"` // job (owner/name or name of the same owner)
+	Keep               Keep      `json:"keep,omitzero" yaml:"keep,omitempty"`
+	RemoveDone         bool      `json:"remove_when_done,omitempty" yaml:"remove_when_done,omitempty"`
+	Steps              []Step    `json:"steps" yaml:"steps,omitempty"`
+	Manifest           string    `json:"manifest,omitempty" yaml:"-"`
+	CreatedAt          time.Time `json:"created_at,omitzero" yaml:"-"`
 
 	afterID   int64 // what After names
 	lostLink  bool  // one of its schedules was deleted by plain SQL

@@ -94,7 +94,7 @@ var (
 	ErrSchema      = errors.New("schema outside the range that this program can use")
 	ErrUnreachable = errors.New("database out of reach")
 	ErrReadOnly    = errors.New("database not writable")
-	ErrOutdated    = errors.New("run handed out again meanwhile") // a write with an old fence
+	ErrOutdated    = errors.New("run delivered again meanwhile") // a write with an old fence
 )
 
 // wrap translates an error of the engine at the one door through which all of them leave.

@@ -9,11 +9,11 @@ import (
 const (
 	Waiting   = "waiting"   // for a time, a predecessor, a cap, or a pause to end
 	Queued    = "queued"    // may be taken now
-	Running   = "running"   // handed out under a lease
+	Running   = "running"   // delivered under a lease
 	Succeeded = "succeeded" // final, like those below
 	Failed    = "failed"
 	Cancelled = "cancelled"
-	Lost      = "lost" // handed out as often as allowed, and never brought back
+	Lost      = "lost" // delivered as often as allowed, and never brought back
 )
 
 // Run is the ledger row of an occurrence that is to be executed. The same struct is the JSON.
@@ -54,7 +54,7 @@ type Run struct {
 	Fault string `json:"unreadable,omitempty"`
 }
 
-// Begun tells that the run was handed out since it was made, or since a retry opened it again: it holds its place, in a
+// Begun tells that the run was delivered since it was made, or since a retry opened it again: it holds its place, in a
 // back-off, too.
 func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
 
@@ -116,10 +116,10 @@ type JobStatus struct {
 	Unreadable     string    `json:"unreadable,omitempty"` // what of its rows cannot be read; the rest is told
 	State          string    `json:"state"`                // one of JobRunning and the others
 	Paused         *Pause    `json:"paused,omitempty"`
-	PlanError      string    `json:"plan_error,omitempty"` // why the job is parked
-	NextRun        time.Time `json:"next_run,omitzero"`    // by the definition as it is now; none while the job is paused or disabled
-	Stale          bool      `json:"stale,omitempty"`      // the definition was changed, or made, since the plan: the next tick makes it anew
-	Overdue        Duration  `json:"overdue,omitempty"`    // how long nobody has looked after NextRun: the trigger is late
+	Parked         string    `json:"parked,omitempty"`  // why the job is parked
+	NextRun        time.Time `json:"next_run,omitzero"` // by the definition as it is now; none while the job is paused or disabled
+	Stale          bool      `json:"stale,omitempty"`   // the definition was changed, or made, since the plan: the next tick makes it anew
+	Overdue        Duration  `json:"overdue,omitempty"` // how long nobody has looked after NextRun: the trigger is late
 	LastState      string    `json:"last_state,omitempty"`
 	LastScheduled  time.Time `json:"last_scheduled_for,omitzero"`
 	LastFinished   time.Time `json:"last_finished_at,omitzero"`
@@ -133,7 +133,7 @@ type JobStatus struct {
 	DecidedThrough time.Time `json:"decided_through,omitzero"`
 
 	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
-	LastStarted time.Time `json:"-"` // when it was handed out first
+	LastStarted time.Time `json:"-"` // when it was delivered first
 
 	lastAction   string // of the change log
 	lastActionAt time.Time

@@ -22,7 +22,7 @@ func (s *Store) readMistakes(ctx context.Context, tx *sql.Tx, failed map[int64]b
 	var ids []int64
 	look := map[int64]Job{}
 	for id, c := range byJob {
-		if c.Job.ID != 0 && c.Job.Removed().IsZero() && (c.Stale || c.Plan.Error != "" || failed[id]) {
+		if c.Job.ID != 0 && c.Job.Removed().IsZero() && (c.Stale || c.Plan.Parked != "" || failed[id]) {
 			ids = append(ids, id)
 			look[id] = Job{ID: id, Owner: c.Job.Owner, Name: c.Job.Name, RepeatAfter: c.Job.RepeatAfter}
 		}

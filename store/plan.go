@@ -15,7 +15,7 @@ type Plan struct {
 	Version          int64
 	NextRun          time.Time // when the job needs a decision; zero: nothing is to come
 	DecidedThrough   time.Time // every nominal time up to here has a run or lies in a gap; zero: never decided
-	Error            string    // why the job is parked
+	Parked           string    // why the job is parked
 	LastScheduledFor time.Time // the newest nominal time that became a run
 	LastRunID        string
 	LastState        string

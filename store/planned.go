@@ -12,7 +12,7 @@ type Was struct {
 	Known               bool // false: it was never planned, or nothing has changed
 	Disabled            bool
 	NotBefore, NotAfter time.Time
-	MaxCycles           int64
+	MaxRuns             int64
 	RepeatAfter         Duration
 	Start, StartZone    string
 }
@@ -27,7 +27,7 @@ func readWas(planned string) Was {
 	var before, after bool
 	w.NotBefore, before = plannedInstant(fields[2])
 	w.NotAfter, after = plannedInstant(fields[3])
-	w.MaxCycles, _ = strconv.ParseInt(fields[6], 10, 64) // empty: none
+	w.MaxRuns, _ = strconv.ParseInt(fields[6], 10, 64) // empty: none
 	repeat, _ := strconv.ParseInt(fields[5], 10, 64)
 	w.RepeatAfter = Duration(time.Duration(repeat) * time.Millisecond)
 	w.StartZone, w.Start = fields[29], fields[30]

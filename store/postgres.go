@@ -53,7 +53,7 @@ var postgres = &dialect{
 		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // a name's own collation is another, and no index's
 		"@runnable":    "(SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = @served",
 		"@plan_owner":  "j.owner",
-		"@parked":      "error IS NOT NULL",
+		"@parked":      "parked IS NOT NULL",
 		"@failing":     "streak > 0",
 		"@live":        "removed_at IS NULL AND name",
 		"@skip":        "FOR UPDATE SKIP LOCKED",

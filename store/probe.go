@@ -14,7 +14,7 @@ type Probe struct {
 	Login    string // who we are to the database; empty on SQLite
 	Frozen   bool
 	Queued   bool      // a run of the queue may be taken now
-	Parked   int       // jobs that cannot be planned, removed and disabled ones left out
+	Parked   int       // jobs whose definition cannot be used, removed and disabled ones left out
 	Failing  int       // jobs whose last run has failed, likewise
 	Expired  bool      // a run is kept no longer
 	Warning  string    // of the first pass of a day: what is wrong with the settings of the database; empty if nothing is

@@ -64,7 +64,7 @@ func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus
 	var list []JobStatus
 	index := map[int64]int{}
 	var v JobStatus
-	rd := reads(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.PlanError), nullable(&v.LastState), at{&v.LastScheduled},
+	rd := reads(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.Parked), nullable(&v.LastState), at{&v.LastScheduled},
 		at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), nullable(&v.RunsMade), at{&v.LastNominal}, at{&v.LastStarted},
 		nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning, &v.Stale)...)
 	err := s.query(ctx, q, "jobs", args{"job": job}, s.each(rd, func(fault string) error {

@@ -9,8 +9,8 @@ import (
 // @job_columns, @run_columns and @pause_columns in the statements of every dialect.
 const (
 	jobColumns = `j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
-  j.missed, j.missed_limit, j.missed_within_ms, j.grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
-  j.handouts, j.on_error, j.pause_after, j.timeout_ms, j.jitter_ms, j.max_cycles, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
+  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
+  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
   j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at`
 
 	runColumns = `r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
@@ -24,14 +24,14 @@ const (
 func scanJob(j *Job) []any {
 	r := &j.Retry
 	return []any{&j.ID, &j.Owner, &j.Name, &j.Description, not{&j.Disabled}, tags{&j.Tags}, &j.Queue, &j.Priority, nullable(&j.Group), &j.Overlap, &j.MaxRunning,
-		&j.Missed, &j.MissedLimit, ms{&j.MissedWithin}, ms{&j.Grace}, must{tries{&r.Attempts}}, must{milliseconds{&r.Backoff}}, must{milliseconds{&r.MaxBackoff}}, must{count{&r.Jitter}},
-		&j.Handouts, &j.OnError, nullable(&j.PauseAfter), ms{&j.Timeout}, ms{&j.Jitter}, nullable(&j.MaxCycles), at{&j.NotBefore}, at{&j.NotAfter}, nullable(&j.Start), nullable(&j.StartZone), ms{&j.RepeatAfter},
+		&j.Missed, &j.MissedLimit, ms{&j.MissedWithin}, ms{&j.MissedGrace}, must{tries{&r.Attempts}}, must{milliseconds{&r.Backoff}}, must{milliseconds{&r.MaxBackoff}}, must{count{&r.Jitter}},
+		&j.MaxDeliveries, &j.OnError, nullable(&j.PauseAfterFailures), ms{&j.Timeout}, ms{&j.Jitter}, nullable(&j.MaxRuns), at{&j.NotBefore}, at{&j.NotAfter}, nullable(&j.Start), nullable(&j.StartZone), ms{&j.RepeatAfter},
 		&j.OnStartup, nullable(&j.afterID), &j.Keep.Runs, ms{&j.Keep.Age}, &j.RemoveDone, nullable(&j.Manifest), must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, at{&j.removedAt}}
 }
 
 // scanPlan gives the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
-	return []any{&l.JobID, &l.owner, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Error), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
+	return []any{&l.JobID, &l.owner, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Parked), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
 		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, nullable(&l.StartupIDs), at{&l.RepeatFrom}}
 }
 
@@ -146,10 +146,10 @@ func jobArgs(j *Job) args {
 	text, _ := json.Marshal(tags) // strings always encode
 	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(canonical(text)), "queue": j.Queue,
 		"priority": j.Priority, "group_name": null(j.Group), "overlap": j.Overlap, "max_running": j.MaxRunning, "missed": j.Missed,
-		"missed_limit": j.MissedLimit, "missed_within_ms": positive(j.MissedWithin.ms()), "grace_ms": j.Grace.ms(),
+		"missed_limit": j.MissedLimit, "missed_within_ms": positive(j.MissedWithin.ms()), "missed_grace_ms": j.MissedGrace.ms(),
 		"retry_attempts": int(*r.Attempts), "retry_backoff_ms": r.Backoff.ms(), "retry_max_backoff_ms": r.MaxBackoff.ms(), "retry_jitter": *r.Jitter,
-		"handouts": j.Handouts, "on_error": j.OnError, "pause_after": positive(int64(j.PauseAfter)), "timeout_ms": positive(j.Timeout.ms()),
-		"jitter_ms": j.Jitter.ms(), "max_cycles": positive(j.MaxCycles), "not_before": j.NotBefore, "not_after": j.NotAfter, "start_rule": null(j.Start), "start_zone": null(j.StartZone),
+		"max_deliveries": j.MaxDeliveries, "on_error": j.OnError, "pause_after_failures": positive(int64(j.PauseAfterFailures)), "timeout_ms": positive(j.Timeout.ms()),
+		"jitter_ms": j.Jitter.ms(), "max_runs": positive(j.MaxRuns), "not_before": j.NotBefore, "not_after": j.NotAfter, "start_rule": null(j.Start), "start_zone": null(j.StartZone),
 		"repeat_after_ms": positive(j.RepeatAfter.ms()), "on_startup": j.OnStartup, "after_job_id": positive(j.afterID), "keep_runs": j.Keep.Runs,
 		"keep_age_ms": j.Keep.Age.ms(), "remove_when_done": j.RemoveDone, "manifest": null(j.Manifest), "id": j.ID}
 }

@@ -46,7 +46,7 @@ var sqlite = &dialect{
 		"@served":      "''",
 		"@runnable":    "1 = 1",
 		"@plan_owner":  "''",
-		"@parked":      "error IS NOT NULL",
+		"@parked":      "parked IS NOT NULL",
 		"@failing":     "streak > 0",
 		"@live":        "removed_at IS NULL AND name",
 		"@skip":        "", // BEGIN IMMEDIATE lets one writer in at a time

@@ -11,7 +11,7 @@ const (
 	JobAborted  = "aborted"  // disabled by `job abort`
 	JobDisabled = "disabled" // nothing is decided for it
 	JobPaused   = "paused"   // by itself, or by its schedules, a tag, its owner, or a freeze
-	JobError    = "error"    // it cannot be planned, and is parked until it is mended
+	JobParked   = "parked"   // its definition cannot be used; nothing is decided for it until it is mended
 	JobResumed  = "resumed"  // its pause was ended, and no run has ended since
 	JobSleeping = "sleeping" // waits for its next time, or with a run that may not go yet
 	JobFinished = "finished" // nothing is to come
@@ -30,8 +30,8 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	case v.RunsRunning > 0:
 		v.State = JobRunning
 	case v.Unreadable != "":
-		if v.State = JobError; v.PlanError == "" {
-			v.PlanError = "its rows cannot be read: " + v.Unreadable
+		if v.State = JobParked; v.Parked == "" {
+			v.Parked = "its rows cannot be read: " + v.Unreadable
 		}
 	case v.Disabled && v.lastAction == "abort":
 		v.State = JobAborted
@@ -39,8 +39,8 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 		v.State = JobDisabled
 	case v.Paused != nil:
 		v.State = JobPaused
-	case v.PlanError != "":
-		v.State = JobError
+	case v.Parked != "":
+		v.State = JobParked
 	case v.lastAction == "resume" && v.lastActionAt.After(v.LastFinished):
 		v.State = JobResumed
 	case v.RunsOpen > 0 || !v.NextRun.IsZero():

@@ -25,18 +25,18 @@ type StepEnd struct {
 	NextStep int           // goes on with this step
 	Retry    bool          // tries the step again after Backoff
 	Backoff  time.Duration // or hands it out again then
-	GiveBack bool          // cut short, or never begun: handed out again; uses up a hand-out, not an attempt
+	GiveBack bool          // cut short, or never begun: delivered again; uses up a delivery, not an attempt
 	Final    string        // succeeded, failed, cancelled
 
 	Pause string // why the job is paused with this end; empty: it is not
 }
 
 // EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
-// hand-out: ErrOutdated says that the run was handed out again meanwhile, and nothing was written. The task's run is
+// delivery: ErrOutdated says that the run was delivered again meanwhile, and nothing was written. The task's run is
 // brought up to date.
 //
 // Crash window: before COMMIT the attempt counts as running; the lease ends, and the step is tried again by the next
-// hand-out, with the same run id. After COMMIT it never runs again.
+// delivery, with the same run id. After COMMIT it never runs again.
 func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error {
 	run := t.Run
 	var err error

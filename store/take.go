@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Refusals are runs that could not be handed out, and were ended for it or, if even that was refused, are passed over.
+// Refusals are runs that could not be delivered, and were ended for it or, if even that was refused, are passed over.
 type Refusals struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -56,14 +56,14 @@ type attemptRow struct {
 	Holder   string `json:"holder"`
 }
 
-// Take hands out up to limit queued runs of a queue: by priority, then age. Each has a new fence and a lease, and its
+// Take delivers up to limit queued runs of a queue: by priority, then age. Each has a new fence and a lease, and its
 // attempt is on record as running.
 //
 // A run that cannot be read, or whose job or steps cannot, ends as failed with the reason. Where the database refuses to
-// hand out what was chosen, the choice is divided by halves until the culprit stands alone, which ends likewise: the
+// deliver what was chosen, the choice is divided by halves until the culprit stands alone, which ends likewise: the
 // others go on.
 //
-// Crash window: after COMMIT, and before the answer is here, the runs are handed out to nobody. Their leases end, and
+// Crash window: after COMMIT, and before the answer is here, the runs are delivered to nobody. Their leases end, and
 // the next pass hands them out again; nothing has been executed. Nothing executes before COMMIT has succeeded.
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
 	if h.Refused == nil {
@@ -186,7 +186,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 			if err != nil || len(tasks) == 0 {
 				return err
 			}
-			tasks, ended, err = t.handOut(ctx, tx, tasks)
+			tasks, ended, err = t.deliver(ctx, tx, tasks)
 			return err
 		})
 	})
@@ -197,8 +197,8 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 	return tasks, nil
 }
 
-// handOut marks the locked runs as running and reads what they are to do. Those that cannot be read are ended.
-func (t *taking) handOut(ctx context.Context, tx *sql.Tx, all []Task) (tasks []Task, ended []EndedRun, err error) {
+// deliver marks the locked runs as running and reads what they are to do. Those that cannot be read are ended.
+func (t *taking) deliver(ctx context.Context, tx *sql.Tx, all []Task) (tasks []Task, ended []EndedRun, err error) {
 	s, h := t.s, t.h
 	if err := s.readTasks(ctx, tx, all); err != nil {
 		return nil, nil, err
@@ -310,7 +310,7 @@ func (s *Store) readSteps(ctx context.Context, q querier, statement string, a ar
 	}))
 }
 
-// endRow is a queued run that ends without being handed out.
+// endRow is a queued run that ends without being delivered.
 type endRow struct {
 	ID    string `json:"id"`
 	Error string `json:"error"`
@@ -329,11 +329,11 @@ func (s *Store) endQueued(ctx context.Context, tx *sql.Tx, runs []endRow) error 
 	return err
 }
 
-// end ends the one run that the database did not let be handed out. If even that is refused, it is passed over.
+// end ends the one run that the database did not let be delivered. If even that is refused, it is passed over.
 func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	s := t.s
 	t.h.Refused.pass(id)
-	run := Run{ID: id, State: Failed, Error: s.kept("it could not be handed out: " + refusal.Error())}
+	run := Run{ID: id, State: Failed, Error: s.kept("it could not be delivered: " + refusal.Error())}
 	var c Case
 	err := s.query(ctx, s.db, "run_job", args{"id": runID(id)}, s.each(reads(&c.Plan.JobID, nullable(&c.Job.Owner), nullable(&c.Job.Name), &run.Occurrence),
 		func(string) error { return nil }))

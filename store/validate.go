@@ -37,12 +37,12 @@ func (j *Job) Normalize() {
 	orDefault(&j.MaxRunning, 1)
 	orDefault(&j.Missed, "latest")
 	orDefault(&j.MissedLimit, usualLimit)
-	orDefault(&j.Grace, usualGrace)
+	orDefault(&j.MissedGrace, usualMissedGrace)
 	j.Retry = j.Retry.Or(Retry{new(Attempts(1)), new(Duration(10 * time.Second)), new(usualMaxBackoff), new(10)})
 	if j.Start != "" {
 		orDefault(&j.StartZone, "UTC")
 	}
-	orDefault(&j.Handouts, 3)
+	orDefault(&j.MaxDeliveries, 3)
 	orDefault(&j.OnError, "continue")
 	orDefault(&j.Keep.Runs, 1000)
 	orDefault(&j.Keep.Age, Duration(90*24*time.Hour))

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Task is a run that was handed out, with what is needed to execute it.
+// Task is a run that was delivered, with what is needed to execute it.
 type Task struct {
-	Run Run       // as it is after the hand-out
+	Run Run       // as it is after the delivery
 	Job Job       // with its steps
-	Now time.Time // of the hand-out, by the database's clock
+	Now time.Time // of the delivery, by the database's clock
 }
 
 // StepAt is the step at a position counted from 1; nil beyond the last.
@@ -29,7 +29,7 @@ type Holder struct {
 	Lease time.Duration
 	Login string // takes the runs of this owner's jobs only; empty: of all
 
-	// Refused keeps the runs that the database did not let be handed out, so that they are passed over from then on; nil
+	// Refused keeps the runs that the database did not let be delivered, so that they are passed over from then on; nil
 	// forgets them.
 	Refused *Refusals
 
@@ -89,7 +89,7 @@ type Sign struct {
 	Cancel bool // somebody wants it cancelled
 }
 
-// Heartbeat extends the leases of runs and returns those that are still held; one that is missing was handed out again.
+// Heartbeat extends the leases of runs and returns those that are still held; one that is missing was delivered again.
 //
 // One whose row somebody has locked, such as its own step that commits with its end, or a session that was left open, keeps
 // its lease as it is: to wait for it would let the leases of all the others end. Nobody recovers it meanwhile.

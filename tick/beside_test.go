@@ -244,12 +244,12 @@ func TestAnAbortBesideADecisionOfThePredecessorMissesNoRun(t *testing.T) {
 // it, and whether or not somebody wants it cancelled.
 func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
 	for name, c := range map[string]struct {
-		handouts int
-		cancel   bool
-	}{"cancelled": {3, true}, "handed out again": {3, false}, "lost": {1, false}} {
+		max_deliveries int
+		cancel         bool
+	}{"cancelled": {3, true}, "delivered again": {3, false}, "lost": {1, false}} {
 		t.Run(name, func(t *testing.T) {
 			onServers(t, func(t *testing.T, d *storetest.DB) {
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Handouts: c.handouts, Steps: []store.Step{step("", "SELECT 1")}}}})
+				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.max_deliveries, Steps: []store.Step{step("", "SELECT 1")}}}})
 				request(t, d, "job")
 				decideOnly(t, d)
 				h := store.Holder{Name: "worker", Lease: time.Minute}

@@ -97,7 +97,7 @@ func (p *pass) giveWay(ctx context.Context) error {
 }
 
 // overdue ends the work on a run when its timeout does, which is over at that time by the host's clock; zero: never. It
-// counts from the first hand-out, over all steps, attempts and waits between them.
+// counts from the first delivery, over all steps, attempts and waits between them.
 func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Context, over time.Time, release context.CancelFunc) {
 	limit := time.Duration(t.Job.Timeout)
 	if limit <= 0 {

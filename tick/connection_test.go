@@ -50,7 +50,7 @@ func TestNoAttemptIsUsedUpWithoutAConnection(t *testing.T) {
 	}
 }
 
-// A step that is atomic, and whose connection is lost before its COMMIT was sent, has done nothing: it is handed out again,
+// A step that is atomic, and whose connection is lost before its COMMIT was sent, has done nothing: it is delivered again,
 // and uses up no attempt. A text that may have committed something is not, and neither is one that is not atomic.
 func TestAnAtomicStepThatLosesItsConnectionIsHandedOutAgain(t *testing.T) {
 	for _, c := range []struct {

@@ -33,21 +33,21 @@ var refusals = []struct {
 	{"missed_limit = 7", "missed_limit = 100", func(j *store.Job) { j.MissedLimit = 7 }},
 	{"missed_within_ms = 3185136000000", "missed_within_ms = NULL", func(j *store.Job) { j.MissedWithin = store.Duration(century) }},
 	{"missed_within_ms = -1", "missed_within_ms = NULL", nil},
-	{"grace_ms = 1000", "grace_ms = 120000", func(j *store.Job) { j.Grace = store.Duration(time.Second) }},
-	{"missed = 'skip', grace_ms = 3185136000000", "missed = 'latest', grace_ms = 120000", func(j *store.Job) { j.Missed, j.Grace = "skip", store.Duration(century) }},
-	{"grace_ms = -1", "grace_ms = 120000", nil},
+	{"missed_grace_ms = 1000", "missed_grace_ms = 120000", func(j *store.Job) { j.MissedGrace = store.Duration(time.Second) }},
+	{"missed = 'skip', missed_grace_ms = 3185136000000", "missed = 'latest', missed_grace_ms = 120000", func(j *store.Job) { j.Missed, j.MissedGrace = "skip", store.Duration(century) }},
+	{"missed_grace_ms = -1", "missed_grace_ms = 120000", nil},
 	{"retry_attempts = -1", "retry_attempts = 1", nil},
 	{"retry_backoff_ms = 3185136000000", "retry_backoff_ms = 10000", func(j *store.Job) { v := store.Duration(century); j.Retry.Backoff = &v }},
 	{"retry_max_backoff_ms = 3185136000000", "retry_max_backoff_ms = 3600000", func(j *store.Job) { v := store.Duration(century); j.Retry.MaxBackoff = &v }},
 	{"retry_max_backoff_ms = 1000", "retry_max_backoff_ms = 3600000", func(j *store.Job) { v := store.Duration(time.Second); j.Retry.MaxBackoff = &v }},
 	{"retry_jitter = 101", "retry_jitter = 10", func(j *store.Job) { v := 101; j.Retry.Jitter = &v }},
-	{"handouts = -1", "handouts = 3", func(j *store.Job) { j.Handouts = -1 }},
+	{"max_deliveries = -1", "max_deliveries = 3", func(j *store.Job) { j.MaxDeliveries = -1 }},
 	{"on_error = 'stop'", "on_error = 'continue'", func(j *store.Job) { j.OnError = "stop" }},
-	{"pause_after = -1", "pause_after = NULL", func(j *store.Job) { j.PauseAfter = -1 }},
-	{"on_error = 'pause', pause_after = 3", "on_error = 'continue', pause_after = NULL", func(j *store.Job) { j.OnError, j.PauseAfter = "pause", 3 }},
+	{"pause_after_failures = -1", "pause_after_failures = NULL", func(j *store.Job) { j.PauseAfterFailures = -1 }},
+	{"on_error = 'pause', pause_after_failures = 3", "on_error = 'continue', pause_after_failures = NULL", func(j *store.Job) { j.OnError, j.PauseAfterFailures = "pause", 3 }},
 	{"timeout_ms = 3185136000000", "timeout_ms = NULL", func(j *store.Job) { j.Timeout = store.Duration(century) }},
 	{"jitter_ms = 3185136000000", "jitter_ms = 0", func(j *store.Job) { j.Jitter = store.Duration(century) }},
-	{"max_cycles = -1", "max_cycles = NULL", func(j *store.Job) { j.MaxCycles = -1 }},
+	{"max_runs = -1", "max_runs = NULL", func(j *store.Job) { j.MaxRuns = -1 }},
 	{"not_before = @later, not_after = @now", "not_before = NULL, not_after = NULL", func(j *store.Job) { j.NotBefore, j.NotAfter = morning(9, 0), morning(8, 45) }},
 	{"start_rule = 'sometime'", "start_rule = NULL", nil}, // a manifest tries it
 	{"start_rule = 'D 17:30', start_zone = 'Nowhere/Land'", "start_rule = NULL, start_zone = NULL", nil},
@@ -118,10 +118,10 @@ func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 		for _, j := range jobs {
 			w, parked := want[j.Name]
 			switch {
-			case parked && (j.PlanError == "" || w != "…" && j.PlanError != w):
-				t.Errorf("%s: parked because of %q, want %q", j.Name, j.PlanError, w)
-			case !parked && (j.PlanError != "" || j.RunsMade != 1):
-				t.Errorf("%s, with which nothing is wrong: %q, %d runs", j.Name, j.PlanError, j.RunsMade)
+			case parked && (j.Parked == "" || w != "…" && j.Parked != w):
+				t.Errorf("%s: parked because of %q, want %q", j.Name, j.Parked, w)
+			case !parked && (j.Parked != "" || j.RunsMade != 1):
+				t.Errorf("%s, with which nothing is wrong: %q, %d runs", j.Name, j.Parked, j.RunsMade)
 			case parked && j.RunsMade != 0:
 				t.Errorf("%s ran all the same", j.Name)
 			}
@@ -138,8 +138,8 @@ func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 		if jobs, err = d.Jobs(t.Context(), store.JobFilter{}); err != nil {
 			t.Fatal(err)
 		}
-		if i := slices.IndexFunc(jobs, func(j store.JobStatus) bool { return j.PlanError != "" || j.RunsMade == 0 }); i >= 0 {
-			t.Errorf("mended: %s: %q, %d runs", jobs[i].Name, jobs[i].PlanError, jobs[i].RunsMade)
+		if i := slices.IndexFunc(jobs, func(j store.JobStatus) bool { return j.Parked != "" || j.RunsMade == 0 }); i >= 0 {
+			t.Errorf("mended: %s: %q, %d runs", jobs[i].Name, jobs[i].Parked, jobs[i].RunsMade)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 //   - instants at which something was done (created, started, finished, settled, ready, decided through): after a crash
 //     it is done by a later pass. Nominal times, intervals and the next run are compared;
 //   - a gap's bounds, for the same reason: it stands for nominal times, and those are compared;
-//   - fences, losses, holders: each hand-out that did not come back costs one more;
+//   - fences, losses, holders: each delivery that did not come back costs one more;
 //   - attempts that were lost or cut, and of a run that was so touched, or whose step met the fault itself and failed by
 //     it, all but the last attempt of each step: what is done at least once may be done again. Runs that the fault did
 //     not touch are compared attempt by attempt;
@@ -35,7 +35,7 @@ type runRecord struct {
 	tries   []string // the attempts in order: step and state
 	touched bool
 	effects []string // step, one for each
-	lost    bool     // handed out once, and never came back: that is what handouts 1 promises
+	lost    bool     // delivered once, and never came back: that is what max_deliveries 1 promises
 	ran     bool     // of a job whose newer occurrences replace older ones
 }
 
@@ -238,7 +238,7 @@ func (w *world) readAttempts(out *record, runs []store.Run, byID map[string]*run
 		states[a] = state
 		step := attempt{run: a.run, step: a.step}
 		if a.tried != failed[step]+1 {
-			out.wrong = append(out.wrong, fmt.Sprintf("%s: step %s had failed %d times, and attempt %d began: a hand-out that did not come back is no attempt", keys[a.run], a.step, failed[step], a.tried))
+			out.wrong = append(out.wrong, fmt.Sprintf("%s: step %s had failed %d times, and attempt %d began: a delivery that did not come back is no attempt", keys[a.run], a.step, failed[step], a.tried))
 		}
 		if state == store.Failed {
 			failed[step]++
@@ -256,7 +256,7 @@ func (w *world) readAttempts(out *record, runs []store.Run, byID map[string]*run
 	}
 	for _, r := range runs {
 		if r.Attempts != made[r.ID] || r.Fence != fences[r.ID] {
-			out.wrong = append(out.wrong, fmt.Sprintf("%s counts %d attempts and %d hand-outs; there are %d and %d", keys[r.ID], r.Attempts, r.Fence, made[r.ID], fences[r.ID]))
+			out.wrong = append(out.wrong, fmt.Sprintf("%s counts %d attempts and %d deliveries; there are %d and %d", keys[r.ID], r.Attempts, r.Fence, made[r.ID], fences[r.ID]))
 		}
 		if r.State == store.Running {
 			out.wrong = append(out.wrong, keys[r.ID]+" is running still")
@@ -311,7 +311,7 @@ var atomicSteps = map[string]bool{"two": true, "tell": true, "mark": true}
 
 // readPlans reads the plans, the pauses and the changes: the text of a plan names its last run by id.
 func (w *world) readPlans(out *record, keys map[string]string) error {
-	plan := []string{"'plan'", "j.name", "COALESCE(p.error, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_ids, '-')",
+	plan := []string{"'plan'", "j.name", "COALESCE(p.parked, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_ids, '-')",
 		"CASE WHEN p.next_run IS NULL THEN '-' ELSE CAST(p.next_run AS CHAR(26)) END", "COALESCE(CAST(p.last_run_id AS CHAR(36)), '-')"}
 	pause := []string{"'pause'", "j.name", "p.reason", "CASE WHEN p.resumed_at IS NULL THEN 'holds' ELSE 'resumed' END"}
 	change := []string{"'change'", "subject", "action", "reason"}

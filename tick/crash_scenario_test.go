@@ -67,7 +67,7 @@ func (w *world) effect(name string, atomic bool) store.Step {
 // patient is a job that a fault or two do not make fail: what the faults of its steps' surroundings cost are attempts.
 func patient(name string, steps ...store.Step) store.Job {
 	attempts, backoff, jitter := store.Attempts(5), store.Duration(time.Minute), 0
-	return store.Job{Name: name, Handouts: 9, Retry: store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}, Steps: steps}
+	return store.Job{Name: name, MaxDeliveries: 9, Retry: store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}, Steps: steps}
 }
 
 func hourlyOf(j store.Job, missed, overlap string) store.Job {
@@ -89,13 +89,13 @@ func (w *world) jobs(names ...string) []store.Job {
 	one := store.Attempts(1)
 	forks.Steps[0].OnFailure, forks.Steps[0].Retry.Attempts = "step:mend", &one
 	once := patient("once", act("act", 0))
-	once.Handouts = 1
+	once.MaxDeliveries = 1
 	kept := hourlyOf(patient("kept", w.effect("act", true)), "all", "wait-all")
 	kept.Keep.Runs = 2
 	orphan := patient("orphan", w.effect("plain", false))
 	orphan.Priority = 9
 	shared := patient("shared", act("act", 0))
-	shared.Schedules, shared.Missed, shared.Grace, shared.Overlap = []string{"hours"}, "skip", store.Duration(50*time.Minute), "skip"
+	shared.Schedules, shared.Missed, shared.MissedGrace, shared.Overlap = []string{"hours"}, "skip", store.Duration(50*time.Minute), "skip"
 	all := []store.Job{
 		hourlyOf(patient("chain", act("one", 0), w.effect("two", true), w.effect("three", false)), "latest", "wait"),
 		follows, boots, doomed, forks, once, kept, orphan, shared,

@@ -16,17 +16,17 @@ const instant = time.Microsecond
 // of what was read under the lock of the job's plan: no clock, no I/O, no order of a map.
 //
 //	ended runs ─────> facts of the plan         nominal times since the last decision ─> runs, or gaps with a reason
-//	expired leases ─> handed out again, lost    waiting runs ─> queued, as far as overlap and pauses allow
+//	expired leases ─> delivered again, lost    waiting runs ─> queued, as far as overlap and pauses allow
 func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 	d := &decision{now: now, c: c, plan: c.Plan, pauses: slices.Clip(c.Pauses), startupID: parse.startupID, began: parse.began}
-	d.plan.Error = ""
+	d.plan.Parked = ""
 	d.others = !parse.may(d.job())
 	d.settle()
 	d.recover()
 	d.start()
 	d.readRules(parse)
 	d.repeat()
-	if !d.gone() && (c.Stale || d.changed || c.Plan.Error != "") { // a row may have come by plain SQL
+	if !d.gone() && (c.Stale || d.changed || c.Plan.Parked != "") { // a row may have come by plain SQL
 		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
 			d.park("%v", err)
 		}
@@ -35,11 +35,11 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 		d.unhosted = true // it may be mended without a trace at the job
 		d.park("%s; apply the file that has the job, or mend the row of that step", d.c.Mistake)
 	}
-	if d.c.Circle && d.plan.Error == "" && !d.gone() {
+	if d.c.Circle && d.plan.Parked == "" && !d.gone() {
 		d.unhosted = true // the way out may be a change of another job
 		d.park("job %s: after: goes in a circle; change after, of this job or of one before it", d.job().FullName())
 	}
-	if d.c.AfterLost && d.plan.Error == "" && !d.gone() {
+	if d.c.AfterLost && d.plan.Parked == "" && !d.gone() {
 		d.unhosted = true
 		d.park("job %s: after: the job that it runs after is gone: its row was deleted; change after, or apply the file that has that job", d.job().FullName())
 	}
@@ -47,10 +47,10 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 		d.unhosted = true // it is looked at again without a change of the job
 		d.park("job %s: group: there is no group %q; a manifest makes it: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
 	}
-	if d.plan.Error == "" {
+	if d.plan.Parked == "" {
 		d.occurrences()
 	}
-	if d.plan.Error != "" && d.changed { // what is owed up to the change is on record, and nothing fires back from it
+	if d.plan.Parked != "" && d.changed { // what is owed up to the change is on record, and nothing fires back from it
 		d.pass(store.Edited)
 	}
 	d.admit()
@@ -109,8 +109,8 @@ func (d *decision) links() (n int) {
 
 // park keeps the job from being planned until its definition changes. What is still to be decided stays so.
 func (d *decision) park(format string, a ...any) {
-	if d.plan.Error == "" {
-		d.plan.Error = fmt.Sprintf(format, a...)
+	if d.plan.Parked == "" {
+		d.plan.Parked = fmt.Sprintf(format, a...)
 	}
 }
 
@@ -191,8 +191,8 @@ func (d *decision) onError(occurrence string) {
 		return
 	case j.OnError == "pause":
 		d.paused = fmt.Sprintf("run %s failed, and on_error is pause", occurrence)
-	case j.PauseAfter > 0 && d.plan.Streak >= j.PauseAfter:
-		d.paused = fmt.Sprintf("%d runs in a row failed (pause_after)", d.plan.Streak)
+	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
+		d.paused = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
 	default:
 		return
 	}
@@ -212,7 +212,7 @@ func final(state string) bool {
 	return state == store.Succeeded || state == store.Failed || state == store.Cancelled || state == store.Lost
 }
 
-// recover looks after runs whose holder has not reported in time: they are handed out again, or lost. A lease counts
+// recover looks after runs whose holder has not reported in time: they are delivered again, or lost. A lease counts
 // as expired one heartbeat after its end, so that a holder that is on the way is not overtaken.
 func (d *decision) recover() {
 	active, was := d.active, d.was
@@ -224,7 +224,7 @@ func (d *decision) recover() {
 		}
 		r.Losses++
 		r.Error = fmt.Sprintf("%s did not report after %s", r.Holder, r.LeaseUntil.Format(time.RFC3339))
-		if r.Losses >= max(d.job().Handouts, 1) || d.gone() {
+		if r.Losses >= max(d.job().MaxDeliveries, 1) || d.gone() {
 			r.State, r.FinishedAt = store.Lost, d.now
 			d.settleRun(r, store.Running)
 			continue
@@ -234,7 +234,7 @@ func (d *decision) recover() {
 	}
 }
 
-// admit lets waiting runs go, oldest first. A run that was handed out before, back-off included, holds its place. Runs
+// admit lets waiting runs go, oldest first. A run that was delivered before, back-off included, holds its place. Runs
 // of one job that were made by the same decision wait in order.
 func (d *decision) admit() {
 	read := slices.Clone(d.active)
@@ -348,14 +348,14 @@ func (d *decision) capacity() int {
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
 	d.plan.NextRun = d.pauseEnds()
-	if d.plan.Error != "" && !d.unhosted || d.gone() || d.job().Disabled {
+	if d.plan.Parked != "" && !d.unhosted || d.gone() || d.job().Disabled {
 		return
 	}
 	if d.unhosted && !d.c.Plan.NextRun.IsZero() { // another host may have what this one lacks: it stays due
 		d.plan.NextRun = d.c.Plan.NextRun
 		return
 	}
-	if limit := d.job().MaxCycles; limit > 0 && d.plan.RunsMade >= limit {
+	if limit := d.job().MaxRuns; limit > 0 && d.plan.RunsMade >= limit {
 		return
 	}
 	from := later(later(d.dueBy(), d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))
@@ -369,7 +369,7 @@ func (d *decision) next() {
 			d.plan.NextRun = t
 		}
 	}
-	if d.plan.Error != "" && !d.unhosted { // a rule gave up just now
+	if d.plan.Parked != "" && !d.unhosted { // a rule gave up just now
 		d.plan.NextRun = d.pauseEnds()
 	}
 }

@@ -48,7 +48,7 @@ func newWorld(seed uint64) *world {
 		j.MissedWithin = store.Duration(time.Duration(1+w.rng.IntN(300)) * time.Minute)
 	}
 	if w.rng.IntN(5) == 0 {
-		j.MaxCycles = int64(1 + w.rng.IntN(30))
+		j.MaxRuns = int64(1 + w.rng.IntN(30))
 	}
 	if w.rng.IntN(5) == 0 {
 		j.NotBefore = w.now.Add(time.Duration(w.rng.IntN(600)) * time.Minute)
@@ -99,8 +99,8 @@ func (w *world) decide(t *testing.T) {
 		}
 	}
 	d := decide(w.now, &w.c, w.parse)
-	if d.Plan.Error != "" {
-		t.Fatalf("parked: %s", d.Plan.Error)
+	if d.Plan.Parked != "" {
+		t.Fatalf("parked: %s", d.Plan.Parked)
 	}
 	w.c.Plan = d.Plan
 	for _, m := range d.Moved {

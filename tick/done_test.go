@@ -27,16 +27,16 @@ var dones = []struct {
 	{"failed", "08:00 tick; 08:05 tick take; 08:06 end=failed tick; 08:10 tick", store.JobFinished, nil},
 	{"failed, and then well", "08:00 tick; 08:05 tick take; 08:06 end=failed tick; 08:10 retry tick take; 08:11 end=succeeded tick", "", nil},
 	{"cancelled", "08:00 tick; 08:05 tick cancel tick; 08:10 tick", store.JobFinished, nil},
-	{"lost", "08:00 tick; 08:05 tick take; 19:00 tick; 19:01 tick", store.JobFinished, func(j *store.Job) { j.Handouts = 1 }},
+	{"lost", "08:00 tick; 08:05 tick take; 19:00 tick; 19:01 tick", store.JobFinished, func(j *store.Job) { j.MaxDeliveries = 1 }},
 	{"missed", "08:00 tick; 09:05 tick; 09:06 tick", store.JobFinished, func(j *store.Job) { j.Missed = "skip" }},
 	{"a request is open", "08:00 tick; 08:05 request tick take; 08:06 end=succeeded tick", store.JobSleeping, nil},
 	{"paused", "08:00 tick; 08:05 tick take; 08:06 pause end=succeeded tick", store.JobPaused, nil},
 	{"resumed", "08:00 tick; 08:05 tick take; 08:06 pause end=succeeded tick; 08:07 resume tick", "", nil},
 	{"disabled", "08:00 tick; 08:05 tick take; 08:06 enable=false end=succeeded tick", store.JobDisabled, nil},
-	{"cycles are used up", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.MaxCycles = "every 5m", 1 }},
-	{"cycles are left", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobSleeping, func(j *store.Job) { j.Own.Rule, j.MaxCycles = "every 5m", 2 }},
+	{"cycles are used up", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.MaxRuns = "every 5m", 1 }},
+	{"cycles are left", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobSleeping, func(j *store.Job) { j.Own.Rule, j.MaxRuns = "every 5m", 2 }},
 	{"no longer valid", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.NotAfter = "every 5m", morning(8, 9) }},
-	{"repeated, and used up", "08:00 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own, j.RepeatAfter, j.MaxCycles = nil, store.Duration(time.Minute), 1 }},
+	{"repeated, and used up", "08:00 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own, j.RepeatAfter, j.MaxRuns = nil, store.Duration(time.Minute), 1 }},
 	{"repeated", "08:00 tick take; 08:06 end=succeeded tick", store.JobSleeping, func(j *store.Job) { j.Own, j.RepeatAfter = nil, store.Duration(time.Minute) }},
 	{"it is no policy of it", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobFinished, func(j *store.Job) { j.RemoveDone = false }},
 }
@@ -84,7 +84,7 @@ func TestRemoveWhenDone(t *testing.T) {
 func TestApplyLeavesAloneWhatIsDone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		j := once()
-		j.Own.Rule, j.MaxCycles, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
+		j.Own.Rule, j.MaxRuns, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
 		follower := store.Job{Name: "follower", Queue: "another", After: "job", Steps: j.Steps}
 		defs := store.Definitions{Jobs: []store.Job{j, follower}}
 		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: tick.Start}

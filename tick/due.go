@@ -173,9 +173,9 @@ func (d *decision) occurrences() {
 	before := *d
 	before.active, before.live = slices.Clone(d.active), slices.Clone(d.live)
 	d.upToNow()
-	if why := d.plan.Error; why != "" {
+	if why := d.plan.Parked; why != "" {
 		*d = before
-		d.plan.Error = why
+		d.plan.Parked = why
 	}
 }
 
@@ -189,7 +189,7 @@ func (d *decision) upToNow() {
 		return
 	case was.Known && was.Disabled:
 		d.passUntilChange(store.Disabled)
-	case was.Known && was.MaxCycles > 0 && d.c.Plan.RunsMade >= was.MaxCycles: // it was finished, and has come back
+	case was.Known && was.MaxRuns > 0 && d.c.Plan.RunsMade >= was.MaxRuns: // it was finished, and has come back
 		d.passUntilChange(store.Edited)
 	}
 	// Never back: a database's clock may jump, and two ticks' instants may come in the wrong order.
@@ -208,7 +208,7 @@ func (d *decision) upToNow() {
 }
 
 // judge makes runs of what is owed, as far as the policies let it; the rest is a gap. In the order of their times, what
-// lies before missed is a gap for that reason, then what is beyond max_cycles; the rest runs, or overlaps.
+// lies before missed is a gap for that reason, then what is beyond max_runs; the rest runs, or overlaps.
 func (d *decision) judge(owed [][]window) {
 	before := func(due []time.Time) time.Time {
 		if len(due) == 0 {
@@ -221,7 +221,7 @@ func (d *decision) judge(owed [][]window) {
 	if len(due) > 0 {
 		d.giveUp()
 	}
-	if limit := d.job().MaxCycles; limit > 0 {
+	if limit := d.job().MaxRuns; limit > 0 {
 		due = due[max(0, len(due)-int(max(0, limit-d.plan.RunsMade))):]
 	}
 	overLimit := before(due)
@@ -282,7 +282,7 @@ func (d *decision) due(owed [][]window) []time.Time {
 		if within := time.Duration(d.job().MissedWithin); within > 0 && age > within {
 			return true
 		}
-		return d.job().Missed == "skip" && age > time.Duration(d.job().Grace+d.job().Jitter)
+		return d.job().Missed == "skip" && age > time.Duration(d.job().MissedGrace+d.job().Jitter)
 	}
 	return slices.DeleteFunc(found, tooOld)
 }
@@ -304,7 +304,7 @@ func (d *decision) newest(l *live, owed []window, most int) []time.Time {
 func (d *decision) overlaps() bool {
 	waits, active := false, false
 	for _, r := range d.active {
-		// One that was handed out before waits for a back-off, or was opened again on request.
+		// One that was delivered before waits for a back-off, or was opened again on request.
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
 		active = active || !final(r.State)
 	}

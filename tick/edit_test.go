@@ -27,7 +27,7 @@ func TestAnEditByPlainSQLIsNoticedByTheNextTick(t *testing.T) {
 		{"another link", "UPDATE %[3]s SET schedule_id = (SELECT id FROM %[2]s WHERE name = 'other')", morning(8, 35), 13},
 		{"validity", "UPDATE %[1]s SET not_after = " + "%[4]s", morning(8, 40), 2},
 		{"disabled", "UPDATE %[1]s SET enabled = false", time.Time{}, 1},
-		{"policy", "UPDATE %[1]s SET max_cycles = 2", morning(8, 40), 2},
+		{"policy", "UPDATE %[1]s SET max_runs = 2", morning(8, 40), 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -28,7 +28,7 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	exec(`INSERT INTO dbjobs.schedules (id, job_id, rule, created_at, changed_at)
 		SELECT i + 1000, i, %s, %s, %s FROM NUMBERS AND i %% 2 = 1`, n.jobs, w.join(w.text("i % 60"), "' '", w.text("12 + i % 11"), "' * * *'"), now, now)
 	exec(`INSERT INTO dbjobs.groups (name, max_running) SELECT %s, 3 FROM NUMBERS`, 10, w.join("'group '", w.text("i")))
-	exec(`INSERT INTO dbjobs.jobs (id, owner, name, created_at, changed_at, tags, group_name, overlap, missed, jitter_ms, max_cycles,
+	exec(`INSERT INTO dbjobs.jobs (id, owner, name, created_at, changed_at, tags, group_name, overlap, missed, jitter_ms, max_runs,
 			on_error, timeout_ms, keep_runs, on_startup, after_job_id, queue, priority)
 		SELECT i, %s, %s, %s, %s, %s, CASE WHEN i %% 500 = 0 THEN %s END,
 			CASE i %% 1000 WHEN 20 THEN 'replace' WHEN 30 THEN 'skip' WHEN 40 THEN 'wait-all' ELSE 'wait' END,

@@ -26,7 +26,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	}
 	cause := context.Cause(ctx)
 	known := errors.Is(err, executor.ErrNothingDone) && (cause == nil || errors.Is(cause, errTimeout))
-	if known && t.Run.Losses+1 < max(t.Job.Handouts, idleHandouts) {
+	if known && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
 		end.State, end.GiveBack, end.Backoff = "cut", true, time.Second<<min(t.Run.Losses, 6)
 		return end
 	}
@@ -39,11 +39,11 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	case errors.Is(cause, errCancelled):
 		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
 		return end
-	case cause != nil: // the pass ends: a hand-out is used up, not an attempt
+	case cause != nil: // the pass ends: a delivery is used up, not an attempt
 		end.State, end.Error = "cut", errCut.Error()
-		if end.GiveBack = t.Run.Losses+1 < max(t.Job.Handouts, 1); !end.GiveBack {
+		if end.GiveBack = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.GiveBack {
 			end.Final = store.Lost
-			end.Error += fmt.Sprintf(", as at each of %d hand-outs: it needs a pass with more time, or more handouts", t.Run.Losses+1)
+			end.Error += fmt.Sprintf(", as at each of %d deliveries; give the tick a larger --budget, or raise max_deliveries", t.Run.Losses+1)
 		}
 		return end
 	}
@@ -67,9 +67,9 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	return end
 }
 
-// idleHandouts is how often at least a run may be handed out of which nothing was done, such as for want of a connection; then
+// idleDeliveries is how often at least a run may be delivered of which nothing was done, such as for want of a connection; then
 // it has failed, as an attempt does. It may be more often than a run may be lost, since that may have done something.
-const idleHandouts = 3
+const idleDeliveries = 3
 
 // maxAttempts bounds a loop of steps: beyond so many attempts of a run, going back to an earlier step, or to the same,
 // fails it.

@@ -13,8 +13,8 @@ import (
 )
 
 // A process that is stopped in the middle of a step, past its lease, and goes on later: as a machine that was suspended
-// does, or a function whose sandbox was frozen. On a server its run was handed out again meanwhile, its late end is
-// refused, and the ledger shows both hand-outs. On SQLite the kernel knows that it lives, and its run stays its own.
+// does, or a function whose sandbox was frozen. On a server its run was delivered again meanwhile, its late end is
+// refused, and the ledger shows both deliveries. On SQLite the kernel knows that it lives, and its run stays its own.
 func TestAFrozenProcess(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		slow := map[string]string{

@@ -96,8 +96,8 @@ func TestAnUnknownGroupParksItsJobOnly(t *testing.T) {
 		d.Exec(t, "DELETE FROM "+d.Table("groups"))
 		for range 2 {
 			run(t, d)
-			if j, err := d.Job(t.Context(), "a"); err != nil || j.State != "error" || !strings.Contains(j.PlanError, `there is no group "g"`) {
-				t.Fatalf("%v: %s: %s", err, j.State, j.PlanError)
+			if j, err := d.Job(t.Context(), "a"); err != nil || j.State != store.JobParked || !strings.Contains(j.Parked, `there is no group "g"`) {
+				t.Fatalf("%v: %s: %s", err, j.State, j.Parked)
 			}
 			d.Clock.Add(5 * time.Minute)
 		}

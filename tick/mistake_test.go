@@ -42,9 +42,9 @@ func TestAMistakeInAStepParksItsJob(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				said := strings.Contains(j.PlanError, c.want) && strings.Contains(j.PlanError, j.Name+", step load: ")
-				if want && !said || !want && j.PlanError != "" {
-					t.Errorf("%s says %q; want it parked with %q: %t", j.Name, j.PlanError, c.want, want)
+				said := strings.Contains(j.Parked, c.want) && strings.Contains(j.Parked, j.Name+", step load: ")
+				if want && !said || !want && j.Parked != "" {
+					t.Errorf("%s says %q; want it parked with %q: %t", j.Name, j.Parked, c.want, want)
 				}
 			}
 		}

@@ -198,7 +198,7 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 	decided := !c.Plan.DecidedThrough.IsZero()
 	c.Stale = !decided || b.touched || planInput(&b.planned) != planInput(&c.Job)
 	if c.Was = (store.Was{}); c.Stale && decided {
-		c.Was = store.Was{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxCycles: b.planned.MaxCycles,
+		c.Was = store.Was{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxRuns: b.planned.MaxRuns,
 			Start: b.planned.Start, StartZone: b.planned.StartZone}
 	}
 	c.ChangedAt = b.changed
@@ -217,7 +217,7 @@ func (b *casebook) needed(now time.Time) bool {
 }
 
 func (d *decisions) keep(now time.Time, b *casebook, made store.Decision) {
-	if e := made.Plan.Error; e != "" && !strings.Contains(e, misspelling) {
+	if e := made.Plan.Parked; e != "" && !strings.Contains(e, misspelling) {
 		d.t.Fatalf("%s: %s is parked: %s", now, b.job.name(), e)
 	}
 	if n := made.Plan.NextRun; !n.IsZero() && !n.After(now) {

@@ -83,7 +83,7 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 		sleptUntil, why = now, store.Disabled
 	case t.decidedEver && t.planned.Disabled:
 		sleptUntil, why = t.changeOf(now, last), store.Disabled
-	case t.decidedEver && changed && t.planned.MaxCycles > 0 && t.numbers >= t.planned.MaxCycles:
+	case t.decidedEver && changed && t.planned.MaxRuns > 0 && t.numbers >= t.planned.MaxRuns:
 		sleptUntil, why = t.changeOf(now, last), store.Edited
 	}
 	for i, from := range since {
@@ -189,7 +189,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	runs := slices.Clone(times[max(0, len(times)-most):])
 	for len(runs) > 0 {
 		age := now.Sub(runs[0])
-		if (p.MissedWithin == 0 || age <= time.Duration(p.MissedWithin)) && (p.Missed != "skip" || age <= time.Duration(p.Grace+p.Jitter)) {
+		if (p.MissedWithin == 0 || age <= time.Duration(p.MissedWithin)) && (p.Missed != "skip" || age <= time.Duration(p.MissedGrace+p.Jitter)) {
 			break
 		}
 		runs = runs[1:]
@@ -206,8 +206,8 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 		}
 	}
 	left := len(runs)
-	if p.MaxCycles > 0 {
-		left = int(min(int64(left), max(0, p.MaxCycles-t.numbers)))
+	if p.MaxRuns > 0 {
+		left = int(min(int64(left), max(0, p.MaxRuns-t.numbers)))
 	}
 	for _, at := range runs[:len(runs)-left] {
 		reasons[at] = store.OverLimit
@@ -290,7 +290,7 @@ func (t *tale) settle(now time.Time) {
 			t.streak = 0
 		case store.Failed, store.Lost:
 			t.streak++
-			if !paused && (t.policy.OnError == "pause" || t.policy.PauseAfter > 0 && t.streak >= t.policy.PauseAfter) {
+			if !paused && (t.policy.OnError == "pause" || t.policy.PauseAfterFailures > 0 && t.streak >= t.policy.PauseAfterFailures) {
 				paused, t.paused = true, true
 				t.n.pauses = append(t.n.pauses, &interval{modelChange{scope: "job", job: t.job.seed}, now, time.Time{}})
 			}
@@ -298,14 +298,14 @@ func (t *tale) settle(now time.Time) {
 	}
 }
 
-// recover looks after runs whose holders have not reported in time: half a minute is on top. They are handed out again,
+// recover looks after runs whose holders have not reported in time: half a minute is on top. They are delivered again,
 // as often as allowed, or are lost.
 func (t *tale) recover(now time.Time) {
 	for _, r := range t.runs {
 		if r.State != store.Running || r.LeaseUntil.IsZero() || r.LeaseUntil.Add(30*time.Second).After(now) {
 			continue
 		}
-		if r.Losses++; r.Losses < t.policy.Handouts {
+		if r.Losses++; r.Losses < t.policy.MaxDeliveries {
 			r.State, r.ReadyAt = store.Waiting, now
 		} else {
 			r.State, r.FinishedAt = store.Lost, now
@@ -407,7 +407,7 @@ func (t *tale) sleep(now time.Time) {
 	for i := range t.links {
 		next = next || slices.ContainsFunc(t.definition(i).rule.within(t.n.s.span, window{now, t.n.s.span.to}), func(at time.Time) bool { return t.valid(at, now, now) })
 	}
-	t.asleep = p.Disabled || t.parked() || !next || p.MaxCycles > 0 && t.numbers >= p.MaxCycles
+	t.asleep = p.Disabled || t.parked() || !next || p.MaxRuns > 0 && t.numbers >= p.MaxRuns
 	t.wakeAt = time.Time{}
 	for _, q := range t.pausesNow() {
 		if !q.since.After(now) && q.end(now.Add(1)).After(now) && !q.until.IsZero() && (t.wakeAt.IsZero() || q.until.Before(t.wakeAt)) {

@@ -255,16 +255,16 @@ func (p *passes) policy(c modelChange) {
 	if j.MissedWithin > 0 {
 		within = time.Duration(j.MissedWithin).Milliseconds()
 	}
-	if j.MaxCycles > 0 {
-		cycles = j.MaxCycles
+	if j.MaxRuns > 0 {
+		cycles = j.MaxRuns
 	}
-	if j.PauseAfter > 0 {
-		after = j.PauseAfter
+	if j.PauseAfterFailures > 0 {
+		after = j.PauseAfterFailures
 	}
-	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, grace_ms = ?6, max_cycles = ?7,
-		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after = ?15, retry_jitter = 0, handouts = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20 WHERE id = ?16`,
-		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.Grace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
-		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job], j.Handouts, j.OnStartup, start, zone)
+	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, missed_grace_ms = ?6, max_runs = ?7,
+		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after_failures = ?15, retry_jitter = 0, max_deliveries = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20 WHERE id = ?16`,
+		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.MissedGrace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
+		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job], j.MaxDeliveries, j.OnStartup, start, zone)
 }
 
 func (p *passes) tick(now time.Time, startup string) {

@@ -23,11 +23,11 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	}
 	if rng.IntN(3) == 0 {
 		if grace := time.Duration(1+rng.IntN(100)) * time.Minute; j.Missed == "skip" {
-			j.Grace = store.Duration(grace)
+			j.MissedGrace = store.Duration(grace)
 		}
 	}
 	if rng.IntN(5) == 0 {
-		j.MaxCycles = int64(1 + rng.IntN(30))
+		j.MaxRuns = int64(1 + rng.IntN(30))
 	}
 	if rng.IntN(5) == 0 {
 		j.NotBefore = start.Add(time.Duration(1+rng.IntN(20*1440)) * time.Minute)
@@ -41,7 +41,7 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	if rng.IntN(4) == 0 {
 		j.Jitter = store.Duration(time.Duration(1+rng.IntN(40)) * time.Minute)
 	}
-	j.Disabled, j.Handouts, j.OnStartup = rng.IntN(12) == 0, 1+rng.IntN(3), rng.IntN(6) == 0
+	j.Disabled, j.MaxDeliveries, j.OnStartup = rng.IntN(12) == 0, 1+rng.IntN(3), rng.IntN(6) == 0
 	none := 0
 	attempts, backoff := store.Attempts(1), store.Duration(time.Duration(1+rng.IntN(30))*time.Minute)
 	if rng.IntN(3) == 0 {
@@ -52,7 +52,7 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
 		j.OnError = "pause"
 	} else if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
-		j.PauseAfter = 1 + rng.IntN(3)
+		j.PauseAfterFailures = 1 + rng.IntN(3)
 	}
 	j.Normalize()
 	return j
@@ -75,23 +75,23 @@ func withoutStart(j store.Job) store.Job {
 func pick(rng *rand.Rand, list ...string) string { return list[rng.IntN(len(list))] }
 
 func policyText(j *store.Job) string {
-	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_cycles %d, %s%s..%s, jitter %s, disabled %t, attempts %d, handouts %d, on_startup %t, on_error %s %d",
-		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.Grace, j.MaxCycles, j.Start, j.NotBefore.Format(time.DateTime),
-		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.Handouts, j.OnStartup, j.OnError, j.PauseAfter)
+	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_runs %d, %s%s..%s, jitter %s, disabled %t, attempts %d, max_deliveries %d, on_startup %t, on_error %s %d",
+		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.MissedGrace, j.MaxRuns, j.Start, j.NotBefore.Format(time.DateTime),
+		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.MaxDeliveries, j.OnStartup, j.OnError, j.PauseAfterFailures)
 }
 
 // policies is what of a job's definition makes the plan anew, as it can be compared.
 type policies struct {
-	overlap, missed, onError                      string
-	maxRunning, limit, attempts, streak, handouts int
-	within, grace, jitter, backoff                store.Duration
-	cycles, notBefore, notAfter                   int64
-	disabled, startup                             bool
+	overlap, missed, onError                            string
+	maxRunning, limit, attempts, streak, max_deliveries int
+	within, grace, jitter, backoff                      store.Duration
+	cycles, notBefore, notAfter                         int64
+	disabled, startup                                   bool
 }
 
 func planInput(j *store.Job) (p policies) {
-	p = policies{j.Overlap, j.Missed, j.OnError, j.MaxRunning, j.MissedLimit, 0, j.PauseAfter, j.Handouts, j.MissedWithin, j.Grace, j.Jitter, 0,
-		j.MaxCycles, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled, j.OnStartup}
+	p = policies{j.Overlap, j.Missed, j.OnError, j.MaxRunning, j.MissedLimit, 0, j.PauseAfterFailures, j.MaxDeliveries, j.MissedWithin, j.MissedGrace, j.Jitter, 0,
+		j.MaxRuns, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled, j.OnStartup}
 	if j.Retry.Attempts != nil { // else no decision has been made yet
 		p.attempts, p.backoff = int(*j.Retry.Attempts), *j.Retry.Backoff
 	}
@@ -116,7 +116,7 @@ func (j *modelJob) duration(occurrence string) time.Duration {
 	return time.Duration(chance(j.seed, occurrence, 2, 600)) * time.Second
 }
 
-// vanishes tells whether the worker who gets a hand-out never reports again.
+// vanishes tells whether the worker who gets a delivery never reports again.
 func (j *modelJob) vanishes(h hold) bool { return chance(j.seed, h.occurrence, 1000+h.fence, 6) == 0 }
 
 // lease is until when a worker who takes a run has to report: one who does not vanish always reports in time.

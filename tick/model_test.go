@@ -244,7 +244,7 @@ type narrator interface {
 type hold struct {
 	job        uint64
 	occurrence string
-	fence      int // which of the hand-outs
+	fence      int // which of the deliveries
 }
 
 // tell lets a narrator tell a scenario, and gives the ledger that it comes to, sorted, by job.
@@ -311,7 +311,7 @@ func runLine(r *store.Run) string {
 		}
 		return t.UTC().Format("01-02T15:04:05.999999")
 	}
-	return fmt.Sprintf("run %4d %s %s held_by=%s for=%s [%s %s) ready=%s attempts=%d started=%s finished=%s handed out %d, lost %d, settled=%t", r.Number, r.Occurrence, r.State, r.HeldBy,
+	return fmt.Sprintf("run %4d %s %s held_by=%s for=%s [%s %s) ready=%s attempts=%d started=%s finished=%s delivered %d, lost %d, settled=%t", r.Number, r.Occurrence, r.State, r.HeldBy,
 		at(r.ScheduledFor), at(r.IntervalStart), at(r.IntervalEnd), at(r.ReadyAt), r.Attempts, at(r.StartedAt), at(r.FinishedAt), r.Fence, r.Losses, !r.SettledAt.IsZero())
 }
 

@@ -12,7 +12,7 @@ import (
 // Outlook is what a job's rules tell beyond the facts on record.
 type Outlook struct {
 	Next []time.Time // the next nominal times that are to be decided, as the pauses of now leave them
-	// Late is how long after its nominal time and jitter the run that ended last was first handed out; zero for a request.
+	// Late is how long after its nominal time and jitter the run that ended last was first delivered; zero for a request.
 	Late time.Duration
 	// Problem is why a rule tells no time: the next pass parks the job for it.
 	Problem string
@@ -50,7 +50,7 @@ func LookOut(ctx context.Context, s *store.Store, v *store.JobStatus, count int)
 	if !v.LastStarted.IsZero() && !v.LastNominal.IsZero() {
 		o.Late = max(0, v.LastStarted.Sub(v.LastNominal.Add(n.jitter(v.LastNominal))))
 	}
-	if v.Disabled || v.PlanError != "" || v.Paused != nil && v.Paused.Until.IsZero() {
+	if v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero() {
 		return o, nil
 	}
 	after := later(now, v.DecidedThrough)
@@ -64,8 +64,8 @@ func LookOut(ctx context.Context, s *store.Store, v *store.JobStatus, count int)
 		return o, nil
 	}
 	left := int64(count)
-	if v.MaxCycles > 0 {
-		left = min(left, v.MaxCycles-v.RunsMade)
+	if v.MaxRuns > 0 {
+		left = min(left, v.MaxRuns-v.RunsMade)
 	}
 	for ; left > 0; left-- {
 		after, err = n.Next(after)

@@ -94,7 +94,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}},
-			Jobs: []store.Job{{Name: "job", Schedules: []string{"hours"}, MaxCycles: 1, Steps: []store.Step{step("", "SELECT 1")}},
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"hours"}, MaxRuns: 1, Steps: []store.Step{step("", "SELECT 1")}},
 				{Name: "request", Steps: []store.Step{step("", "SELECT 1")}}},
 		})
 		run(t, d)

@@ -16,7 +16,7 @@ func TestAFailedRunPausesItsJob(t *testing.T) {
 		bad := []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}
 		apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "at once", Own: everyFiveMinutes(), OnError: "pause", Steps: bad},
-			{Name: "third", Own: everyFiveMinutes(), PauseAfter: 3, Steps: bad},
+			{Name: "third", Own: everyFiveMinutes(), PauseAfterFailures: 3, Steps: bad},
 		}})
 		failed := map[string]int{}
 		for range 6 {
@@ -92,7 +92,7 @@ func TestACircleOfJobsParks(t *testing.T) {
 			}
 			got := ""
 			for _, j := range jobs {
-				got += fmt.Sprintf("%s %d %t; ", j.Name, j.RunsMade, j.PlanError != "")
+				got += fmt.Sprintf("%s %d %t; ", j.Name, j.RunsMade, j.Parked != "")
 			}
 			if got != want {
 				t.Fatalf("%s, want %s", got, want)

@@ -61,7 +61,7 @@ func (p *pass) takeInTurn(ctx context.Context, free int) error {
 	return nil
 }
 
-// refused takes into the report what could not be handed out, and tells how many runs ended for it: their jobs are to be
+// refused takes into the report what could not be delivered, and tells how many runs ended for it: their jobs are to be
 // decided.
 func (p *pass) refused() int {
 	ended, left := p.holder.Refused.Take()

@@ -134,7 +134,7 @@ func refuse(t *testing.T, d *storetest.DB, when, table, condition string) {
 // others of the batch go on.
 func TestARefusedRowStopsNoOther(t *testing.T) {
 	for name, c := range map[string]struct{ when, table, condition, state string }{
-		"runs are not made":       {"INSERT", "runs", "NEW.job_id = 7", store.JobError},
+		"runs are not made":       {"INSERT", "runs", "NEW.job_id = 7", store.JobParked},
 		"the plan is not written": {"UPDATE", "plans", "NEW.job_id = 7", ""},
 		"runs are not taken":      {"UPDATE", "runs", "NEW.job_id = 7 AND NEW.state = 'running'", store.JobSleeping},
 		"runs do not end":         {"UPDATE", "runs", "NEW.job_id = 7 AND NEW.state IN ('running', 'failed')", store.JobSleeping},

@@ -89,11 +89,11 @@ func TestAJobOfOthersStaysDue(t *testing.T) {
 	c := &store.Case{Plan: store.Plan{JobID: 1, NextRun: now, DecidedThrough: now.Add(-24 * time.Hour)}, Job: j, Rules: []store.Rule{u}}
 	now = now.Add(time.Second)
 	d := decide(now, c, newParser("alice", ""))
-	if d.Plan.Error != "" || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || !d.Plan.NextRun.Equal(c.Plan.NextRun) || len(d.Made)+len(d.Gaps) > 0 {
+	if d.Plan.Parked != "" || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || !d.Plan.NextRun.Equal(c.Plan.NextRun) || len(d.Made)+len(d.Gaps) > 0 {
 		t.Fatalf("alice: %+v", d)
 	}
 	c.Plan = d.Plan
-	if d = decide(now, c, newParser("bob", "")); d.Plan.Error != "" || len(d.Made) != 1 || !d.Plan.NextRun.After(now) {
+	if d = decide(now, c, newParser("bob", "")); d.Plan.Parked != "" || len(d.Made) != 1 || !d.Plan.NextRun.After(now) {
 		t.Fatalf("bob: %+v", d)
 	}
 }
@@ -113,14 +113,14 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 			rule(2, "DTSTART:20260105T080000Z\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=2,3,4,5,6,7,8,9,10,11,12")},
 	}
 	d := decide(now, c, newParser("", ""))
-	if d.Plan.Error == "" || len(d.Made)+len(d.Gaps) > 0 || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || d.Plan.RunsMade != 1 {
+	if d.Plan.Parked == "" || len(d.Made)+len(d.Gaps) > 0 || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || d.Plan.RunsMade != 1 {
 		t.Errorf("%+v", d)
 	}
 	if i := slices.IndexFunc(d.Moved, func(m store.Move) bool { return m.Run.State != store.Waiting }); i >= 0 {
 		t.Errorf("what waits is %s", d.Moved[i].Run.State)
 	}
 	c.Plan, c.Rules = d.Plan, c.Rules[:1]
-	if d = decide(now, c, newParser("", "")); d.Plan.Error != "" || len(d.Made) != 2 || len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled {
+	if d = decide(now, c, newParser("", "")); d.Plan.Parked != "" || len(d.Made) != 2 || len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled {
 		t.Errorf("mended: %+v", d)
 	}
 }
@@ -143,22 +143,22 @@ func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
 }
 
 func TestARemovedRowOfAParkedJobIsDecidedFor(t *testing.T) {
-	d := decide(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Case{Plan: store.Plan{JobID: 1, Error: "no such rule"}}, newParser("alice", ""))
+	d := decide(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Case{Plan: store.Plan{JobID: 1, Parked: "no such rule"}}, newParser("alice", ""))
 	if !d.Plan.NextRun.IsZero() || len(d.Made) > 0 {
 		t.Fatalf("%+v", d)
 	}
 }
 
-func TestACancelRequestIsHeededBeforeTheNextHandout(t *testing.T) {
+func TestACancelRequestIsHeededBeforeTheNextDelivery(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	for name, r := range map[string]store.Run{
-		"never handed out": {State: store.Waiting, ReadyAt: ago(time.Minute)},
-		"backing off":      {State: store.Waiting, Fence: 1, ReadyAt: now.Add(time.Minute)},
-		"queued":           {State: store.Queued, ReadyAt: ago(time.Minute)},
-		"holder is gone":   {State: store.Running, Fence: 1, LeaseUntil: ago(time.Hour)},
+		"never delivered": {State: store.Waiting, ReadyAt: ago(time.Minute)},
+		"backing off":     {State: store.Waiting, Fence: 1, ReadyAt: now.Add(time.Minute)},
+		"queued":          {State: store.Queued, ReadyAt: ago(time.Minute)},
+		"holder is gone":  {State: store.Running, Fence: 1, LeaseUntil: ago(time.Hour)},
 	} {
-		j := store.Job{ID: 1, Name: "job", Handouts: 3, Steps: []store.Step{{Executor: "sql"}}}
+		j := store.Job{ID: 1, Name: "job", MaxDeliveries: 3, Steps: []store.Step{{Executor: "sql"}}}
 		j.Normalize()
 		r.ID, r.JobID, r.Number, r.CancelAt = "1", 1, 1, ago(time.Minute)
 		d := decide(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}}, newParser("", ""))
@@ -173,13 +173,13 @@ func TestACancelRequestIsHeededBeforeTheNextHandout(t *testing.T) {
 func TestThePauseOfAScheduleTakenAwayWakesNobody(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 	for _, linked := range []bool{true, false} {
-		c := &store.Case{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-time.Hour), RunsMade: 1}, Job: store.Job{ID: 1, Name: "job", MaxCycles: 1}}
+		c := &store.Case{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-time.Hour), RunsMade: 1}, Job: store.Job{ID: 1, Name: "job", MaxRuns: 1}}
 		c.Job.Normalize()
 		c.Rules = []store.Rule{{ScheduleID: 7, Input: "hourly", NewInput: "hourly", Text: "every 1h", Linked: linked, LinkPlanned: true}}
 		c.Pauses = []store.Pause{{Scope: store.ScopeSchedule, SubjectID: 7, Since: now.Add(-time.Minute), Until: now.Add(time.Hour)}}
 		d := decide(now, c, newParser("", ""))
-		if want := map[bool]time.Time{true: now.Add(time.Hour)}[linked]; !d.Plan.NextRun.Equal(want) || d.Plan.Error != "" {
-			t.Errorf("linked %t: next at %s, want %s; %s", linked, d.Plan.NextRun, want, d.Plan.Error)
+		if want := map[bool]time.Time{true: now.Add(time.Hour)}[linked]; !d.Plan.NextRun.Equal(want) || d.Plan.Parked != "" {
+			t.Errorf("linked %t: next at %s, want %s; %s", linked, d.Plan.NextRun, want, d.Plan.Parked)
 		}
 	}
 }

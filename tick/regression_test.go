@@ -94,7 +94,7 @@ func TestARecreatedPredecessorIsFollowedAgain(t *testing.T) {
 
 func TestARunWithOneHandoutThatIsCutExecutesOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Handouts: 1, Steps: []store.Step{call("")}}}})
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{call("")}}}})
 		request(t, d, "job")
 		executed := 0
 		for range 3 {

@@ -30,8 +30,8 @@ func (d *decision) repeat() {
 		return
 	}
 	d.countEnds()
-	limit, was := d.job().MaxCycles, d.c.Was
-	if limit > 0 && d.plan.RunsMade >= limit && (!was.Known || was.MaxCycles == limit) { // it is finished
+	limit, was := d.job().MaxRuns, d.c.Was
+	if limit > 0 && d.plan.RunsMade >= limit && (!was.Known || was.MaxRuns == limit) { // it is finished
 		return
 	}
 	t := d.repeatAt()
@@ -158,7 +158,7 @@ func (d *decision) runs(t time.Time) bool {
 // try again.
 func (d *decision) done() string {
 	j := d.job()
-	if !j.RemoveDone || d.gone() || j.Disabled || d.plan.Error != "" || !d.plan.NextRun.IsZero() || d.plan.LastState != store.Succeeded || len(d.made) > 0 {
+	if !j.RemoveDone || d.gone() || j.Disabled || d.plan.Parked != "" || !d.plan.NextRun.IsZero() || d.plan.LastState != store.Succeeded || len(d.made) > 0 {
 		return ""
 	}
 	for i := range d.active {

@@ -18,13 +18,13 @@ type Report struct {
 	Decided    int             `json:"decided"`          // jobs that were decided for
 	Made       int             `json:"made"`             // runs made
 	Gaps       map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
-	Started    int             `json:"started"`          // runs handed out here
+	Started    int             `json:"started"`          // runs delivered here
 	Succeeded  int             `json:"succeeded"`
 	Failed     int             `json:"failed"`              // finally
 	Cancelled  int             `json:"cancelled,omitempty"` // here: on request, or replaced
 	Waiting    int             `json:"waiting"`             // runs that wait for a retry
 	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
-	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused: the run was handed out again
+	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused: the run was delivered again
 	Runs       []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
 	Due        []Coming        `json:"due,omitempty"`       // with a dry run: what a pass would decide
 	NextRun    time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
@@ -34,7 +34,7 @@ type Report struct {
 	TooLong    []store.TooLong `json:"too_long,omitempty"`   // jobs with a queued run whose timeout never fits the budget
 	Passes     int             `json:"passes,omitempty"`     // of RunFor: what is told is the sum of so many
 
-	Lost      int       `json:"lost,omitempty"`        // runs whose last hand-out never came back
+	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never came back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // what was due longest when the pass began
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
 	// OldestQueued is since when the oldest run that may be taken now is ready, of whatever queue; only where Gauges asks.
@@ -43,7 +43,7 @@ type Report struct {
 	// The states of jobs when the pass ended, whether it decided for them or not: how many there are, and the first of them.
 	// Jobs that are removed or disabled do not count. A worker does not look at them: States is false.
 	States      bool            `json:"-"`
-	ParkedJobs  int             `json:"parked_jobs"`      // cannot be planned
+	ParkedJobs  int             `json:"parked_jobs"`      // whose definition cannot be used
 	FailingJobs int             `json:"failing_jobs"`     // their last run has failed
 	Parked      []store.Parked  `json:"parked,omitempty"` // those that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`

@@ -61,10 +61,10 @@ func TestARetriedRunWaitsItsTurn(t *testing.T) {
 	})
 }
 
-// A lost run has its hand-outs again; who lost it can finish nothing of it.
+// A lost run has its deliveries again; who lost it can finish nothing of it.
 func TestALostRunThatIsRetried(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Handouts: 1, Steps: []store.Step{step("", "SELECT 1")}}}})
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{step("", "SELECT 1")}}}})
 		request(t, d, "job")
 		decideOnly(t, d)
 		h := store.Holder{Name: "h", Lease: time.Minute}

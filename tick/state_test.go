@@ -53,7 +53,7 @@ func TestTheStatesOfAJob(t *testing.T) {
 		is(store.JobSleeping)
 		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET zone = 'Nowhere/Land'")
 		run(t, d)
-		is(store.JobError)
+		is(store.JobParked)
 		do(d.EnableJob(t.Context(), "job", false, store.Author{}))
 		is(store.JobDisabled)
 		do(d.EnableJob(t.Context(), "job", true, store.Author{}))
@@ -76,7 +76,7 @@ func TestTheStatesOfAJob(t *testing.T) {
 // The outlook: how late the last run was, what comes, and how long nobody has looked.
 func TestTheOutlookOfAJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxCycles: 3,
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxRuns: 3,
 			Steps: []store.Step{step("", "SELECT 1")}}}})
 		look := func() (store.JobStatus, tick.Outlook) {
 			t.Helper()

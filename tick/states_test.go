@@ -27,11 +27,11 @@ func TestStatesCostOneStatement(t *testing.T) {
 				sql             string
 				parked, failing int
 			}{
-				{"UPDATE " + plans + " SET error = 'broken' WHERE job_id <= 12", 12, 0},
+				{"UPDATE " + plans + " SET parked = 'broken' WHERE job_id <= 12", 12, 0},
 				{"UPDATE " + plans + " SET streak = 3, last_error = 'failed' WHERE job_id > 100", 12, 100},
 				{"UPDATE " + jobs + " SET removed_at = created_at, planned = NULL WHERE id IN (1, 101)", 11, 99},
 				{"DELETE FROM " + jobs + " WHERE id IN (2, 102)", 10, 98},
-				{"UPDATE " + plans + " SET error = NULL WHERE job_id > 0", 0, 98},
+				{"UPDATE " + plans + " SET parked = NULL WHERE job_id > 0", 0, 98},
 				{"UPDATE " + plans + " SET streak = 0 WHERE job_id > 0", 0, 0},
 			} {
 				d.Exec(t, s.sql)

@@ -71,8 +71,8 @@ func TestARunsTimeoutEndsItsSteps(t *testing.T) {
 	})
 }
 
-// It counts from the first hand-out, over the waits between the tries and over hand-outs.
-func TestARunsTimeoutCountsFromItsFirstHandout(t *testing.T) {
+// It counts from the first delivery, over the waits between the tries and over deliveries.
+func TestARunsTimeoutCountsFromItsFirstDelivery(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(0), store.Duration(4*time.Minute), 0
 		apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -110,13 +110,13 @@ func TestARunsTimeoutCountsFromItsFirstHandout(t *testing.T) {
 			t.Errorf("tried %d times", executed["retried"])
 		}
 		if executed["lost"] != 1 { // at 4 minutes; and its failure is final
-			t.Errorf("handed out %d times", executed["lost"])
+			t.Errorf("delivered %d times", executed["lost"])
 		}
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "retried"})
 		if err != nil || runs[0].State != store.Failed || !strings.Contains(runs[0].Error, "no such luck; not tried again: the run's timeout of 10m is over by then") {
 			t.Fatalf("%v: %+v", err, runs)
 		}
-		// One that is handed out after its time does not begin.
+		// One that is delivered after its time does not begin.
 		request(t, d, "lost")
 		tk.Limit = -1
 		pass()
@@ -243,7 +243,7 @@ func TestAStepThatWouldBeTriedForEverParks(t *testing.T) {
 		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(time.Hour), Steps: []store.Step{step("", "SELECT * FROM nowhere")}}}})
 		d.Exec(t, "UPDATE "+d.Table("steps")+" SET retry_attempts = 0")
 		r := run(t, d)
-		if j, err := d.Job(t.Context(), "job"); err != nil || r.Started != 0 || !strings.Contains(j.PlanError, "retry.attempts: until-next has no end with repeat_after") {
+		if j, err := d.Job(t.Context(), "job"); err != nil || r.Started != 0 || !strings.Contains(j.Parked, "retry.attempts: until-next has no end with repeat_after") {
 			t.Fatalf("%v: %+v", err, r)
 		}
 	})

@@ -26,7 +26,7 @@ const OwnQueue = "tick"
 
 const (
 	heartbeat  = 30 * time.Second        // between two signs of life
-	lease      = 3 * heartbeat           // what a hand-out or a heartbeat gives
+	lease      = 3 * heartbeat           // what a delivery or a heartbeat gives
 	look       = 1500 * time.Millisecond // between two looks for what is to be cancelled
 	decideSize = 1000                    // jobs a batch, unless Batch says otherwise
 )
@@ -320,7 +320,7 @@ func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 	defer func() {
 		if r := recover(); r != nil {
 			plan := c.Plan
-			plan.NextRun, plan.Error = time.Time{}, fmt.Sprintf("deciding for it panicked: %v; please report this", r)
+			plan.NextRun, plan.Parked = time.Time{}, fmt.Sprintf("deciding for it panicked: %v; please report this", r)
 			p.log.Error("deciding panicked", "job", c.Plan.JobID, "panic", r, "stack", string(debug.Stack()))
 			d = store.Decision{Plan: plan}
 		}
@@ -335,11 +335,11 @@ func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 // again after a while.
 func unreadable(now time.Time, c *store.Case) store.Decision {
 	plan := c.Plan
-	plan.Error = "its rows cannot be read: " + c.Fault
+	plan.Parked = "its rows cannot be read: " + c.Fault
 	if c.PlanFault != "" {
-		plan.Error = "its plan cannot be read: " + c.PlanFault
+		plan.Parked = "its plan cannot be read: " + c.PlanFault
 	}
-	if plan.Error != c.Plan.Error || !plan.NextRun.After(now) {
+	if plan.Parked != c.Plan.Parked || !plan.NextRun.After(now) {
 		plan.NextRun = now.Add(store.Recheck)
 	}
 	return store.Decision{Plan: plan, Park: true}

@@ -107,9 +107,9 @@ func TestWhatWasMissed(t *testing.T) {
 		{"all, capped", store.Job{Missed: "all", MissedLimit: 7}, weeks, 7, 1},
 		{"all, few", store.Job{Missed: "all"}, 3 * 24 * time.Hour, 3, 0},
 		{"skip, late", store.Job{Missed: "skip"}, weeks + 3*time.Minute, 0, 1},
-		{"skip, in time", store.Job{Missed: "skip", Grace: store.Duration(30 * time.Minute)}, weeks + 20*time.Minute, 1, 1},
+		{"skip, in time", store.Job{Missed: "skip", MissedGrace: store.Duration(30 * time.Minute)}, weeks + 20*time.Minute, 1, 1},
 		{"within", store.Job{Missed: "all", MissedWithin: store.Duration(49 * time.Hour)}, weeks, 3, 1},
-		{"no more than the cycles", store.Job{Missed: "all", MaxCycles: 2}, weeks, 2, 1},
+		{"no more than the cycles", store.Job{Missed: "all", MaxRuns: 2}, weeks, 2, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -265,7 +265,7 @@ func TestHistoryIsKeptAsTold(t *testing.T) {
 
 func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Handouts: 2, Steps: []store.Step{step("", "SELECT 1")}}}})
+		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{step("", "SELECT 1")}}}})
 		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 			t.Fatalf("%v: %+v", err, detail)
 		}
 		if detail.Tries[1].Attempt != 1 {
-			t.Errorf("the hand-out that did not come back counts as an attempt: %+v", detail.Tries)
+			t.Errorf("the delivery that did not come back counts as an attempt: %+v", detail.Tries)
 		}
 	})
 }

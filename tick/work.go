@@ -19,7 +19,7 @@ type workers struct {
 	queues  []string // to take from; none: all but the tick's own
 	served  string   // the queue whose turn was last
 	ended   chan result
-	running map[handout]context.CancelCauseFunc
+	running map[delivery]context.CancelCauseFunc
 	mu      sync.Mutex
 	errs    []error
 	taken   int           // by the last take
@@ -30,16 +30,16 @@ type workers struct {
 	release func() // the sign of life
 }
 
-// handout is one handing out of a run: this pass may come to hold a run twice, where its own lease has ended unnoticed.
-type handout struct {
+// delivery is one handing out of a run: this pass may come to hold a run twice, where its own lease has ended unnoticed.
+type delivery struct {
 	run   string
 	fence int
 }
 
-func handoutOf(t *store.Task) handout { return handout{t.Run.ID, t.Run.Fence} }
+func deliveryOf(t *store.Task) delivery { return delivery{t.Run.ID, t.Run.Fence} }
 
 type result struct {
-	as    handout
+	as    delivery
 	ended store.Task
 	err   error
 }
@@ -49,7 +49,7 @@ func (w *workers) init(size int) {
 		w.size = 4
 	}
 	w.ended = make(chan result, w.size) // nobody may be there any more to take the last ones
-	w.running = map[handout]context.CancelCauseFunc{}
+	w.running = map[delivery]context.CancelCauseFunc{}
 }
 
 // The causes for which an attempt is stopped before its end.
@@ -121,9 +121,9 @@ func (p *pass) start(ctx context.Context, tasks []store.Task) {
 				stop(store.ErrOutdated)
 			}
 		}
-		p.running[handoutOf(&t)] = cancel
+		p.running[deliveryOf(&t)] = cancel
 		p.mu.Unlock()
-		as := handoutOf(&t)
+		as := deliveryOf(&t)
 		go func() {
 			err := p.run(run, &t)
 			p.ended <- result{as, t, err}
@@ -226,7 +226,7 @@ func (p *pass) settle(r result) {
 	}
 	if errors.Is(r.err, store.ErrOutdated) {
 		p.report.Outdated++
-		p.log.Warn("the end of a run was refused: it was handed out again", "run", run.ID, "job", run.Job, "fence", run.Fence)
+		p.log.Warn("the end of a run was refused: it was delivered again", "run", run.ID, "job", run.Job, "fence", run.Fence)
 		return
 	}
 	if r.err != nil { // the lease ends, and the run is recovered
@@ -250,7 +250,7 @@ func (p *pass) beat(ctx context.Context) {
 			case <-every.C:
 			}
 			p.mu.Lock()
-			ids, asked := make([]string, 0, len(p.running)), make([]handout, 0, len(p.running))
+			ids, asked := make([]string, 0, len(p.running)), make([]delivery, 0, len(p.running))
 			for h := range p.running {
 				ids, asked = append(ids, h.run), append(asked, h)
 			}
@@ -272,7 +272,7 @@ func (p *pass) beat(ctx context.Context) {
 }
 
 // lookForCancels stops what somebody wants cancelled. Where the database does not answer, the next look may.
-func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []handout) {
+func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []delivery) {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
 	signs, err := p.t.Store.Held(ctx, ids, p.holder)
@@ -280,10 +280,10 @@ func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []handout
 		p.log.Debug("looking for runs to be cancelled", "error", err)
 		return
 	}
-	p.heed(slices.DeleteFunc(asked, func(h handout) bool { return !signs[h.run].Cancel }), signs)
+	p.heed(slices.DeleteFunc(asked, func(h delivery) bool { return !signs[h.run].Cancel }), signs)
 }
 
-func (p *pass) heed(asked []handout, signs map[string]store.Sign) {
+func (p *pass) heed(asked []delivery, signs map[string]store.Sign) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range asked {

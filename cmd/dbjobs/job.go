@@ -153,8 +153,8 @@ func (c *cli) jobShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if status.PlanError == "" {
-				status.PlanError = o.Problem
+			if status.Parked == "" {
+				status.Parked = o.Problem
 			}
 			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: report.List(gaps)}
 			return c.print(j, func() error { return report.Job(c.stdout, j) })

@@ -150,7 +150,7 @@ func (h *harassed) jobs(names []string, disabled bool) []store.Job {
 	jobs := make([]store.Job, 0, len(names))
 	for _, n := range names {
 		jobs = append(jobs, store.Job{Name: n, Own: &store.Schedule{Rule: "every 1s"}, Disabled: disabled,
-			Handouts: 10_000, Retry: store.Retry{Attempts: &attempts, Backoff: &backoff}, Steps: steps})
+			MaxDeliveries: 10_000, Retry: store.Retry{Attempts: &attempts, Backoff: &backoff}, Steps: steps})
 	}
 	return jobs
 }
@@ -308,7 +308,7 @@ func (h *harassed) decided(job string) (runs, nominal int) {
 }
 
 // effects checks those of a step: an atomic one took effect once in each run, a plain one at least once, and never in a
-// hand-out after the one in which its end came on record.
+// delivery after the one in which its end came on record.
 func (h *harassed) effects(step string, atomic bool, runs int) (again int) {
 	h.t.Helper()
 	count := func(query string) int { return h.count(query, step) }

@@ -72,7 +72,7 @@ func makeTarget(args ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// runtimeAPI is Lambda as a function sees it: it hands out invocations, takes their answers, and knows nothing else of
+// runtimeAPI is Lambda as a function sees it: it delivers invocations, takes their answers, and knows nothing else of
 // the function.
 type runtimeAPI struct {
 	*httptest.Server
@@ -188,7 +188,7 @@ func (f *aFunction) kill() {
 	<-f.gone
 }
 
-// invoke hands out an invocation. The process is killed when there is no answer by the deadline.
+// invoke delivers an invocation. The process is killed when there is no answer by the deadline.
 func (f *aFunction) invoke(event string, timeout time.Duration) answer {
 	f.t.Helper()
 	f.n++

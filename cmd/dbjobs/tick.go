@@ -52,7 +52,7 @@ func (c *cli) tick() *cobra.Command {
 		Long: `Runs one pass. Every overdue occurrence is decided on and recorded, runs are executed, and the process exits.
 Any number of ticks may run at once. A pass with nothing to do prints nothing, so that cron has nothing to mail;
 --json always prints the report. With --quiet a pass prints only what went wrong, such as runs that have failed, so
-that each mail from cron means something. A job that is parked (it cannot be planned) or failing (its last run has
+that each mail from cron means something. A job that is parked (its definition cannot be used) or failing (its last run has
 failed) is told by each pass, for as long as it is, with --quiet too; one that is disabled or removed is not. A job
 that fails is recorded and is no failure of the pass, unless --fail-on-job-error says so.
 

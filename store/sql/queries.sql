@@ -54,7 +54,7 @@ WHERE i.id = 1;
 
 -- name: troubled
 SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
-  SELECT * FROM (SELECT p.job_id, @true AS parked, p.error, p.streak FROM dbjobs.plans p
+  SELECT * FROM (SELECT p.job_id, @true AS parked, p.parked AS error, p.streak FROM dbjobs.plans p
     WHERE @parked AND @counts ORDER BY p.job_id LIMIT :limit) AS parked
   UNION ALL
   SELECT * FROM (SELECT p.job_id, @false AS parked, p.last_error AS error, p.streak FROM dbjobs.plans p
@@ -166,7 +166,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 -- With :whatever = 0, only plans that are still due: another session may have decided them since the page was read.
 
 -- name: batch_plans
-SELECT job_id, owner, version, next_run, decided_through, error, last_scheduled_for, last_run_id, last_state, last_finished_at,
+SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
   last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
@@ -442,7 +442,7 @@ SELECT id FROM dbjobs.schedules WHERE name = :name;
 SELECT id FROM dbjobs.schedules WHERE job_id = :job;
 
 -- name: jobs
-SELECT @job_columns, p.next_run, p.decided_through, p.error, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+SELECT @job_columns, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
@@ -481,21 +481,21 @@ FROM dbjobs.steps WHERE job_id = :job OR :job = 0 ORDER BY job_id, position;
 
 -- name: insert_job
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
-  missed, missed_limit, missed_within_ms, grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
-  handouts, on_error, pause_after, timeout_ms, jitter_ms, max_cycles, not_before, not_after, start_rule, start_zone, repeat_after_ms,
+  missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
+  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms,
   on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
 VALUES (:owner, :name, @now, @now, :description, :enabled, :tags, :queue, :priority, :group_name, :overlap, :max_running,
-  :missed, :missed_limit, :missed_within_ms, :grace_ms, :retry_attempts, :retry_backoff_ms, :retry_max_backoff_ms, :retry_jitter,
-  :handouts, :on_error, :pause_after, :timeout_ms, :jitter_ms, :max_cycles, :not_before, :not_after, :start_rule, :start_zone, :repeat_after_ms,
+  :missed, :missed_limit, :missed_within_ms, :missed_grace_ms, :retry_attempts, :retry_backoff_ms, :retry_max_backoff_ms, :retry_jitter,
+  :max_deliveries, :on_error, :pause_after_failures, :timeout_ms, :jitter_ms, :max_runs, :not_before, :not_after, :start_rule, :start_zone, :repeat_after_ms,
   :on_startup, :after_job_id, :keep_runs, :keep_age_ms, :remove_when_done, :manifest);
 
 -- name: update_job
 UPDATE dbjobs.jobs SET changed_at = @now, description = :description, enabled = :enabled, tags = :tags, queue = :queue, priority = :priority,
   group_name = :group_name, overlap = :overlap, max_running = :max_running, missed = :missed, missed_limit = :missed_limit,
-  missed_within_ms = :missed_within_ms, grace_ms = :grace_ms, retry_attempts = :retry_attempts,
+  missed_within_ms = :missed_within_ms, missed_grace_ms = :missed_grace_ms, retry_attempts = :retry_attempts,
   retry_backoff_ms = :retry_backoff_ms, retry_max_backoff_ms = :retry_max_backoff_ms, retry_jitter = :retry_jitter,
-  handouts = :handouts, on_error = :on_error, pause_after = :pause_after, timeout_ms = :timeout_ms, jitter_ms = :jitter_ms,
-  max_cycles = :max_cycles, not_before = :not_before, not_after = :not_after, start_rule = :start_rule, start_zone = :start_zone,
+  max_deliveries = :max_deliveries, on_error = :on_error, pause_after_failures = :pause_after_failures, timeout_ms = :timeout_ms, jitter_ms = :jitter_ms,
+  max_runs = :max_runs, not_before = :not_before, not_after = :not_after, start_rule = :start_rule, start_zone = :start_zone,
   repeat_after_ms = :repeat_after_ms, on_startup = :on_startup, after_job_id = :after_job_id, keep_runs = :keep_runs,
   keep_age_ms = :keep_age_ms, remove_when_done = :remove_when_done, manifest = :manifest
 WHERE id = :id;

@@ -18,7 +18,7 @@ type Request struct {
 	Task *store.Task
 	Spec json.RawMessage
 	// EndIn records the attempt as succeeded within the transaction of an atomic step, under the fence of the
-	// hand-out: its error means that the run was handed out again, and the transaction must be rolled back.
+	// delivery: its error means that the run was delivered again, and the transaction must be rolled back.
 	EndIn func(ctx context.Context, tx *sql.Tx, rows int64) error
 }
 

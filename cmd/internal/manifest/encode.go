@@ -101,14 +101,14 @@ func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	o.text("missed", j.Missed, usual.Missed)
 	o.number("missed_limit", int64(j.MissedLimit), int64(usual.MissedLimit))
 	o.duration("missed_within", j.MissedWithin, usual.MissedWithin)
-	o.duration("grace", j.Grace, usual.Grace)
+	o.duration("missed_grace", j.MissedGrace, usual.MissedGrace)
 	o.retry(j.Retry, usual.Retry)
-	o.number("handouts", int64(j.Handouts), int64(usual.Handouts))
+	o.number("max_deliveries", int64(j.MaxDeliveries), int64(usual.MaxDeliveries))
 	o.text("on_error", j.OnError, usual.OnError)
-	o.number("pause_after", int64(j.PauseAfter), int64(usual.PauseAfter))
+	o.number("pause_after_failures", int64(j.PauseAfterFailures), int64(usual.PauseAfterFailures))
 	o.duration("timeout", j.Timeout, usual.Timeout)
 	o.duration("jitter", j.Jitter, usual.Jitter)
-	o.number("max_cycles", j.MaxCycles, 0)
+	o.number("max_runs", j.MaxRuns, 0)
 	if j.Start == "" { // else it is what start was resolved to
 		o.instant("not_before", j.NotBefore)
 	}

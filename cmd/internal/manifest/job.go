@@ -25,11 +25,11 @@ func policies(j *store.Job) []field {
 		{"missed", choice(&j.Missed, "latest", "all", "skip")},
 		{"missed_limit", number(&j.MissedLimit, 1, math.MaxInt32)},
 		{"missed_within", duration(&j.MissedWithin, true)},
-		{"grace", duration(&j.Grace, false)},
+		{"missed_grace", duration(&j.MissedGrace, false)},
 		{"retry", retry(&j.Retry)},
-		{"handouts", number(&j.Handouts, 1, math.MaxInt32)},
+		{"max_deliveries", number(&j.MaxDeliveries, 1, math.MaxInt32)},
 		{"on_error", choice(&j.OnError, "continue", "pause")},
-		{"pause_after", number(&j.PauseAfter, 1, math.MaxInt32)},
+		{"pause_after_failures", number(&j.PauseAfterFailures, 1, math.MaxInt32)},
 		{"timeout", duration(&j.Timeout, true)},
 		{"jitter", duration(&j.Jitter, true)},
 		{"keep", func(d *decoder, n *yaml.Node, path string) {
@@ -45,7 +45,7 @@ func onlyOnJobs(j *store.Job) []field {
 		{"disabled", boolean(&j.Disabled)},
 		{"after", text(&j.After)},
 		{"on_startup", boolean(&j.OnStartup)},
-		{"max_cycles", number(&j.MaxCycles, 1, math.MaxInt64)},
+		{"max_runs", number(&j.MaxRuns, 1, math.MaxInt64)},
 		{"not_before", instant(&j.NotBefore)},
 		{"not_after", instant(&j.NotAfter)},
 		{"start", text(&j.Start)},
@@ -165,11 +165,11 @@ func (f *file) dropDefaults(j *store.Job, path string) {
 	if j.Missed != "all" && inherited("missed_limit") {
 		j.MissedLimit = 0
 	}
-	if j.Missed != "skip" && inherited("grace") {
-		j.Grace = 0
+	if j.Missed != "skip" && inherited("missed_grace") {
+		j.MissedGrace = 0
 	}
-	if j.OnError == "pause" && inherited("pause_after") {
-		j.PauseAfter = 0
+	if j.OnError == "pause" && inherited("pause_after_failures") {
+		j.PauseAfterFailures = 0
 	}
 	if r := &j.Retry; r.MaxBackoff != nil && r.Backoff != nil && *r.MaxBackoff < *r.Backoff && inherited("retry.max_backoff") {
 		r.MaxBackoff = nil

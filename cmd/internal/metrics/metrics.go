@@ -50,14 +50,14 @@ func (p Pass) figures() []figure {
 		{"cancelled", "Runs that were stopped on request, or replaced.", r.Cancelled},
 		{"waiting", "Runs that wait for another try.", r.Waiting},
 		{"missed", "Jobs with occurrences that were missed and are not made up for.", r.Gaps["missed"]},
-		{"lost", "Runs whose last hand-out never came back.", r.Lost},
+		{"lost", "Runs whose last delivery never came back.", r.Lost},
 		{"errors", "1 if the pass itself failed.", failed},
 		{"late_seconds", "How long what was due longest had been due when the pass began.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
 	}
 	if r.States {
 		list = append(list,
-			figure{"parked", "Jobs that cannot be planned.", r.ParkedJobs},
+			figure{"parked", "Jobs whose definition cannot be used.", r.ParkedJobs},
 			figure{"failing_jobs", "Jobs whose last run has failed.", r.FailingJobs},
 			figure{"unserved_jobs", "Jobs of other logins that have been due for more than five minutes.", r.UnservedJobs()},
 			figure{"paused_jobs", "Jobs that are paused.", r.Paused},

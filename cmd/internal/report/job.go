@@ -59,7 +59,7 @@ func ruleLine(s store.Schedule) string {
 type JobDetail struct {
 	store.JobStatus
 	NextTimes []time.Time    `json:"next_times"` // nominal times that are to be decided
-	Lateness  store.Duration `json:"lateness"`   // of the last run, when it was first handed out
+	Lateness  store.Duration `json:"lateness"`   // of the last run, when it was first delivered
 	Gaps      []store.Gap    `json:"gaps"`
 }
 
@@ -70,7 +70,7 @@ func Job(w io.Writer, j JobDetail) error {
 	f.add("owner", j.Owner)
 	f.add("description", j.Description)
 	f.add("state", j.State)
-	f.add("parked because", j.PlanError)
+	f.add("parked because", j.Parked)
 	if j.Paused != nil {
 		f.add("paused", Paused(*j.Paused))
 	}
@@ -169,14 +169,14 @@ func policies(j store.Job) string {
 	add(true, "missed", j.Missed)
 	add(j.MissedLimit != usual.MissedLimit, "missed_limit", j.MissedLimit)
 	add(j.MissedWithin != usual.MissedWithin, "missed_within", j.MissedWithin)
-	add(j.Grace != usual.Grace, "grace", j.Grace)
+	add(j.MissedGrace != usual.MissedGrace, "missed_grace", j.MissedGrace)
 	add(j.Retry.Attempts != nil && (usual.Retry.Attempts == nil || *j.Retry.Attempts != *usual.Retry.Attempts), "attempts", attempts(j.Retry))
-	add(j.Handouts != usual.Handouts, "handouts", j.Handouts)
+	add(j.MaxDeliveries != usual.MaxDeliveries, "max_deliveries", j.MaxDeliveries)
 	add(j.OnError != usual.OnError, "on_error", j.OnError)
-	add(j.PauseAfter != usual.PauseAfter, "pause_after", j.PauseAfter)
+	add(j.PauseAfterFailures != usual.PauseAfterFailures, "pause_after_failures", j.PauseAfterFailures)
 	add(j.Timeout != usual.Timeout, "timeout", j.Timeout)
 	add(j.Jitter != usual.Jitter, "jitter", j.Jitter)
-	add(j.MaxCycles > 0, "max_cycles", j.MaxCycles)
+	add(j.MaxRuns > 0, "max_runs", j.MaxRuns)
 	add(j.After != "", "after", j.After)
 	add(j.OnStartup, "on_startup", j.OnStartup)
 	add(j.Start != "", "start", strings.ReplaceAll(j.Start, "\n", " ")+" "+j.StartZone)

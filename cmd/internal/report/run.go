@@ -90,7 +90,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 	if !r.CancelAt.IsZero() {
 		f.add("cancel asked for", Instant(r.CancelAt)+" by "+r.CancelBy)
 	}
-	f.add("handed out", count(int64(r.Fence)))
+	f.add("deliveries", count(int64(r.Fence)))
 	if err := f.flush(); err != nil || len(r.Tries) == 0 {
 		return err
 	}

@@ -76,7 +76,7 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE a
   interval_end DATETIME(6) PATH '$.interval_end', ready_at DATETIME(6) PATH '$.ready_at')) AS d
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
--- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+-- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 -- In this order and by the key, as in advance: a scan of a short table would wait for rows that are none of its own.
 
@@ -116,7 +116,7 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.sc
 -- name: advance
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
   next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through',
-  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
+  parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
   last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
   last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id',
   last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_state',
@@ -125,7 +125,7 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version 
   cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
   startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from')) AS d
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
-SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.error,
+SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d.parked,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
   p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
@@ -134,10 +134,10 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.error = d.
 -- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
 
 -- name: park_plans
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
   next_run DATETIME(6) PATH '$.next_run')) AS d
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id
-SET p.error = d.error, p.next_run = d.next_run;
+SET p.parked = d.parked, p.next_run = d.next_run;
 
 -- A run that cannot be read ends, without a look at what it holds.
 
@@ -148,7 +148,7 @@ STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d
 SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NULL, r.finished_at = @now, r.settled_at = @now,
   r.expires_at = d.expires_at, r.error = COALESCE(d.error, r.error);
 
--- Queued runs that cannot be handed out end as failed.
+-- Queued runs that cannot be delivered end as failed.
 
 -- name: end_queued
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d

@@ -70,7 +70,7 @@ FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, numb
   interval_end timestamptz, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
--- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+-- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 
 -- name: update_runs
@@ -101,13 +101,13 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.sc
 
 -- name: advance
 UPDATE dbjobs.plans AS p
-SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
+SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
   repeat_from = d.repeat_from, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
 FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
-  decided_through timestamptz, error text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
+  decided_through timestamptz, parked text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
   last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
   runs_made bigint, startup_ids text, repeat_from timestamptz)
 WHERE p.job_id = d.job_id AND p.version = d.version;
@@ -115,8 +115,8 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 -- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
 
 -- name: park_plans
-UPDATE dbjobs.plans AS p SET error = d.error, next_run = d.next_run
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, error text, next_run timestamptz)
+UPDATE dbjobs.plans AS p SET parked = d.parked, next_run = d.next_run
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, parked text, next_run timestamptz)
 WHERE p.job_id = d.job_id;
 
 -- A run that cannot be read ends, without a look at what it holds.
@@ -127,7 +127,7 @@ UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL,
 FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, state text, was text, expires_at timestamptz, error text)
 WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 
--- Queued runs that cannot be handed out end as failed.
+-- Queued runs that cannot be delivered end as failed.
 
 -- name: end_queued
 UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = @now, error = d.error

@@ -32,7 +32,7 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'numb
   value ->> 'ready_at' AS ready_at FROM json_each(:rows)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
--- A run that goes back from running to waiting or queued is one whose hand-out did not come back, which is no attempt.
+-- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 
 -- name: update_runs
@@ -67,13 +67,13 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.sc
 
 -- name: advance
 UPDATE dbjobs.plans AS p
-SET next_run = d.next_run, decided_through = d.decided_through, error = d.error,
+SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
   repeat_from = d.repeat_from, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
-  value ->> 'decided_through' AS decided_through, value ->> 'error' AS error,
+  value ->> 'decided_through' AS decided_through, value ->> 'parked' AS parked,
   value ->> 'last_scheduled_for' AS last_scheduled_for, value ->> 'last_run_id' AS last_run_id,
   value ->> 'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at,
   value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
@@ -84,8 +84,8 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 -- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
 
 -- name: park_plans
-UPDATE dbjobs.plans AS p SET error = d.error, next_run = d.next_run
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'error' AS error, value ->> 'next_run' AS next_run FROM json_each(:rows)) AS d
+UPDATE dbjobs.plans AS p SET parked = d.parked, next_run = d.next_run
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'parked' AS parked, value ->> 'next_run' AS next_run FROM json_each(:rows)) AS d
 WHERE p.job_id = d.job_id;
 
 -- A run that cannot be read ends, without a look at what it holds.
@@ -97,7 +97,7 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' A
   value ->> 'error' AS error FROM json_each(:rows)) AS d
 WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 
--- Queued runs that cannot be handed out end as failed.
+-- Queued runs that cannot be delivered end as failed.
 
 -- name: end_queued
 UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = @now, error = d.error

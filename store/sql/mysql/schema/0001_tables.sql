@@ -50,17 +50,17 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   missed           varchar(190) NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
   missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  grace_ms         bigint NOT NULL DEFAULT 120000 CHECK (grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
+  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   int NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
   retry_jitter     int NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
-  handouts         int NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
+  max_deliveries   int NOT NULL DEFAULT 3 CHECK (max_deliveries > 0),         -- times a run may be delivered and not come back; 1: at most once
   on_error         varchar(190) NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
-  pause_after      int CHECK (pause_after > 0),            -- failed runs in a row that pause the job
+  pause_after_failures int CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
   jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
-  max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
+  max_runs         bigint CHECK (max_runs > 0),              -- finished after so many runs
   not_before       datetime(6) CHECK (not_before BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_before) > 0 AND DAYOFMONTH(not_before) > 0),                                -- nominal times before this are not the job's
   not_after        datetime(6) CHECK (not_after BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_after) > 0 AND DAYOFMONTH(not_after) > 0),                                -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
@@ -79,9 +79,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
-      jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_cycles, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),
-      priority, missed, missed_limit, COALESCE(missed_within_ms, ''), grace_ms, retry_attempts, retry_backoff_ms,
-      retry_max_backoff_ms, retry_jitter, handouts, on_error, COALESCE(pause_after, ''), COALESCE(timeout_ms, ''), on_startup,
+      jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_runs, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),
+      priority, missed, missed_limit, COALESCE(missed_within_ms, ''), missed_grace_ms, retry_attempts, retry_backoff_ms,
+      retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, COALESCE(pause_after_failures, ''), COALESCE(timeout_ms, ''), on_startup,
       COALESCE(after_job_id, ''), keep_runs, keep_age_ms, remove_when_done, COALESCE(start_zone, ''),
       COALESCE(start_rule, ''), tags, owner)) STORED,
   planned          text,  -- the plan_input that its plan was made from
@@ -162,7 +162,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
   next_run           datetime(6) CHECK (next_run BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(next_run) > 0 AND DAYOFMONTH(next_run) > 0),                              -- when the job needs a decision; NULL: nothing is to come
   decided_through    datetime(6) CHECK (decided_through BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(decided_through) > 0 AND DAYOFMONTH(decided_through) > 0),                              -- every nominal time up to here has a run or lies in a gap
-  error              text,                                     -- why the job is parked, NULL: it is not
+  parked             text,                                     -- why the job is parked, NULL: it is not
   last_scheduled_for datetime(6) CHECK (last_scheduled_for BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_scheduled_for) > 0 AND DAYOFMONTH(last_scheduled_for) > 0),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        char(36) CHARACTER SET ascii COLLATE ascii_bin,                                     -- the run that ended last; its facts follow
   last_state         varchar(190),
@@ -174,7 +174,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
   repeat_from        datetime(6) CHECK (repeat_from BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(repeat_from) > 0 AND DAYOFMONTH(repeat_from) > 0),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
-  parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN error IS NOT NULL THEN job_id END) STORED,
+  parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN parked IS NOT NULL THEN job_id END) STORED,
   failing_job_id bigint GENERATED ALWAYS AS (CASE WHEN streak > 0 THEN job_id END) STORED,
   KEY plans_next_run (owner, next_run, job_id),
   KEY plans_parked (parked_job_id),
@@ -220,14 +220,14 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   step           int NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        int NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       int NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
-  fence          int NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times handed out; a writer with another number is outdated
-  losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times handed out and not brought back
+  fence          int NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
+  losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
   lease_until    datetime(6) CHECK (lease_until BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(lease_until) > 0 AND DAYOFMONTH(lease_until) > 0),                                  -- the holder has to report by then
   holder         varchar(190),                                         -- who holds it: host and process
   cancel_at      datetime(6) CHECK (cancel_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(cancel_at) > 0 AND DAYOFMONTH(cancel_at) > 0),                                  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      varchar(190),
   created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),
-  started_at     datetime(6) CHECK (started_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(started_at) > 0 AND DAYOFMONTH(started_at) > 0),                                  -- first handed out
+  started_at     datetime(6) CHECK (started_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(started_at) > 0 AND DAYOFMONTH(started_at) > 0),                                  -- first delivered
   finished_at    datetime(6) CHECK (finished_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(finished_at) > 0 AND DAYOFMONTH(finished_at) > 0),                                  -- reached its final state
   settled_at     datetime(6) CHECK (settled_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(settled_at) > 0 AND DAYOFMONTH(settled_at) > 0),                                  -- the job's facts include it
   expires_at     datetime(6) CHECK (expires_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(expires_at) > 0 AND DAYOFMONTH(expires_at) > 0),                                  -- may be pruned from then on
@@ -258,7 +258,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   step          int NOT NULL,
   step_name     varchar(190) NOT NULL,
   attempt       int NOT NULL,                              -- 1, 2, ... of that step
-  fence         int NOT NULL,                              -- the hand-out that it belongs to
+  fence         int NOT NULL,                              -- the delivery that it belongs to
   holder        varchar(190) NOT NULL,
   state         varchar(190) NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
   started_at    datetime(6) NOT NULL CHECK (started_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(started_at) > 0 AND DAYOFMONTH(started_at) > 0),

@@ -50,17 +50,17 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
   missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  grace_ms         bigint NOT NULL DEFAULT 120000 CHECK (grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
+  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
   retry_jitter     integer NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
-  handouts         integer NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
+  max_deliveries   integer NOT NULL DEFAULT 3 CHECK (max_deliveries > 0),         -- times a run may be delivered and not come back; 1: at most once
   on_error         text NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
-  pause_after      integer CHECK (pause_after > 0),            -- failed runs in a row that pause the job
+  pause_after_failures integer CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
   jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
-  max_cycles       bigint CHECK (max_cycles > 0),              -- finished after so many runs
+  max_runs         bigint CHECK (max_runs > 0),              -- finished after so many runs
   not_before       timestamptz CHECK (not_before BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times before this are not the job's
   not_after        timestamptz CHECK (not_after BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
@@ -81,12 +81,12 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
     enabled::text || E'\x1F' || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
     || E'\x1F' || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')
     || E'\x1F' || coalesce(extract(epoch FROM not_after AT TIME ZONE 'UTC')::text, '')
-    || E'\x1F' || jitter_ms::text || E'\x1F' || coalesce(repeat_after_ms::text, '') || E'\x1F' || coalesce(max_cycles::text, '')
+    || E'\x1F' || jitter_ms::text || E'\x1F' || coalesce(repeat_after_ms::text, '') || E'\x1F' || coalesce(max_runs::text, '')
     || E'\x1F' || overlap || E'\x1F' || max_running::text || E'\x1F' || pg_catalog.quote_nullable(group_name) || E'\x1F' || pg_catalog.quote_nullable(queue)
     || E'\x1F' || priority::text || E'\x1F' || missed || E'\x1F' || missed_limit::text || E'\x1F' || coalesce(missed_within_ms::text, '')
-    || E'\x1F' || grace_ms::text || E'\x1F' || retry_attempts::text || E'\x1F' || retry_backoff_ms::text
-    || E'\x1F' || retry_max_backoff_ms::text || E'\x1F' || retry_jitter::text || E'\x1F' || handouts::text || E'\x1F' || on_error
-    || E'\x1F' || coalesce(pause_after::text, '') || E'\x1F' || coalesce(timeout_ms::text, '') || E'\x1F' || on_startup::text
+    || E'\x1F' || missed_grace_ms::text || E'\x1F' || retry_attempts::text || E'\x1F' || retry_backoff_ms::text
+    || E'\x1F' || retry_max_backoff_ms::text || E'\x1F' || retry_jitter::text || E'\x1F' || max_deliveries::text || E'\x1F' || on_error
+    || E'\x1F' || coalesce(pause_after_failures::text, '') || E'\x1F' || coalesce(timeout_ms::text, '') || E'\x1F' || on_startup::text
     || E'\x1F' || coalesce(after_job_id::text, '') || E'\x1F' || keep_runs::text || E'\x1F' || keep_age_ms::text
     || E'\x1F' || remove_when_done::text || E'\x1F' || coalesce(start_zone, '') || E'\x1F' || coalesce(start_rule, '')
     || E'\x1F' || tags::text || E'\x1F' || owner) STORED,
@@ -166,7 +166,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
   next_run           timestamptz CHECK (next_run BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                              -- when the job needs a decision; NULL: nothing is to come
   decided_through    timestamptz CHECK (decided_through BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                              -- every nominal time up to here has a run or lies in a gap
-  error              text,                                     -- why the job is parked, NULL: it is not
+  parked             text,                                     -- why the job is parked, NULL: it is not
   last_scheduled_for timestamptz CHECK (last_scheduled_for BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        uuid,                                     -- the run that ended last; its facts follow
   last_state         text,
@@ -180,7 +180,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   repeat_from        timestamptz CHECK (repeat_from BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z')                             -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) WITH (fillfactor = 80);
 CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (owner, next_run, job_id);
-CREATE INDEX IF NOT EXISTS plans_parked ON dbjobs.plans (job_id) WHERE error IS NOT NULL;
+CREATE INDEX IF NOT EXISTS plans_parked ON dbjobs.plans (job_id) WHERE parked IS NOT NULL;
 CREATE INDEX IF NOT EXISTS plans_failing ON dbjobs.plans (job_id) WHERE streak > 0;
 
 -- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
@@ -222,14 +222,14 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs.attempts
-  fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times handed out; a writer with another number is outdated
-  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times handed out and not brought back
+  fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
+  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
   lease_until    timestamptz CHECK (lease_until BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
   cancel_at      timestamptz CHECK (cancel_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
   created_at     timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
-  started_at     timestamptz CHECK (started_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- first handed out
+  started_at     timestamptz CHECK (started_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- first delivered
   finished_at    timestamptz CHECK (finished_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- reached its final state
   settled_at     timestamptz CHECK (settled_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the job's facts include it
   expires_at     timestamptz CHECK (expires_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- may be pruned from then on
@@ -256,7 +256,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.attempts (
   step          integer NOT NULL,
   step_name     text NOT NULL,
   attempt       integer NOT NULL,                              -- 1, 2, ... of that step
-  fence         integer NOT NULL,                              -- the hand-out that it belongs to
+  fence         integer NOT NULL,                              -- the delivery that it belongs to
   holder        text NOT NULL,
   state         text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
   started_at    timestamptz NOT NULL CHECK (started_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),

@@ -48,17 +48,17 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
   missed_within_ms integer CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  grace_ms         integer NOT NULL DEFAULT 120000 CHECK (grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
+  missed_grace_ms  integer NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms integer NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms integer NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
   retry_jitter     integer NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
-  handouts         integer NOT NULL DEFAULT 3 CHECK (handouts > 0),         -- times a run may be handed out and not come back; 1: at most once
+  max_deliveries   integer NOT NULL DEFAULT 3 CHECK (max_deliveries > 0),         -- times a run may be delivered and not come back; 1: at most once
   on_error         text NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
-  pause_after      integer CHECK (pause_after > 0),            -- failed runs in a row that pause the job
+  pause_after_failures integer CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       integer CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
   jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
-  max_cycles       integer CHECK (max_cycles > 0),              -- finished after so many runs
+  max_runs         integer CHECK (max_runs > 0),              -- finished after so many runs
   not_before       text CHECK (coalesce(not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before) AND not_before BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_before IS NULL)),  -- nominal times before this are not the job's
   not_after        text CHECK (coalesce(not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after) AND not_after BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_after IS NULL)),  -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
@@ -77,12 +77,12 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
-    || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_cycles, '')
+    || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_runs, '')
     || char(31) || overlap || char(31) || max_running || char(31) || quote(group_name) || char(31) || quote(queue)
     || char(31) || priority || char(31) || missed || char(31) || missed_limit || char(31) || coalesce(missed_within_ms, '')
-    || char(31) || grace_ms || char(31) || retry_attempts || char(31) || retry_backoff_ms
-    || char(31) || retry_max_backoff_ms || char(31) || retry_jitter || char(31) || handouts || char(31) || on_error
-    || char(31) || coalesce(pause_after, '') || char(31) || coalesce(timeout_ms, '') || char(31) || on_startup
+    || char(31) || missed_grace_ms || char(31) || retry_attempts || char(31) || retry_backoff_ms
+    || char(31) || retry_max_backoff_ms || char(31) || retry_jitter || char(31) || max_deliveries || char(31) || on_error
+    || char(31) || coalesce(pause_after_failures, '') || char(31) || coalesce(timeout_ms, '') || char(31) || on_startup
     || char(31) || coalesce(after_job_id, '') || char(31) || keep_runs || char(31) || keep_age_ms
     || char(31) || remove_when_done || char(31) || coalesce(start_zone, '') || char(31) || coalesce(start_rule, '')
     || char(31) || tags || char(31) || owner) STORED,
@@ -162,7 +162,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   version            integer NOT NULL DEFAULT 0,                -- one more with every decision
   next_run           text CHECK (coalesce(next_run GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(next_run, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', next_run) AND next_run BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', next_run IS NULL)),                              -- when the job needs a decision; NULL: nothing is to come
   decided_through    text CHECK (coalesce(decided_through GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(decided_through, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', decided_through) AND decided_through BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', decided_through IS NULL)),                              -- every nominal time up to here has a run or lies in a gap
-  error              text,                                     -- why the job is parked, NULL: it is not
+  parked             text,                                     -- why the job is parked, NULL: it is not
   last_scheduled_for text CHECK (coalesce(last_scheduled_for GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_scheduled_for, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_scheduled_for) AND last_scheduled_for BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_scheduled_for IS NULL)),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        text,                                     -- the run that ended last; its facts follow
   last_state         text,
@@ -176,7 +176,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   repeat_from        text CHECK (coalesce(repeat_from GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(repeat_from, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', repeat_from) AND repeat_from BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', repeat_from IS NULL))                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (owner, next_run, job_id);
-CREATE INDEX IF NOT EXISTS dbjobs_plans_parked ON dbjobs_plans (job_id) WHERE error IS NOT NULL;
+CREATE INDEX IF NOT EXISTS dbjobs_plans_parked ON dbjobs_plans (job_id) WHERE parked IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_failing ON dbjobs_plans (job_id) WHERE streak > 0;
 
 -- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
@@ -218,14 +218,14 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
-  fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times handed out; a writer with another number is outdated
-  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times handed out and not brought back
+  fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
+  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
   lease_until    text CHECK (coalesce(lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until) AND lease_until BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', lease_until IS NULL)),  -- the holder has to report by then
   holder         text,                                         -- who holds it: host and process
   cancel_at      text CHECK (coalesce(cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at) AND cancel_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', cancel_at IS NULL)),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
   created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),
-  started_at     text CHECK (coalesce(started_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(started_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', started_at) AND started_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', started_at IS NULL)),                                  -- first handed out
+  started_at     text CHECK (coalesce(started_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(started_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', started_at) AND started_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', started_at IS NULL)),                                  -- first delivered
   finished_at    text CHECK (coalesce(finished_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(finished_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', finished_at) AND finished_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', finished_at IS NULL)),  -- reached its final state
   settled_at     text CHECK (coalesce(settled_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(settled_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', settled_at) AND settled_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', settled_at IS NULL)),                                  -- the job's facts include it
   expires_at     text CHECK (coalesce(expires_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(expires_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', expires_at) AND expires_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', expires_at IS NULL)),                                  -- may be pruned from then on
@@ -252,7 +252,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   step          integer NOT NULL,
   step_name     text NOT NULL,
   attempt       integer NOT NULL,                              -- 1, 2, ... of that step
-  fence         integer NOT NULL,                              -- the hand-out that it belongs to
+  fence         integer NOT NULL,                              -- the delivery that it belongs to
   holder        text NOT NULL,
   state         text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
   started_at    text NOT NULL CHECK (coalesce(started_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(started_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', started_at) AND started_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', started_at IS NULL)),
