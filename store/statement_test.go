@@ -1,11 +1,18 @@
 package store
 
 import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
 
 // Each statement can be put into the words of each dialect: a pass finds that out when it needs one, which is too late.
 func TestStatements(t *testing.T) {
@@ -34,6 +41,71 @@ func TestStatements(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What each engine is sent is in testdata, word by word, for who reads or explains a statement there, and for who reviews
+// a change: a macro or an override may change more texts than one sees in it. Only white space may differ.
+func TestStatementsAreTheGoldenOnes(t *testing.T) {
+	for _, d := range []*dialect{sqlite, postgres, mysqlDialect} {
+		t.Run(d.name, func(t *testing.T) {
+			path := filepath.Join("testdata", d.name+".sql")
+			texts := finalTexts(t, d)
+			if *update {
+				if err := os.WriteFile(path, []byte(goldenFile(d, texts)), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const how = "`go test ./store -run TestStatements -update` writes it anew"
+			golden := map[string]string{}
+			for _, part := range strings.Split(string(b), "\n-- name: ")[1:] {
+				name, text, _ := strings.Cut(part, "\n")
+				golden[name] = text
+			}
+			for name, text := range texts {
+				if want, ok := golden[name]; !ok {
+					t.Errorf("%s is not in %s; %s", name, path, how)
+				} else if !slices.Equal(strings.Fields(text), strings.Fields(want)) {
+					t.Errorf("%s differs from %s; %s\ngot:\n%s\nwant:\n%s", name, path, how, text, want)
+				}
+			}
+			for name := range golden {
+				if _, ok := texts[name]; !ok {
+					t.Errorf("%s has %s, which is no statement; %s", path, name, how)
+				}
+			}
+		})
+	}
+}
+
+// finalTexts are the statements as they are sent, by name, with their arguments in the order of the placeholders.
+func finalTexts(t *testing.T, d *dialect) map[string]string {
+	final := map[string]string{}
+	for name := range d.texts() {
+		s, err := d.statement(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := s.text + ";\n"
+		if len(s.args) > 0 {
+			text = "-- arguments: " + strings.Join(s.args, ", ") + "\n" + text
+		}
+		final[name] = text
+	}
+	return final
+}
+
+func goldenFile(d *dialect, texts map[string]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- Every statement as %s is sent it, made from the files in sql by\n-- `go test ./store -run TestStatements -update`. Do not edit.\n", d.name)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		fmt.Fprintf(&b, "\n-- name: %s\n%s", name, texts[name])
+	}
+	return b.String()
 }
 
 // What a process that runs for milliseconds pays for the two statements of a pass that finds nothing to do.

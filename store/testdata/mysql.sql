@@ -1,0 +1,972 @@
+-- Every statement as mysql is sent it, made from the files in sql by
+-- `go test ./store -run TestStatements -update`. Do not edit.
+
+-- name: advance
+-- arguments: rows
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
+  next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through',
+  parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
+  last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
+  last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id',
+  last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_state',
+  last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at',
+  last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
+  cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
+  startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from')) AS d
+STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
+SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d.parked,
+  p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
+  p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
+  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
+  p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
+
+-- name: all_steps
+-- arguments: job, job
+SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure
+FROM dbjobs_steps WHERE job_id = ? OR ? = 0 ORDER BY job_id, position;
+
+-- name: attempts
+-- arguments: id
+SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
+  error_code, error_line, error_severity, error_detail, error_hint
+FROM dbjobs_attempts WHERE run_id = ? ORDER BY number;
+
+-- name: back_off
+-- arguments: now, later_ms, run_error, id, fence, number
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, error = ?
+WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+
+-- name: batch_followers
+-- arguments: each_ids
+SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs_jobs j
+WHERE j.after_job_id IN (each_) AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY j.after_job_id, j.id;
+
+-- name: batch_inputs
+-- arguments: each_ids
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN stale = 1 THEN COALESCE(planned, '') END
+FROM dbjobs_jobs WHERE id IN (each_) ORDER BY id;
+
+-- name: batch_jobs
+-- arguments: each_ids
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
+  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
+  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
+  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (each_) ORDER BY j.id;
+
+-- name: batch_links
+-- arguments: each_ids, each_ids
+SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN 1 ELSE 0 END,
+  1, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
+WHERE l.job_id IN (each_)
+UNION ALL
+SELECT s.job_id, s.id, s.created_at, 1, 0, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+FROM dbjobs_schedules s
+WHERE s.job_id IN (each_) AND (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
+
+-- name: batch_pauses
+-- arguments: since, each_ids
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p
+WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ? AND (p.scope <> 'job' OR p.subject_id IN (each_)) ORDER BY p.id;
+
+-- name: batch_plans
+-- arguments: each_ids, whatever, up_to
+SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
+FROM dbjobs_plans WHERE job_id IN (each_) AND (? = 1 OR next_run <= ?) ORDER BY job_id FOR UPDATE SKIP LOCKED;
+
+-- name: batch_rules
+-- arguments: each_ids
+SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
+  CASE WHEN r.rule <> '' AND (l.planned = r.schedule_id OR l.job_id IS NULL AND s.job_id = r.job_id) AND s.plan_input = r.input THEN 1 ELSE 0 END
+FROM dbjobs_plan_rules r
+LEFT JOIN dbjobs_job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
+LEFT JOIN dbjobs_schedules s ON s.id = r.schedule_id
+WHERE r.job_id IN (each_) ORDER BY r.job_id, r.schedule_id;
+
+-- name: batch_runs
+-- arguments: each_ids
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IN (each_) ORDER BY open_job_id, id;
+
+-- name: batch_steps
+-- arguments: each_ids
+SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure
+FROM dbjobs_steps WHERE job_id IN (each_) ORDER BY job_id, position;
+
+-- name: begin_attempt
+-- arguments: id, number, step, step_name, attempt, fence, holder, now
+INSERT INTO dbjobs_attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+
+-- name: begin_attempts
+-- arguments: now, rows
+INSERT INTO dbjobs_attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
+SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id',
+  number INT PATH '$.number', step INT PATH '$.step',
+  step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt',
+  fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
+
+-- name: bury_runs
+-- arguments: rows, now, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d.was AND r.settled_at IS NULL
+SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NULL, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.settled_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
+  r.expires_at = d.expires_at, r.error = COALESCE(d.error, r.error);
+
+-- name: cancellable
+-- arguments: job
+SELECT id FROM dbjobs_runs WHERE open_job_id = ? AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+
+-- name: changes
+-- arguments: kind, kind, subject, subject, limit
+SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs_changes
+WHERE (? = '' OR kind = ?) AND (? = '' OR subject = ?) ORDER BY id DESC LIMIT ?;
+
+-- name: circles
+-- arguments: each_ids, each_ids
+WITH RECURSIVE up (id, after_id) AS (
+  SELECT id, after_job_id FROM dbjobs_jobs WHERE id IN (each_) AND after_job_id IS NOT NULL
+  UNION
+  SELECT up.id, j.after_job_id FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+)
+SELECT id, 0 FROM up WHERE after_id = id
+UNION ALL
+SELECT j.id, 1 FROM dbjobs_jobs j
+WHERE j.id IN (each_) AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs_jobs o WHERE o.id = j.after_job_id) IS NULL;
+
+-- name: count_ahead
+-- arguments: now, later_ms
+SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
+-- name: count_paused
+-- arguments: now, now
+SELECT COUNT(*) FROM (
+  SELECT j.id FROM dbjobs_pauses p JOIN dbjobs_jobs j ON j.id = p.subject_id
+  WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs_pauses p JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject
+    OR p.scope = 'tag' AND JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))
+    OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
+  WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND j.removed_at IS NULL
+) u;
+
+-- name: delete_attempts
+-- arguments: each_ids
+DELETE FROM dbjobs_attempts WHERE run_id IN (each_);
+
+-- name: delete_changes
+-- arguments: each_ids
+DELETE FROM dbjobs_changes WHERE id IN (each_);
+
+-- name: delete_first_attempts
+-- arguments: id, through
+DELETE FROM dbjobs_attempts WHERE run_id = ? AND number <= ?;
+
+-- name: delete_gaps
+-- arguments: rows
+DELETE g FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  through_at DATETIME(6) PATH '$.through_at', reason VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d
+STRAIGHT_JOIN dbjobs_gaps g FORCE INDEX (PRIMARY)
+ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
+
+-- name: delete_link
+-- arguments: job, schedule
+DELETE FROM dbjobs_job_schedules WHERE job_id = ? AND schedule_id = ?;
+
+-- name: delete_links
+-- arguments: job
+DELETE FROM dbjobs_job_schedules WHERE job_id = ?;
+
+-- name: delete_lost_links
+-- arguments: job
+DELETE FROM dbjobs_job_schedules
+WHERE job_id = ? AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_job_schedules.schedule_id) IS NULL;
+
+-- name: delete_own_schedule
+-- arguments: job
+DELETE FROM dbjobs_schedules WHERE job_id = ?;
+
+-- name: delete_runs
+-- arguments: each_ids
+DELETE FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL;
+
+-- name: delete_schedule
+-- arguments: id
+DELETE FROM dbjobs_schedules WHERE id = ?;
+
+-- name: delete_steps
+-- arguments: job
+DELETE FROM dbjobs_steps WHERE job_id = ?;
+
+-- name: drop_gaps_ahead
+-- arguments: each_ids, now
+DELETE FROM dbjobs_gaps WHERE job_id IN (each_) AND from_at >= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
+
+-- name: drop_ticks_ahead
+-- arguments: now, later_ms
+DELETE FROM dbjobs_ticks WHERE since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
+-- name: enable_job
+-- arguments: enabled, now, id
+UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ?;
+
+-- name: end_attempt
+-- arguments: state, now, rows, error, code, line, severity, detail, hint, id, number, fence
+UPDATE dbjobs_attempts SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), rows_affected = ?, error = ?, error_code = ?,
+  error_line = ?, error_severity = ?, error_detail = ?, error_hint = ?
+WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running';
+
+-- name: end_gaps_now
+-- arguments: now, each_ids, now
+UPDATE dbjobs_gaps SET through_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE job_id IN (each_) AND through_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
+
+-- name: end_queued
+-- arguments: rows, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'queued'
+SET r.state = 'failed', r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.error = d.error;
+
+-- name: engine
+SELECT VERSION();
+
+-- name: enlist
+-- arguments: ids
+INSERT INTO dbjobs_plans (job_id, owner)
+SELECT i.id, COALESCE((SELECT j.owner FROM dbjobs_jobs j WHERE j.id = i.id), CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)) FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) AS i
+WHERE (SELECT p.job_id FROM dbjobs_plans p WHERE p.job_id = i.id) IS NULL
+ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
+
+-- name: enlist_groups
+-- arguments: each_ids
+INSERT INTO dbjobs_group_plans (name)
+SELECT name FROM dbjobs_groups WHERE name IN (each_) ORDER BY name
+ON DUPLICATE KEY UPDATE name = dbjobs_group_plans.name;
+
+-- name: expired_runs
+-- arguments: now, limit
+SELECT id FROM dbjobs_runs WHERE expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND settled_at IS NOT NULL ORDER BY expires_at LIMIT ?;
+
+-- name: extend_gaps
+-- arguments: rows, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
+  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
+JOIN dbjobs_gaps g ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule
+SET g.through_at = d.through_at, g.recorded_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
+
+-- name: finish
+-- arguments: final, now, run_error, id, fence, number
+UPDATE dbjobs_runs SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), lease_until = NULL, error = ?
+WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+
+-- name: finish_attempt
+-- arguments: number, fence, final, now, run_error, state, now, rows, error, code, line, severity, detail, hint, id, fence, number
+UPDATE dbjobs_runs r LEFT JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = ? AND a.fence = ? AND a.state = 'running'
+SET r.state = ?, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.lease_until = NULL, r.error = ?,
+  a.state = ?, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), a.rows_affected = ?, a.error = ?, a.error_code = ?, a.error_line = ?, a.error_severity = ?,
+  a.error_detail = ?, a.error_hint = ?
+WHERE r.id = ? AND r.fence = ? AND r.state = 'running' AND r.attempts = ?;
+
+-- name: finish_jobs
+-- arguments: now, now, each_ids
+UPDATE dbjobs_jobs SET removed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), done_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id IN (each_);
+
+-- name: finish_links
+-- arguments: each_ids
+DELETE FROM dbjobs_job_schedules WHERE job_id IN (each_);
+
+-- name: finish_schedules
+-- arguments: each_ids
+DELETE FROM dbjobs_schedules WHERE job_id IN (each_);
+
+-- name: first_installation
+-- arguments: now
+INSERT INTO dbjobs_installation (id, version, oldest, migrated_at)
+SELECT 1, 0, 0, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM (SELECT 1 AS one) AS source
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_installation WHERE id = 1);
+
+-- name: followers
+-- arguments: id
+SELECT id, owner, name FROM dbjobs_jobs WHERE after_job_id = ? AND removed_at IS NULL ORDER BY name, owner;
+
+-- name: forget_plan_rules
+-- arguments: each_ids
+DELETE FROM dbjobs_plan_rules WHERE job_id IN (each_);
+
+-- name: gaps
+-- arguments: job, limit
+SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs_gaps
+WHERE job_id = ? ORDER BY through_at DESC, schedule_id LIMIT ?;
+
+-- name: give_back
+-- arguments: now, later_ms, run_error, id, fence, number
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, losses = losses + 1,
+  attempt = attempt - 1, error = ?
+WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+
+-- name: group_caps
+-- arguments: each_ids
+SELECT g.name, g.max_running,
+  (SELECT COUNT(*) FROM dbjobs_jobs j STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_open) ON open_job_id = j.id
+   WHERE j.group_name = g.name AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
+FROM dbjobs_groups g WHERE g.name IN (each_);
+
+-- name: group_held
+-- arguments: each_ids, limit
+SELECT name, run, job_id, priority, ready_at FROM (
+  SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
+    ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
+  FROM dbjobs_jobs j FORCE INDEX (jobs_group) STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_open) ON open_job_id = j.id
+  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (each_)) AS h
+WHERE place <= ? ORDER BY name, place;
+
+-- name: groups
+SELECT name, max_running FROM dbjobs_groups ORDER BY name;
+
+-- name: heartbeat
+-- arguments: now, lease_ms, each_ids, holder
+UPDATE dbjobs_runs SET lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) WHERE id IN (each_) AND holder = ? AND state = 'running';
+
+-- name: held
+-- arguments: each_ids, holder
+SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? AND state = 'running';
+
+-- name: insert_change
+-- arguments: now, by, kind, subject_id, subject, action, reason, was, became
+INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
+VALUES (CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_changes
+-- arguments: now, rows
+INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
+  subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject',
+  action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
+
+-- name: insert_gaps
+-- arguments: now, rows
+INSERT INTO dbjobs_gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
+SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
+  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
+  AND g.through_at = d.through_at AND g.reason = d.reason);
+
+-- name: insert_group
+-- arguments: name, max_running
+INSERT INTO dbjobs_groups (name, max_running) VALUES (?, ?);
+
+-- name: insert_job
+-- arguments: owner, name, now, now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest
+INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
+  missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
+  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms,
+  on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
+VALUES (?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?, ?,
+  ?, ?, ?, ?, ?, ?, ?, ?,
+  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+  ?, ?, ?, ?, ?, ?);
+
+-- name: insert_link
+-- arguments: job, schedule, now
+INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at) VALUES (?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+
+-- name: insert_pauses
+-- arguments: now, rows
+INSERT INTO dbjobs_pauses (scope, subject_id, reason, paused_by, since)
+SELECT 'job', d.subject_id, d.reason, 'dbjobs', CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
+  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
+
+-- name: insert_plan_rules
+-- arguments: rows
+INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
+  input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input',
+  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule',
+  ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
+
+-- name: insert_runs
+-- arguments: now, now, rows
+INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
+  interval_start, interval_end, ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
+  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
+  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
+  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
+  scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start',
+  interval_end DATETIME(6) PATH '$.interval_end', ready_at DATETIME(6) PATH '$.ready_at')) AS d
+ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
+
+-- name: insert_schedule
+-- arguments: name, job, rule, zone, nonexistent, ambiguous, description, manifest, now, now
+INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+
+-- name: insert_step
+-- arguments: job, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, on_success, on_failure
+INSERT INTO dbjobs_steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
+  ?, ?, ?);
+
+-- name: installation
+SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
+
+-- name: intervals
+-- arguments: job, from, to
+SELECT interval_start, interval_end FROM dbjobs_runs
+WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_start < ?);
+
+-- name: job_id
+-- arguments: owner, name
+SELECT id FROM dbjobs_jobs WHERE owner = ? AND live_name = ?;
+
+-- name: job_links
+-- arguments: job, job
+SELECT l.job_id, s.id, s.name,
+  (SELECT CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
+FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
+WHERE l.job_id = ? OR ? = 0 ORDER BY l.job_id, s.name;
+
+-- name: job_name
+-- arguments: id
+SELECT owner, name FROM dbjobs_jobs WHERE id = ?;
+
+-- name: jobs
+-- arguments: job, job
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
+  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
+  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
+  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  p.last_error, p.streak, p.cycles, p.runs_made,
+  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id),
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END
+FROM dbjobs_jobs j
+LEFT JOIN dbjobs_plans p ON p.job_id = j.id
+LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
+WHERE j.removed_at IS NULL AND (j.id = ? OR ? = 0) ORDER BY j.name, j.owner;
+
+-- name: jobs_named
+-- arguments: name
+SELECT id, owner FROM dbjobs_jobs WHERE live_name = ? ORDER BY owner;
+
+-- name: lock_ahead
+-- arguments: now, later_ms, job, job, limit
+SELECT p.job_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.job_id)
+FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (p.job_id = ? OR ? = 0) ORDER BY p.job_id LIMIT ? FOR UPDATE;
+
+-- name: lock_done_schedules
+-- arguments: each_ids
+SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_groups
+-- arguments: each_ids
+SELECT name FROM dbjobs_group_plans WHERE name IN (each_) ORDER BY name FOR UPDATE;
+
+-- name: lock_holders
+SELECT t.trx_mysql_thread_id, p.USER, p.HOST, DATE_SUB(t.trx_started, INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND)
+FROM information_schema.INNODB_TRX t LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
+WHERE t.trx_rows_locked > 0 AND t.trx_mysql_thread_id <> CONNECTION_ID() AND (p.DB IS NULL OR p.DB = DATABASE())
+ORDER BY t.trx_started, t.trx_mysql_thread_id LIMIT 3;
+
+-- name: lock_installation
+SELECT version FROM dbjobs_installation WHERE id = 1 FOR UPDATE;
+
+-- name: lock_old_gaps
+-- arguments: rows, limit
+SELECT o.job_id, o.schedule_id, o.through_at, o.reason
+FROM (SELECT * FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS t) AS d
+STRAIGHT_JOIN dbjobs_gaps o ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT ? FOR UPDATE SKIP LOCKED;
+
+-- name: lock_own_schedules
+-- arguments: each_ids
+SELECT id, CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules WHERE job_id IN (each_) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_pauses
+-- arguments: each_ids
+SELECT id, plan_input FROM dbjobs_pauses WHERE id IN (each_) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_plans
+-- arguments: each_ids
+SELECT job_id FROM dbjobs_plans WHERE job_id IN (each_) ORDER BY job_id FOR UPDATE;
+
+-- name: lock_queued
+-- arguments: now, ids, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM (SELECT id FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'queued' LIMIT ? FOR UPDATE SKIP LOCKED;
+
+-- name: lock_runs
+-- arguments: each_ids
+SELECT id FROM dbjobs_runs WHERE id IN (each_) ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_schedules
+-- arguments: each_ids
+SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (each_) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_settled
+-- arguments: each_ids
+SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts
+FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_stale_jobs
+-- arguments: each_ids
+SELECT id, plan_input FROM dbjobs_jobs WHERE id IN (each_) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_stale_links
+-- arguments: each_ids
+SELECT job_id FROM dbjobs_job_schedules WHERE job_id IN (each_) ORDER BY job_id, schedule_id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_unchanged_jobs
+-- arguments: each_ids
+SELECT id FROM dbjobs_jobs WHERE id IN (each_) AND planned = plan_input FOR UPDATE SKIP LOCKED;
+
+-- name: login
+SELECT SUBSTRING_INDEX(USER(), '@', 1);
+
+-- name: lose_attempts
+-- arguments: now, each_ids
+UPDATE dbjobs_attempts SET state = 'lost', finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE run_id IN (each_) AND state = 'running';
+
+-- name: mark_jobs
+-- arguments: each_ids
+UPDATE dbjobs_jobs SET planned = plan_input WHERE id IN (each_);
+
+-- name: mark_links
+-- arguments: each_ids
+UPDATE dbjobs_job_schedules SET planned = schedule_id WHERE job_id IN (each_)
+AND EXISTS (SELECT 1 FROM dbjobs_plan_rules r WHERE r.job_id = dbjobs_job_schedules.job_id AND r.schedule_id = dbjobs_job_schedules.schedule_id);
+
+-- name: mark_pauses
+-- arguments: each_ids
+UPDATE dbjobs_pauses SET planned = plan_input WHERE id IN (each_);
+
+-- name: mark_schedules
+-- arguments: each_ids
+UPDATE dbjobs_schedules SET planned = plan_input WHERE id IN (each_) AND (
+  SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = dbjobs_schedules.id
+  AND COALESCE((SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs_schedules.plan_input
+  LIMIT 1) IS NULL
+AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = dbjobs_schedules.job_id AND r.schedule_id = dbjobs_schedules.id) = plan_input);
+
+-- name: need_check
+-- arguments: now, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM (
+  SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_jobs o ON o.id = j.after_job_id
+  WHERE j.after_job_id IS NOT NULL AND o.id IS NULL AND j.removed_at IS NULL
+  UNION
+  SELECT l.job_id FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
+  UNION
+  SELECT r.job_id FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE open_job_id > 0 AND j.id IS NULL
+  UNION
+  SELECT p.job_id FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL
+) AS u WHERE u.id > ? ORDER BY u.id LIMIT ?;
+
+-- name: need_job
+-- arguments: now, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), id, NULL, id FROM dbjobs_jobs WHERE stale = 1 AND id > ? ORDER BY id LIMIT ?;
+
+-- name: need_link
+-- arguments: now, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, NULL, job_id FROM dbjobs_job_schedules WHERE stale = 1 AND job_id > ? ORDER BY job_id LIMIT ?;
+
+-- name: need_pause
+-- arguments: window, now, id, id, wide, limit, limit
+WITH p AS (SELECT scope, subject_id, subject FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT ?)
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM (
+  SELECT p.subject_id AS id FROM p WHERE p.scope = 'job' AND p.subject_id > ?
+  UNION
+  SELECT l.job_id FROM p CROSS JOIN dbjobs_job_schedules l WHERE p.scope = 'schedule' AND l.schedule_id = p.subject_id AND l.job_id > ?
+  UNION
+  SELECT a.id FROM (
+    SELECT j.id FROM dbjobs_jobs j
+    WHERE j.id > ? AND EXISTS (SELECT 1 FROM p WHERE p.scope = 'all' OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject)))
+    AND j.removed_at IS NULL ORDER BY j.id LIMIT ?) AS a
+) AS u ORDER BY u.id LIMIT ?;
+
+-- name: need_plan
+-- arguments: now, up_to, at, at, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, next_run, job_id FROM dbjobs_plans
+WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) AND next_run <= ? AND (next_run > ? OR (next_run = ? AND job_id > ?))
+ORDER BY next_run, job_id LIMIT ?;
+
+-- name: need_run
+-- arguments: now, now, at, at, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, wake_at, id FROM dbjobs_runs
+WHERE wake_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND (wake_at > ? OR (wake_at = ? AND id > ?))
+ORDER BY wake_at, id LIMIT ?;
+
+-- name: need_schedule
+-- arguments: window, now, id, id, limit
+WITH s AS (SELECT id, job_id, plan_input FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT ?)
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM (
+  SELECT l.job_id AS id FROM s CROSS JOIN dbjobs_job_schedules l
+  WHERE l.schedule_id = s.id
+    AND COALESCE((SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> s.plan_input
+    AND l.job_id > ?
+  UNION
+  SELECT s.job_id FROM s
+  WHERE COALESCE((SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = s.job_id AND r.schedule_id = s.id), '') <> s.plan_input
+    AND s.job_id > ?
+) AS u ORDER BY u.id LIMIT ?;
+
+-- name: need_startup
+-- arguments: now, startup, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND INSTR(p.startup_ids, CONCAT(CHAR(10), ?, CHAR(10))) > 0
+WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) AND j.id > ? ORDER BY j.id LIMIT ?;
+
+-- name: next_queue
+-- arguments: after
+SELECT queued_in FROM dbjobs_runs WHERE queued_in > ? ORDER BY queued_in LIMIT 1;
+
+-- name: next_step
+-- arguments: step, now, lease_ms, id, fence, number
+UPDATE dbjobs_runs SET step = ?, attempt = 1, attempts = attempts + 1, lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+
+-- name: old_changes
+-- arguments: share, limit, now, later_ms
+SELECT l.id FROM (
+  SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs_changes c
+  WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?) AS l
+WHERE l.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (l.kind <> 'job'
+  OR EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
+    AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
+
+-- name: oldest_queued
+SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE queued_in IS NOT NULL GROUP BY queued_in, urgency) AS q;
+
+-- name: open_pause
+-- arguments: scope, subject_id, subject_id, subject, subject, now
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p
+WHERE p.scope = ? AND (p.subject_id = ? OR ? = 0) AND (? = '' OR p.subject = ?) AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id;
+
+-- name: own_plans
+-- arguments: each_ids
+UPDATE dbjobs_plans SET owner = COALESCE((SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_plans.job_id), owner) WHERE job_id IN (each_);
+
+-- name: own_schedule_id
+-- arguments: job
+SELECT id FROM dbjobs_schedules WHERE job_id = ?;
+
+-- name: own_schedules
+-- arguments: each_ids
+SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_);
+
+-- name: park_plans
+-- arguments: rows
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
+  next_run DATETIME(6) PATH '$.next_run')) AS d
+STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id
+SET p.parked = d.parked, p.next_run = d.next_run;
+
+-- name: path
+SELECT '', SUBSTRING_INDEX(USER(), '@', 1);
+
+-- name: pause
+-- arguments: scope, subject_id, subject, reason, paused_by, now, until_at
+INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
+VALUES (?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?);
+
+-- name: pauses
+-- arguments: ended, now, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
+FROM dbjobs_pauses p
+LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
+LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
+WHERE ? = 1 OR p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id DESC LIMIT ?;
+
+-- name: probe
+-- arguments: now, now, queue, now, name, name
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance,
+  (SELECT p.id FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) LIMIT 1),
+  (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)),
+  (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),
+  (SELECT id FROM dbjobs_jobs WHERE stale = 1 ORDER BY id LIMIT 1),
+  (SELECT job_id FROM dbjobs_job_schedules WHERE stale = 1 ORDER BY job_id LIMIT 1),
+  (SELECT id FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT 1),
+  (SELECT id FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT 1),
+  (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) ORDER BY urgency, ready_at, id LIMIT 1),
+  (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
+  CASE WHEN (SELECT MIN(expires_at) FROM dbjobs_runs WHERE expires_at IS NOT NULL) <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END,
+  t.since, t.last_at, SUBSTRING_INDEX(USER(), '@', 1), ''
+FROM dbjobs_installation i
+LEFT JOIN dbjobs_ticks t ON t.name = ? AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?)
+WHERE i.id = 1;
+
+-- name: queued_ids
+-- arguments: queue, login, login, within_ms, timed, within_ms, within_ms, now, until, now, holder, limit
+SELECT id FROM dbjobs_runs WHERE queued_in = ?
+AND (? = '' OR (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = ?)
+AND (? = 0 OR
+  COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ? THEN ? + 1 ELSE 0 END) <= ?)
+AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))
+AND CASE WHEN created_at > ? AND created_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+  AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CONVERT(CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs_runs.occurrence, 7) END USING ascii) COLLATE ascii_bin), '') <> ? THEN 0 ELSE 1 END = 1
+ORDER BY urgency, ready_at, id LIMIT ?;
+
+-- name: read_now
+-- arguments: now
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM (SELECT 1 AS one) AS source;
+
+-- name: recall
+-- arguments: each_ids
+SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id),
+  (SELECT MAX(r.scheduled_for) FROM dbjobs_runs r WHERE r.job_id = p.job_id),
+  (SELECT MAX(g.through_at) FROM dbjobs_gaps g WHERE g.job_id = p.job_id)
+FROM dbjobs_plans p WHERE p.job_id IN (each_);
+
+-- name: record_first_tick
+-- arguments: name, now, now, holder, version, decided, started, failed, error
+INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error)
+VALUES (?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?);
+
+-- name: record_migration
+-- arguments: version, oldest, now
+UPDATE dbjobs_installation SET version = ?, oldest = ?, migrated_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = 1;
+
+-- name: record_tick
+-- arguments: now, holder, version, decided, started, failed, error, name, since
+UPDATE dbjobs_ticks SET last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), passes = passes + 1, holder = ?, version = ?,
+  decided = decided + ?, started = started + ?, failed = failed + ?, error = ?
+WHERE name = ? AND since = ?;
+
+-- name: remove_job
+-- arguments: now, id
+UPDATE dbjobs_jobs SET removed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ? AND removed_at IS NULL;
+
+-- name: removed_job
+-- arguments: owner, name
+SELECT id FROM dbjobs_jobs WHERE owner = ? AND name = ? AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
+
+-- name: removed_jobs
+SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, c.became
+FROM dbjobs_jobs j
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id
+  AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+WHERE j.removed_at IS NOT NULL ORDER BY j.id;
+
+-- name: reopen
+-- arguments: now, step, id
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), step = ?, attempt = 0, losses = 0, lease_until = NULL,
+  cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
+WHERE id = ? AND state IN ('failed', 'cancelled', 'lost');
+
+-- name: request_cancel
+-- arguments: now, by, each_ids
+UPDATE dbjobs_runs SET cancel_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), cancel_by = ?, state = CASE WHEN state = 'queued' THEN 'waiting' ELSE state END
+WHERE id IN (each_) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
+
+-- name: request_run
+-- arguments: id, job, occurrence, queue, priority, from, to, args, now, now
+INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, interval_start, interval_end, args, ready_at, created_at)
+VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+
+-- name: resume
+-- arguments: now, resumed_by, missed, scope, subject_id, subject_id, subject, subject, now
+UPDATE dbjobs_pauses SET resumed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), resumed_by = ?, missed = ?
+WHERE scope = ? AND (subject_id = ? OR ? = 0) AND (? = '' OR subject = ?)
+AND resumed_at IS NULL AND (until_at IS NULL OR until_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+
+-- name: rewind_leases
+-- arguments: now, each_ids, now, later_ms
+UPDATE dbjobs_runs SET lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'running' AND lease_until > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
+-- name: rewind_open
+-- arguments: now, each_ids, now, later_ms
+UPDATE dbjobs_runs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
+-- name: rewind_plans
+-- arguments: now, now, now, now, now, each_ids
+UPDATE dbjobs_plans SET decided_through = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), next_run = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
+  last_scheduled_for = CASE WHEN last_scheduled_for > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN NULL ELSE last_scheduled_for END,
+  repeat_from = CASE WHEN repeat_from > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE repeat_from END
+WHERE job_id IN (each_);
+
+-- name: rewind_waits
+-- arguments: now, each_ids, now, later_ms
+UPDATE dbjobs_runs SET ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'waiting' AND ready_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
+-- name: run_by_prefix
+-- arguments: low, high
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.id >= ? AND r.id <= ? ORDER BY r.id LIMIT 2;
+
+-- name: run_job
+-- arguments: id
+SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = ?;
+
+-- name: runs
+-- arguments: job, job, state, state, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+
+-- name: runs_under_way
+-- arguments: state, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE open_job_id IS NOT NULL AND r.state = ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+
+-- name: runs_unwell
+-- arguments: state, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.unwell = ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+
+-- name: schedule_id
+-- arguments: name
+SELECT id FROM dbjobs_schedules WHERE name = ?;
+
+-- name: schedules
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id), CASE WHEN stale = 1 THEN 1 ELSE 0 END
+FROM dbjobs_schedules s ORDER BY s.name, s.id;
+
+-- name: set_instance
+-- arguments: instance
+UPDATE dbjobs_installation SET instance = ? WHERE id = 1;
+
+-- name: stale_pauses
+-- arguments: window
+SELECT id, plan_input, CASE WHEN scope IN ('tag', 'owner', 'all') THEN 1 ELSE 0 END
+FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT ?;
+
+-- name: stale_schedules
+-- arguments: window
+SELECT id, plan_input, 0 FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT ?;
+
+-- name: step_attempts
+-- arguments: each_ids
+SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+
+-- name: surplus_runs
+-- arguments: rows, limit
+SELECT r.id FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d
+STRAIGHT_JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.below
+WHERE r.settled_at IS NOT NULL LIMIT ?;
+
+-- name: sweep_jobs
+-- arguments: now, share, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
+WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?;
+
+-- name: take
+-- arguments: holder, now, lease_ms, now, each_ids
+UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = ?, lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND),
+  started_at = COALESCE(started_at, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))), attempt = attempt + 1, error = NULL,
+  attempts = GREATEST(attempts, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id)) + 1
+WHERE id IN (each_) AND state = 'queued';
+
+-- name: too_long
+-- arguments: queue, within_ms
+SELECT j.owner, j.name, j.timeout_ms
+FROM (SELECT DISTINCT job_id FROM dbjobs_runs WHERE queued_in = ?
+  AND (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = dbjobs_runs.job_id) > ? LIMIT 20) AS q
+JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
+
+-- name: touch_job
+-- arguments: id
+UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id = ?;
+
+-- name: troubled
+-- arguments: limit, limit
+SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
+  SELECT * FROM (SELECT p.job_id, 1 AS parked, p.parked AS error, p.streak FROM dbjobs_plans p
+    WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.job_id LIMIT ?) AS parked
+  UNION ALL
+  SELECT * FROM (SELECT p.job_id, 0 AS parked, p.last_error AS error, p.streak FROM dbjobs_plans p
+    WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.job_id LIMIT ?) AS failing
+) AS t JOIN dbjobs_jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
+
+-- name: unserved
+-- arguments: since, login
+WITH RECURSIVE o (owner) AS (
+  SELECT MIN(p.owner) FROM dbjobs_plans p
+  UNION ALL
+  SELECT (SELECT MIN(p.owner) FROM dbjobs_plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
+)
+SELECT owner, jobs, since FROM (
+  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs_plans p WHERE p.owner = o.owner AND p.next_run <= ?) AS jobs,
+    (SELECT MIN(p.next_run) FROM dbjobs_plans p WHERE p.owner = o.owner) AS since
+  FROM o WHERE o.owner IS NOT NULL AND o.owner <> ?) AS u
+WHERE jobs > 0 ORDER BY owner;
+
+-- name: update_group
+-- arguments: max_running, name
+UPDATE dbjobs_groups SET max_running = ? WHERE name = ?;
+
+-- name: update_job
+-- arguments: now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest, id
+UPDATE dbjobs_jobs SET changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), description = ?, enabled = ?, tags = ?, queue = ?, priority = ?,
+  group_name = ?, overlap = ?, max_running = ?, missed = ?, missed_limit = ?,
+  missed_within_ms = ?, missed_grace_ms = ?, retry_attempts = ?,
+  retry_backoff_ms = ?, retry_max_backoff_ms = ?, retry_jitter = ?,
+  max_deliveries = ?, on_error = ?, pause_after_failures = ?, timeout_ms = ?, jitter_ms = ?,
+  max_runs = ?, not_before = ?, not_after = ?, start_rule = ?, start_zone = ?,
+  repeat_after_ms = ?, on_startup = ?, after_job_id = ?, keep_runs = ?,
+  keep_age_ms = ?, remove_when_done = ?, manifest = ?
+WHERE id = ?;
+
+-- name: update_runs
+-- arguments: rows
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
+  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by', ready_at DATETIME(6) PATH '$.ready_at',
+  number BIGINT PATH '$.number', losses INT PATH '$.losses', finished_at DATETIME(6) PATH '$.finished_at',
+  settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at',
+  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
+  AND (d.state <> 'queued' OR r.cancel_at IS NULL)
+SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
+  r.finished_at = d.finished_at, r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error,
+  r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;
+
+-- name: update_schedule
+-- arguments: rule, zone, nonexistent, ambiguous, now, rule, zone, nonexistent, ambiguous, description, manifest, id
+UPDATE dbjobs_schedules SET changed_at = CASE WHEN rule = ? AND zone = ? AND nonexistent = ? AND ambiguous = ?
+    THEN changed_at ELSE CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) END,
+  rule = ?, zone = ?, nonexistent = ?, ambiguous = ?, description = ?, manifest = ?
+WHERE id = ?;
+
+-- name: wake_group
+-- arguments: name
+UPDATE dbjobs_runs SET held_by = NULL
+WHERE open_job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?) AND state = 'waiting' AND held_by = 'group';
+
+-- name: wake_held
+-- arguments: each_ids
+UPDATE dbjobs_runs SET held_by = NULL WHERE id IN (each_) AND state = 'waiting' AND held_by = 'group';

@@ -1,0 +1,967 @@
+-- Every statement as postgres is sent it, made from the files in sql by
+-- `go test ./store -run TestStatements -update`. Do not edit.
+
+-- name: advance
+-- arguments: rows
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
+  last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
+  last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
+  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
+  repeat_from = d.repeat_from, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
+FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, next_run timestamptz,
+  decided_through timestamptz, parked text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
+  last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
+  runs_made bigint, startup_ids text, repeat_from timestamptz)
+WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- name: all_steps
+-- arguments: job
+SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure
+FROM dbjobs.steps WHERE job_id = $1 OR $1 = 0 ORDER BY job_id, position;
+
+-- name: attempts
+-- arguments: id
+SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
+  error_code, error_line, error_severity, error_detail, error_hint
+FROM dbjobs.attempts WHERE run_id = $1 ORDER BY number;
+
+-- name: back_off
+-- arguments: now, later_ms, run_error, id, fence, number
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, error = $3
+WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+
+-- name: batch_followers
+-- arguments: ids
+SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
+WHERE j.after_job_id = ANY($1::bigint[]) AND j.removed_at IS NULL AND j.enabled = true ORDER BY j.after_job_id, j.id;
+
+-- name: batch_inputs
+-- arguments: ids
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN planned IS DISTINCT FROM plan_input THEN COALESCE(planned, '') END
+FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) ORDER BY id;
+
+-- name: batch_jobs
+-- arguments: ids
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
+  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
+  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
+  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.id;
+
+-- name: batch_links
+-- arguments: ids
+SELECT i.id, l.* FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (
+  SELECT l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, coalesce(l.planned = l.schedule_id, false), true AS linked,
+    s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
+  FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+  WHERE l.job_id = i.id
+  UNION ALL
+  SELECT s.id, s.created_at, true, false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+  FROM dbjobs.schedules s
+  WHERE s.job_id = i.id AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.job_id = i.id AND l.schedule_id = s.id) IS NULL
+  OFFSET 0) AS l;
+
+-- name: batch_pauses
+-- arguments: since, ids
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p
+WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > $1 AND (p.scope <> 'job' OR p.subject_id = ANY($2::bigint[])) ORDER BY p.id;
+
+-- name: batch_plans
+-- arguments: ids, whatever, up_to
+SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
+FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) AND ($2 = 1 OR next_run <= $3) ORDER BY job_id FOR UPDATE SKIP LOCKED;
+
+-- name: batch_rules
+-- arguments: ids
+SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
+FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (
+  SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
+    SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.job_schedules l ON l.job_id = i.id AND l.schedule_id = s.id
+    WHERE s.id = r.schedule_id AND s.plan_input = r.input AND (l.planned = s.id OR l.job_id IS NULL AND s.job_id = i.id)) AS stands
+  FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;
+
+-- name: batch_runs
+-- arguments: ids
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error
+FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
+ORDER BY r.job_id, r.id;
+
+-- name: batch_steps
+-- arguments: ids
+SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure
+FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]) ORDER BY job_id, position;
+
+-- name: begin_attempt
+-- arguments: id, number, step, step_name, attempt, fence, holder, now
+INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8::timestamptz, pg_catalog.statement_timestamp()));
+
+-- name: begin_attempts
+-- arguments: now, rows
+INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
+SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
+
+-- name: bury_runs
+-- arguments: now, rows
+UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), settled_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()),
+  expires_at = d.expires_at, error = coalesce(d.error, r.error)
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, state text, was text, expires_at timestamptz, error text)
+WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
+
+-- name: cancellable
+-- arguments: job
+SELECT id FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = $1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+
+-- name: changes
+-- arguments: kind, subject, limit
+SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs.changes
+WHERE ($1 = '' OR kind = $1) AND ($2 = '' OR subject = $2) ORDER BY id DESC LIMIT $3;
+
+-- name: circles
+-- arguments: ids
+WITH RECURSIVE up (id, after_id) AS (
+  SELECT id, after_job_id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) AND after_job_id IS NOT NULL
+  UNION
+  SELECT up.id, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+)
+SELECT id, false FROM up WHERE after_id = id
+UNION ALL
+SELECT j.id, true FROM dbjobs.jobs j
+WHERE j.id = ANY($1::bigint[]) AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs.jobs o WHERE o.id = j.after_job_id) IS NULL;
+
+-- name: count_ahead
+-- arguments: now, later_ms
+SELECT pg_catalog.COUNT(*), pg_catalog.MAX(decided_through) FROM dbjobs.plans WHERE decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond');
+
+-- name: count_paused
+-- arguments: now
+SELECT pg_catalog.COUNT(*) FROM (
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
+  WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject
+    OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject)
+    OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
+  WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
+) u;
+
+-- name: delete_attempts
+-- arguments: ids
+DELETE FROM dbjobs.attempts WHERE run_id = ANY($1::uuid[]);
+
+-- name: delete_changes
+-- arguments: ids
+DELETE FROM dbjobs.changes WHERE id = ANY($1::bigint[]);
+
+-- name: delete_first_attempts
+-- arguments: id, through
+DELETE FROM dbjobs.attempts WHERE run_id = $1 AND number <= $2;
+
+-- name: delete_gaps
+-- arguments: rows
+DELETE FROM dbjobs.gaps AS g USING pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, through_at timestamptz, reason text)
+WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
+
+-- name: delete_link
+-- arguments: job, schedule
+DELETE FROM dbjobs.job_schedules WHERE job_id = $1 AND schedule_id = $2;
+
+-- name: delete_links
+-- arguments: job
+DELETE FROM dbjobs.job_schedules WHERE job_id = $1;
+
+-- name: delete_lost_links
+-- arguments: job
+DELETE FROM dbjobs.job_schedules
+WHERE job_id = $1 AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
+
+-- name: delete_own_schedule
+-- arguments: job
+DELETE FROM dbjobs.schedules WHERE job_id = $1;
+
+-- name: delete_runs
+-- arguments: ids
+DELETE FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL;
+
+-- name: delete_schedule
+-- arguments: id
+DELETE FROM dbjobs.schedules WHERE id = $1;
+
+-- name: delete_steps
+-- arguments: job
+DELETE FROM dbjobs.steps WHERE job_id = $1;
+
+-- name: drop_gaps_ahead
+-- arguments: ids, now
+DELETE FROM dbjobs.gaps WHERE job_id = ANY($1::bigint[]) AND from_at >= coalesce($2::timestamptz, pg_catalog.statement_timestamp());
+
+-- name: drop_ticks_ahead
+-- arguments: now, later_ms
+DELETE FROM dbjobs.ticks WHERE since > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond');
+
+-- name: enable_job
+-- arguments: enabled, now, id
+UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3;
+
+-- name: end_attempt
+-- arguments: state, now, rows, error, code, line, severity, detail, hint, id, number, fence
+UPDATE dbjobs.attempts SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), rows_affected = $3, error = $4, error_code = $5,
+  error_line = $6, error_severity = $7, error_detail = $8, error_hint = $9
+WHERE run_id = $10 AND number = $11 AND fence = $12 AND state = 'running';
+
+-- name: end_gaps_now
+-- arguments: now, ids
+UPDATE dbjobs.gaps SET through_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE job_id = ANY($2::bigint[]) AND through_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp());
+
+-- name: end_queued
+-- arguments: now, rows
+UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), error = d.error
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, error text)
+WHERE r.id = d.id AND r.state = 'queued';
+
+-- name: engine
+SELECT 'PostgreSQL ' || pg_catalog.current_setting('server_version');
+
+-- name: enlist
+-- arguments: ids
+INSERT INTO dbjobs.plans (job_id, owner)
+SELECT i.id, coalesce((SELECT j.owner FROM dbjobs.jobs j WHERE j.id = i.id), (session_user::text COLLATE pg_catalog."default")) FROM pg_catalog.unnest($1::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
+ON CONFLICT DO NOTHING;
+
+-- name: enlist_groups
+-- arguments: ids
+INSERT INTO dbjobs.group_plans (name)
+SELECT name FROM dbjobs.groups WHERE name = ANY($1::text[]) ORDER BY name
+ON CONFLICT DO NOTHING;
+
+-- name: expired_runs
+-- arguments: now, limit
+SELECT id FROM dbjobs.runs WHERE expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND settled_at IS NOT NULL ORDER BY expires_at LIMIT $2;
+
+-- name: extend_gaps
+-- arguments: now, rows
+UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
+  through_at timestamptz, reason text, rule text)
+WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
+
+-- name: finish
+-- arguments: final, now, run_error, id, fence, number
+UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $3
+WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+
+-- name: finish_attempt
+-- arguments: final, now, run_error, id, fence, number, state, rows, error, code, line, severity, detail, hint
+WITH moved AS (
+  UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $3
+  WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6 RETURNING id
+), ended AS (
+  UPDATE dbjobs.attempts SET state = $7, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), rows_affected = $8, error = $9, error_code = $10,
+    error_line = $11, error_severity = $12, error_detail = $13, error_hint = $14
+  WHERE run_id = $4 AND number = $6 AND fence = $5 AND state = 'running' AND EXISTS (SELECT 1 FROM moved)
+)
+SELECT id FROM moved;
+
+-- name: finish_jobs
+-- arguments: now, ids
+UPDATE dbjobs.jobs SET removed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), done_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE id = ANY($2::bigint[]);
+
+-- name: finish_links
+-- arguments: ids
+DELETE FROM dbjobs.job_schedules WHERE job_id = ANY($1::bigint[]);
+
+-- name: finish_schedules
+-- arguments: ids
+DELETE FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]);
+
+-- name: first_installation
+-- arguments: now
+INSERT INTO dbjobs.installation (id, version, oldest, migrated_at)
+SELECT 1, 0, 0, coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM (SELECT 1 AS one) AS source
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.installation WHERE id = 1);
+
+-- name: followers
+-- arguments: id
+SELECT id, owner, name FROM dbjobs.jobs WHERE after_job_id = $1 AND removed_at IS NULL ORDER BY name, owner;
+
+-- name: forget_plan_rules
+-- arguments: ids
+DELETE FROM dbjobs.plan_rules WHERE job_id = ANY($1::bigint[]);
+
+-- name: gaps
+-- arguments: job, limit
+SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
+WHERE job_id = $1 ORDER BY through_at DESC, schedule_id LIMIT $2;
+
+-- name: give_back
+-- arguments: now, later_ms, run_error, id, fence, number
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, losses = losses + 1,
+  attempt = attempt - 1, error = $3
+WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+
+-- name: group_caps
+-- arguments: ids
+SELECT g.name, g.max_running,
+  (SELECT COALESCE(pg_catalog.SUM((SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r
+     WHERE settled_at IS NULL AND job_id = j.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))), 0)
+   FROM dbjobs.jobs j WHERE j.group_name = g.name)
+FROM dbjobs.groups g WHERE g.name = ANY($1::text[]);
+
+-- name: group_held
+-- arguments: ids, limit
+SELECT name, run, job_id, priority, ready_at FROM (
+  SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
+    pg_catalog.ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
+  FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
+  WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name = ANY($1::text[])) AS h
+WHERE place <= $2 ORDER BY name, place;
+
+-- name: groups
+SELECT name, max_running FROM dbjobs.groups ORDER BY name;
+
+-- name: heartbeat
+-- arguments: now, lease_ms, ids, holder
+UPDATE dbjobs.runs SET lease_until = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') WHERE id = ANY($3::uuid[]) AND holder = $4 AND state = 'running';
+
+-- name: held
+-- arguments: ids, holder
+SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND holder = $2 AND state = 'running';
+
+-- name: insert_change
+-- arguments: now, by, kind, subject_id, subject, action, reason, was, became
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
+VALUES (coalesce($1::timestamptz, pg_catalog.statement_timestamp()), $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: insert_changes
+-- arguments: now, rows
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, subject text, action text, reason text);
+
+-- name: insert_gaps
+-- arguments: now, rows
+INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
+SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
+  through_at timestamptz, reason text, rule text)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
+  AND g.through_at = d.through_at AND g.reason = d.reason);
+
+-- name: insert_group
+-- arguments: name, max_running
+INSERT INTO dbjobs.groups (name, max_running) VALUES ($1, $2);
+
+-- name: insert_job
+-- arguments: owner, name, now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest
+INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
+  missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
+  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms,
+  on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
+VALUES ($1, $2, coalesce($3::timestamptz, pg_catalog.statement_timestamp()), coalesce($3::timestamptz, pg_catalog.statement_timestamp()), $4, $5, $6, $7, $8, $9, $10, $11,
+  $12, $13, $14, $15, $16, $17, $18, $19,
+  $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30,
+  $31, $32, $33, $34, $35, $36);
+
+-- name: insert_link
+-- arguments: job, schedule, now
+INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at) VALUES ($1, $2, coalesce($3::timestamptz, pg_catalog.statement_timestamp()));
+
+-- name: insert_pauses
+-- arguments: now, rows
+INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
+SELECT 'job', d.subject_id, d.reason, 'dbjobs', coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, reason text);
+
+-- name: insert_plan_rules
+-- arguments: rows
+INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
+FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text);
+
+-- name: insert_runs
+-- arguments: now, rows
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
+  interval_start, interval_end, ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, coalesce($1::timestamptz, pg_catalog.statement_timestamp())), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
+  held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
+  interval_end timestamptz, ready_at timestamptz)
+ON CONFLICT DO NOTHING;
+
+-- name: insert_schedule
+-- arguments: name, job, rule, zone, nonexistent, ambiguous, description, manifest, now
+INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9::timestamptz, pg_catalog.statement_timestamp()), coalesce($9::timestamptz, pg_catalog.statement_timestamp()));
+
+-- name: insert_step
+-- arguments: job, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, on_success, on_failure
+INSERT INTO dbjobs.steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
+  retry_jitter, on_success, on_failure)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+  $10, $11, $12);
+
+-- name: installation
+SELECT version, oldest, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
+
+-- name: intervals
+-- arguments: job, from, to
+SELECT interval_start, interval_end FROM dbjobs.runs
+WHERE job_id = $1 AND interval_end >= $2 AND (interval_start IS NULL OR interval_start < $3);
+
+-- name: job_id
+-- arguments: owner, name
+SELECT id FROM dbjobs.jobs WHERE owner = $1 AND removed_at IS NULL AND name = $2;
+
+-- name: job_links
+-- arguments: job
+SELECT l.job_id, s.id, s.name,
+  (SELECT CASE WHEN planned IS DISTINCT FROM schedule_id THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
+FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE l.job_id = $1 OR $1 = 0 ORDER BY l.job_id, s.name;
+
+-- name: job_name
+-- arguments: id
+SELECT owner, name FROM dbjobs.jobs WHERE id = $1;
+
+-- name: jobs
+-- arguments: job
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
+  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
+  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
+  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  p.last_error, p.streak, p.cycles, p.runs_made,
+  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END
+FROM dbjobs.jobs j
+LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
+WHERE j.removed_at IS NULL AND (j.id = $1 OR $1 = 0) ORDER BY j.name, j.owner;
+
+-- name: jobs_named
+-- arguments: name
+SELECT id, owner FROM dbjobs.jobs WHERE removed_at IS NULL AND name = $1 ORDER BY owner;
+
+-- name: lock_ahead
+-- arguments: now, later_ms, job, limit
+SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
+FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.job_id = $3 OR $3 = 0) ORDER BY p.job_id LIMIT $4 FOR UPDATE;
+
+-- name: lock_done_schedules
+-- arguments: ids
+SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_groups
+-- arguments: ids
+SELECT name FROM dbjobs.group_plans WHERE name = ANY($1::text[]) ORDER BY name FOR UPDATE;
+
+-- name: lock_holders
+SELECT a.pid, a.usename::text, a.application_name, pg_catalog.min(a.xact_start)
+FROM pg_catalog.pg_locks l
+JOIN pg_catalog.pg_class c ON c.oid = l.relation AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'dbjobs'
+JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.granted AND l.mode <> 'AccessShareLock' AND a.pid <> pg_catalog.pg_backend_pid()
+GROUP BY a.pid, a.usename, a.application_name
+ORDER BY pg_catalog.min(a.xact_start) NULLS LAST, a.pid LIMIT 3;
+
+-- name: lock_installation
+SELECT version FROM dbjobs.installation WHERE id = 1 FOR UPDATE;
+
+-- name: lock_old_gaps
+-- arguments: rows, limit
+SELECT g.job_id, g.schedule_id, g.through_at, g.reason FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, since timestamptz)
+CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since
+  OFFSET 0 FOR UPDATE SKIP LOCKED) AS g LIMIT $2;
+
+-- name: lock_own_schedules
+-- arguments: ids
+SELECT id, CASE WHEN planned IS DISTINCT FROM plan_input THEN true ELSE false END FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_pauses
+-- arguments: ids
+SELECT id, plan_input FROM dbjobs.pauses WHERE id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_plans
+-- arguments: ids
+SELECT job_id FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) ORDER BY job_id FOR UPDATE;
+
+-- name: lock_queued
+-- arguments: now, ids, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM dbjobs.runs r WHERE r.id = ANY($2::uuid[]) AND state || '' = 'queued' ORDER BY r.priority DESC, r.ready_at, r.id LIMIT $3 FOR UPDATE SKIP LOCKED;
+
+-- name: lock_runs
+-- arguments: ids
+SELECT id FROM dbjobs.runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_schedules
+-- arguments: ids
+SELECT id, plan_input FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_settled
+-- arguments: ids
+SELECT id, COALESCE((SELECT pg_catalog.MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts
+FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_stale_jobs
+-- arguments: ids
+SELECT id, plan_input FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_stale_links
+-- arguments: ids
+SELECT job_id FROM dbjobs.job_schedules WHERE job_id = ANY($1::bigint[]) ORDER BY job_id, schedule_id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_unchanged_jobs
+-- arguments: ids
+SELECT id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) AND planned = plan_input FOR UPDATE SKIP LOCKED;
+
+-- name: login
+SELECT session_user::text;
+
+-- name: lose_attempts
+-- arguments: now, ids
+UPDATE dbjobs.attempts SET state = 'lost', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE run_id = ANY($2::uuid[]) AND state = 'running';
+
+-- name: mark_jobs
+-- arguments: ids
+UPDATE dbjobs.jobs SET planned = plan_input WHERE id = ANY($1::bigint[]);
+
+-- name: mark_links
+-- arguments: ids
+UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id = ANY($1::bigint[])
+AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
+
+-- name: mark_pauses
+-- arguments: ids
+UPDATE dbjobs.pauses SET planned = plan_input WHERE id = ANY($1::bigint[]);
+
+-- name: mark_schedules
+-- arguments: ids
+UPDATE dbjobs.schedules SET planned = plan_input WHERE id = ANY($1::bigint[]) AND (
+  SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
+  AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input
+  LIMIT 1) IS NULL
+AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.schedules.job_id AND r.schedule_id = dbjobs.schedules.id) = plan_input);
+
+-- name: need_check
+-- arguments: now, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, u.id FROM (
+  SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.jobs o ON o.id = j.after_job_id
+  WHERE j.after_job_id IS NOT NULL AND o.id IS NULL AND j.removed_at IS NULL
+  UNION
+  SELECT l.job_id FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
+  UNION
+  SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
+  UNION
+  SELECT p.job_id FROM dbjobs.plans p WHERE parked IS NOT NULL
+) AS u WHERE u.id > $2 ORDER BY u.id LIMIT $3;
+
+-- name: need_job
+-- arguments: now, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), id, NULL, id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input AND id > $2 ORDER BY id LIMIT $3;
+
+-- name: need_link
+-- arguments: now, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, NULL, job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id AND job_id > $2 ORDER BY job_id LIMIT $3;
+
+-- name: need_pause
+-- arguments: window, now, id, wide, limit
+WITH p AS (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT $1)
+SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, u.id FROM (
+  SELECT p.subject_id AS id FROM p WHERE p.scope = 'job' AND p.subject_id > $3
+  UNION
+  SELECT l.job_id FROM p CROSS JOIN dbjobs.job_schedules l WHERE p.scope = 'schedule' AND l.schedule_id = p.subject_id AND l.job_id > $3
+  UNION
+  SELECT a.id FROM (
+    SELECT j.id FROM dbjobs.jobs j
+    WHERE j.id > $4 AND EXISTS (SELECT 1 FROM p WHERE p.scope = 'all' OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject))
+    AND j.removed_at IS NULL ORDER BY j.id LIMIT $5) AS a
+) AS u ORDER BY u.id LIMIT $5;
+
+-- name: need_plan
+-- arguments: now, up_to, at, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, next_run, job_id FROM dbjobs.plans
+WHERE owner = (session_user::text COLLATE pg_catalog."default") AND next_run <= $2 AND (next_run, job_id) > ($3, $4) ORDER BY next_run, job_id LIMIT $5;
+
+-- name: need_run
+-- arguments: now, at, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, wake_at, id FROM dbjobs.runs
+WHERE wake_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (wake_at, id) > ($2, $3) ORDER BY wake_at, id LIMIT $4;
+
+-- name: need_schedule
+-- arguments: window, now, id, limit
+WITH s AS (SELECT id, job_id, plan_input FROM dbjobs.schedules WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT $1)
+SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, u.id FROM (
+  SELECT l.job_id AS id FROM s CROSS JOIN dbjobs.job_schedules l
+  WHERE l.schedule_id = s.id
+    AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> s.plan_input
+    AND l.job_id > $3
+  UNION
+  SELECT s.job_id FROM s
+  WHERE COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = s.job_id AND r.schedule_id = s.id), '') <> s.plan_input
+    AND s.job_id > $3
+) AS u ORDER BY u.id LIMIT $4;
+
+-- name: need_startup
+-- arguments: now, startup, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || $2::text || pg_catalog.chr(10)) > 0
+WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = (session_user::text COLLATE pg_catalog."default") AND j.id > $3 ORDER BY j.id LIMIT $4;
+
+-- name: next_queue
+-- arguments: after
+SELECT queue FROM dbjobs.runs WHERE state = 'queued' AND queue > $1 ORDER BY queue LIMIT 1;
+
+-- name: next_step
+-- arguments: step, now, lease_ms, id, fence, number
+UPDATE dbjobs.runs SET step = $1, attempt = 1, attempts = attempts + 1, lease_until = (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
+WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+
+-- name: old_changes
+-- arguments: share, limit, now, later_ms
+SELECT l.id FROM (
+  SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs.changes c
+  WHERE c.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $1::double precision)::bigint FROM dbjobs.changes m) ORDER BY c.id LIMIT $2) AS l
+WHERE l.changed_at < (coalesce($3::timestamptz, pg_catalog.statement_timestamp()) + $4::double precision * interval '1 millisecond') AND (l.kind <> 'job'
+  OR EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
+    AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
+
+-- name: oldest_queued
+WITH RECURSIVE q (queue) AS (
+  SELECT pg_catalog.MIN(queue) FROM dbjobs.runs WHERE state = 'queued'
+  UNION ALL
+  SELECT (SELECT pg_catalog.MIN(r.queue) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue > q.queue) FROM q WHERE q.queue IS NOT NULL
+), u (queue, priority) AS (
+  SELECT q.queue, (SELECT pg_catalog.MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = q.queue) FROM q WHERE q.queue IS NOT NULL
+  UNION ALL
+  SELECT u.queue, (SELECT pg_catalog.MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority < u.priority)
+  FROM u WHERE u.priority IS NOT NULL
+)
+SELECT pg_catalog.MIN((SELECT pg_catalog.MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
+FROM u WHERE u.priority IS NOT NULL;
+
+-- name: open_pause
+-- arguments: scope, subject_id, subject, now
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p
+WHERE p.scope = $1 AND (p.subject_id = $2 OR $2 = 0) AND ($3 = '' OR p.subject = $3) AND p.resumed_at IS NULL AND p.ends_at > coalesce($4::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id;
+
+-- name: own_plans
+-- arguments: ids
+UPDATE dbjobs.plans SET owner = COALESCE((SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.plans.job_id), owner) WHERE job_id = ANY($1::bigint[]);
+
+-- name: own_schedule_id
+-- arguments: job
+SELECT id FROM dbjobs.schedules WHERE job_id = $1;
+
+-- name: own_schedules
+-- arguments: ids
+SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]);
+
+-- name: park_plans
+-- arguments: rows
+UPDATE dbjobs.plans AS p SET parked = d.parked, next_run = d.next_run
+FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, parked text, next_run timestamptz)
+WHERE p.job_id = d.job_id;
+
+-- name: path
+SELECT pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31)), session_user::text;
+
+-- name: pause
+-- arguments: scope, subject_id, subject, reason, paused_by, now, until_at
+INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
+VALUES ($1, $2, $3, $4, $5, coalesce($6::timestamptz, pg_catalog.statement_timestamp()), $7);
+
+-- name: pauses
+-- arguments: ended, now, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
+FROM dbjobs.pauses p
+LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
+LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
+WHERE $1 = true OR p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id DESC LIMIT $3;
+
+-- name: probe
+-- arguments: now, queue, name
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance,
+  (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) LIMIT 1),
+  (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = (session_user::text COLLATE pg_catalog."default")),
+  (SELECT pg_catalog.MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
+  (SELECT id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
+  (SELECT job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id ORDER BY job_id LIMIT 1),
+  (SELECT id FROM dbjobs.schedules WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
+  (SELECT id FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
+  (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = (session_user::text COLLATE pg_catalog."default") ORDER BY priority DESC, ready_at, id LIMIT 1),
+  (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
+  CASE WHEN (SELECT pg_catalog.MIN(expires_at) FROM dbjobs.runs WHERE expires_at IS NOT NULL) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END,
+  t.since, t.last_at, session_user::text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31))
+FROM dbjobs.installation i
+LEFT JOIN dbjobs.ticks t ON t.name = $3 AND t.since = (SELECT pg_catalog.MAX(since) FROM dbjobs.ticks WHERE name = $3)
+WHERE i.id = 1;
+
+-- name: queued_ids
+-- arguments: queue, login, within_ms, timed, now, until, holder, limit
+SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1
+AND ($2 = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = $2)
+AND ($3 = 0 OR
+  COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN $4 THEN $3 + 1 ELSE 0 END) <= $3)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($5::timestamptz, pg_catalog.statement_timestamp()))
+AND CASE WHEN created_at > $6 AND created_at <= coalesce($5::timestamptz, pg_catalog.statement_timestamp())
+  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = CASE WHEN dbjobs.runs.occurrence ~ '^after:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN pg_catalog.substr(dbjobs.runs.occurrence, 7)::uuid END), '') <> $7 THEN false ELSE true END = true
+ORDER BY priority DESC, ready_at, id LIMIT $8;
+
+-- name: read_now
+-- arguments: now
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM (SELECT 1 AS one) AS source;
+
+-- name: recall
+-- arguments: ids
+SELECT p.job_id, (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
+  (SELECT pg_catalog.MAX(r.scheduled_for) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
+  (SELECT pg_catalog.MAX(g.through_at) FROM dbjobs.gaps g WHERE g.job_id = p.job_id)
+FROM dbjobs.plans p WHERE p.job_id = ANY($1::bigint[]);
+
+-- name: record_first_tick
+-- arguments: name, now, holder, version, decided, started, failed, error
+INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error)
+VALUES ($1, coalesce($2::timestamptz, pg_catalog.statement_timestamp()), coalesce($2::timestamptz, pg_catalog.statement_timestamp()), $3, $4, $5, $6, $7, $8);
+
+-- name: record_migration
+-- arguments: version, oldest, now
+UPDATE dbjobs.installation SET version = $1, oldest = $2, migrated_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()) WHERE id = 1;
+
+-- name: record_tick
+-- arguments: now, holder, version, decided, started, failed, error, name, since
+UPDATE dbjobs.ticks SET last_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), passes = passes + 1, holder = $2, version = $3,
+  decided = decided + $4, started = started + $5, failed = failed + $6, error = $7
+WHERE name = $8 AND since = $9;
+
+-- name: remove_job
+-- arguments: now, id
+UPDATE dbjobs.jobs SET removed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $2 AND removed_at IS NULL;
+
+-- name: removed_job
+-- arguments: owner, name
+SELECT id FROM dbjobs.jobs WHERE owner = $1 AND name = $2 AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
+
+-- name: removed_jobs
+SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN false ELSE true END, c.became
+FROM dbjobs.jobs j
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id
+  AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+WHERE j.removed_at IS NOT NULL ORDER BY j.id;
+
+-- name: reopen
+-- arguments: now, step, id
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), step = $2, attempt = 0, losses = 0, lease_until = NULL,
+  cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
+WHERE id = $3 AND state IN ('failed', 'cancelled', 'lost');
+
+-- name: request_cancel
+-- arguments: now, by, ids
+UPDATE dbjobs.runs SET cancel_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), cancel_by = $2, state = CASE WHEN state = 'queued' THEN 'waiting' ELSE state END
+WHERE id = ANY($3::uuid[]) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
+
+-- name: request_run
+-- arguments: id, job, occurrence, queue, priority, from, to, args, now
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, interval_start, interval_end, args, ready_at, created_at)
+VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, coalesce($9::timestamptz, pg_catalog.statement_timestamp()), coalesce($9::timestamptz, pg_catalog.statement_timestamp()));
+
+-- name: reserve_queued
+-- arguments: ids, limit
+SELECT c.id FROM pg_catalog.unnest($1::uuid[]) AS c(id)
+WHERE CASE WHEN EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = c.id AND state || '' = 'queued')
+  THEN pg_catalog.pg_try_advisory_xact_lock(('x' || pg_catalog.right(c.id::text, 12))::bit(48)::bigint) END
+LIMIT $2;
+
+-- name: resume
+-- arguments: now, resumed_by, missed, scope, subject_id, subject
+UPDATE dbjobs.pauses SET resumed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), resumed_by = $2, missed = $3
+WHERE scope = $4 AND (subject_id = $5 OR $5 = 0) AND ($6 = '' OR subject = $6)
+AND resumed_at IS NULL AND (until_at IS NULL OR until_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()));
+
+-- name: rewind_leases
+-- arguments: now, ids, later_ms
+UPDATE dbjobs.runs SET lease_until = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'running' AND lease_until > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
+
+-- name: rewind_open
+-- arguments: now, ids, later_ms
+UPDATE dbjobs.runs SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
+
+-- name: rewind_plans
+-- arguments: now, ids
+UPDATE dbjobs.plans SET decided_through = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), next_run = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
+  last_scheduled_for = CASE WHEN last_scheduled_for > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN NULL ELSE last_scheduled_for END,
+  repeat_from = CASE WHEN repeat_from > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE repeat_from END
+WHERE job_id = ANY($2::bigint[]);
+
+-- name: rewind_waits
+-- arguments: now, ids, later_ms
+UPDATE dbjobs.runs SET ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'waiting' AND ready_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
+
+-- name: run_by_prefix
+-- arguments: low, high
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.id >= $1 AND r.id <= $2 ORDER BY r.id LIMIT 2;
+
+-- name: run_job
+-- arguments: id
+SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE r.id = $1;
+
+-- name: runs
+-- arguments: job, state, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE (r.job_id = $1 OR $1 = 0) AND ($2 = '' OR r.state = $2) ORDER BY r.created_at DESC, r.id DESC LIMIT $3;
+
+-- name: runs_under_way
+-- arguments: state, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = $1 ORDER BY r.created_at DESC, r.id DESC LIMIT $2;
+
+-- name: runs_unwell
+-- arguments: state, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = $1 ORDER BY r.created_at DESC, r.id DESC LIMIT $2;
+
+-- name: schedule_id
+-- arguments: name
+SELECT id FROM dbjobs.schedules WHERE name = $1;
+
+-- name: schedules
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END
+FROM dbjobs.schedules s ORDER BY s.name, s.id;
+
+-- name: set_instance
+-- arguments: instance
+UPDATE dbjobs.installation SET instance = $1 WHERE id = 1;
+
+-- name: stale_pauses
+-- arguments: window
+SELECT id, plan_input, CASE WHEN scope IN ('tag', 'owner', 'all') THEN true ELSE false END
+FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT $1;
+
+-- name: stale_schedules
+-- arguments: window
+SELECT id, plan_input, false FROM dbjobs.schedules WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT $1;
+
+-- name: step_attempts
+-- arguments: ids
+SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+
+-- name: surplus_runs
+-- arguments: rows, limit
+SELECT r.id FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, below bigint)
+CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.below AND settled_at IS NOT NULL OFFSET 0) AS r LIMIT $2;
+
+-- name: sweep_jobs
+-- arguments: now, share, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
+WHERE j.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $2::double precision)::bigint FROM dbjobs.jobs m) ORDER BY j.id LIMIT $3;
+
+-- name: take
+-- arguments: holder, now, lease_ms, ids
+UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = $1, lease_until = (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond'),
+  started_at = COALESCE(started_at, coalesce($2::timestamptz, pg_catalog.statement_timestamp())), attempt = attempt + 1, error = NULL,
+  attempts = greatest(attempts, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id)) + 1
+WHERE id = ANY($4::uuid[]) AND state || '' = 'queued';
+
+-- name: too_long
+-- arguments: queue, within_ms
+SELECT j.owner, j.name, j.timeout_ms
+FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1
+  AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > $2 LIMIT 20) AS q
+JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
+
+-- name: touch_job
+-- arguments: id
+UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = $1;
+
+-- name: troubled
+-- arguments: limit
+SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
+  SELECT * FROM (SELECT p.job_id, true AS parked, p.parked AS error, p.streak FROM dbjobs.plans p
+    WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.job_id LIMIT $1) AS parked
+  UNION ALL
+  SELECT * FROM (SELECT p.job_id, false AS parked, p.last_error AS error, p.streak FROM dbjobs.plans p
+    WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.job_id LIMIT $1) AS failing
+) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
+
+-- name: unserved
+-- arguments: since, login
+WITH RECURSIVE o (owner) AS (
+  SELECT pg_catalog.MIN(p.owner) FROM dbjobs.plans p
+  UNION ALL
+  SELECT (SELECT pg_catalog.MIN(p.owner) FROM dbjobs.plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
+)
+SELECT owner, jobs, since FROM (
+  SELECT o.owner, (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= $1) AS jobs,
+    (SELECT pg_catalog.MIN(p.next_run) FROM dbjobs.plans p WHERE p.owner = o.owner) AS since
+  FROM o WHERE o.owner IS NOT NULL AND o.owner <> $2) AS u
+WHERE jobs > 0 ORDER BY owner;
+
+-- name: update_group
+-- arguments: max_running, name
+UPDATE dbjobs.groups SET max_running = $1 WHERE name = $2;
+
+-- name: update_job
+-- arguments: now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest, id
+UPDATE dbjobs.jobs SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), description = $2, enabled = $3, tags = $4, queue = $5, priority = $6,
+  group_name = $7, overlap = $8, max_running = $9, missed = $10, missed_limit = $11,
+  missed_within_ms = $12, missed_grace_ms = $13, retry_attempts = $14,
+  retry_backoff_ms = $15, retry_max_backoff_ms = $16, retry_jitter = $17,
+  max_deliveries = $18, on_error = $19, pause_after_failures = $20, timeout_ms = $21, jitter_ms = $22,
+  max_runs = $23, not_before = $24, not_after = $25, start_rule = $26, start_zone = $27,
+  repeat_after_ms = $28, on_startup = $29, after_job_id = $30, keep_runs = $31,
+  keep_age_ms = $32, remove_when_done = $33, manifest = $34
+WHERE id = $35;
+
+-- name: update_runs
+-- arguments: rows
+UPDATE dbjobs.runs AS r
+SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
+  finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
+FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
+  ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
+  expires_at timestamptz, error text)
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
+  AND (d.state <> 'queued' OR r.cancel_at IS NULL);
+
+-- name: update_schedule
+-- arguments: rule, zone, nonexistent, ambiguous, now, description, manifest, id
+UPDATE dbjobs.schedules SET changed_at = CASE WHEN rule = $1 AND zone = $2 AND nonexistent = $3 AND ambiguous = $4
+    THEN changed_at ELSE coalesce($5::timestamptz, pg_catalog.statement_timestamp()) END,
+  rule = $1, zone = $2, nonexistent = $3, ambiguous = $4, description = $6, manifest = $7
+WHERE id = $8;
+
+-- name: wake_group
+-- arguments: name
+UPDATE dbjobs.runs SET held_by = NULL
+WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = $1) AND state = 'waiting' AND held_by = 'group';
+
+-- name: wake_held
+-- arguments: ids
+UPDATE dbjobs.runs SET held_by = NULL WHERE id = ANY($1::uuid[]) AND state = 'waiting' AND held_by = 'group';
