@@ -73,18 +73,33 @@ func (s *Store) class(err error) class {
 	return c
 }
 
-// insist sends a statement that stands alone again where nothing of it is done: the server had ended the session before it
-// got it, as it does with those that were idle for longer than it allows, which are found out one by one until a connection
-// is a fresh one; or it lost against another, as it may in sessions that are serializable by default.
-func insist[T any](ctx context.Context, s *Store, q querier, send func() (T, error)) (T, error) {
+// sent says what a statement that stands alone does.
+type sent int
+
+const (
+	writing sent = iota // it may have been done where its connection broke
+	reading             // it changes nothing, and may be sent again
+)
+
+// rereads is how often a statement that only reads is sent again where its connection broke under it: the server may have
+// ended the session in the moment in which it was sent.
+const rereads = 2
+
+// insist sends a statement that stands alone again where nothing of it is done. The server had ended the session before it
+// got the statement, as it does with sessions that were idle for longer than it allows: these are found out one by one until
+// a connection is a fresh one. Or the statement lost against another, as it may in sessions that are serializable by
+// default. One that only reads is sent again, too, where its connection broke under it.
+func insist[T any](ctx context.Context, s *Store, q querier, kind sent, send func() (T, error)) (T, error) {
 	for try := 0; ; try++ {
 		v, err := send()
 		if _, alone := q.(*sql.DB); err == nil || !alone || try > idle || s.d == sqlite { // which waits by itself
 			return v, err
 		}
-		switch s.d.classify(err) {
-		case gone:
-		case transient:
+		var never connectError
+		switch c := s.d.classify(err); {
+		case c == gone:
+		case c == unreachable && kind == reading && try < rereads && !errors.As(err, &never):
+		case c == transient:
 			select {
 			case <-ctx.Done():
 				return v, err

@@ -187,7 +187,7 @@ func (s *Store) exec(ctx context.Context, q querier, name string, a args) (int64
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	res, err := insist(ctx, s, q, func() (sql.Result, error) { return q.ExecContext(ctx, text, bound...) })
+	res, err := insist(ctx, s, q, writing, func() (sql.Result, error) { return q.ExecContext(ctx, text, bound...) })
 	if err != nil {
 		if _, locked := q.(*sql.Tx); !locked {
 			err = s.waited(err)
@@ -206,7 +206,7 @@ func (s *Store) query(ctx context.Context, q querier, name string, a args, scan 
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	rows, err := insist(ctx, s, q, func() (*sql.Rows, error) { return q.QueryContext(ctx, text, bound...) })
+	rows, err := insist(ctx, s, q, reading, func() (*sql.Rows, error) { return q.QueryContext(ctx, text, bound...) })
 	if err != nil {
 		return s.wrap(words(name), unanswered(ctx, err))
 	}

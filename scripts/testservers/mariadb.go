@@ -100,7 +100,7 @@ func mariadbArgs(s *server) []string {
 		"--log-bin=binlog",
 		"--binlog-format=ROW",
 		"--sync-binlog=0",
-		"--innodb-flush-log-at-trx-commit=0",
+		"--innodb-flush-log-at-trx-commit=0", "--loose-innodb-flush-method=nosync", "--loose-sync-frm=0", "--loose-debug-no-sync=1",
 		"--loose-skip-innodb-doublewrite",
 	}
 	for _, share := range []string{"mysql", "mariadb"} {
