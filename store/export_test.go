@@ -19,3 +19,9 @@ func PostgresTexts() (statements map[string]string, schema string, err error) {
 	}
 	return statements, b.String(), err
 }
+
+// PlanInput and ReadWas are how the text of jobs.plan_input is read.
+var (
+	PlanInput = planInput
+	ReadWas   = readWas
+)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,20 +18,34 @@ type Was struct {
 	Start, StartZone    string
 }
 
-// readWas reads the text that a job's plan_input had when it was planned. What somebody put there by hand is not known.
+// planInput names the fields of jobs.plan_input, in the order in which its expression joins them on every engine. The text
+// carries no names itself: they would be 400 bytes more, twice in each row, and every pass reads them for every job that is
+// due. Whoever changes the expression changes this list. A new field goes to the end; every job is stale then, and decided
+// with the first pass after the migration.
+var planInput = []string{
+	"enabled", "removed_at", "not_before", "not_after", "jitter_ms", "repeat_after_ms", "max_runs", "overlap", "max_running",
+	"group_name", "queue", "priority", "missed", "missed_limit", "missed_within_ms", "missed_grace_ms", "retry_attempts",
+	"retry_backoff_ms", "retry_max_backoff_ms", "retry_jitter", "max_deliveries", "on_error", "pause_after_failures",
+	"timeout_ms", "on_startup", "after_job_id", "keep_runs", "keep_age_ms", "remove_when_done", "start_zone", "start_rule",
+	"tags", "owner",
+}
+
+// readWas reads the text that a job's plan_input had when it was planned. A text with another number of fields was made by
+// another expression, or by hand: what it meant is not known.
 func readWas(planned string) Was {
 	fields := strings.Split(planned, "\x1f")
-	if len(fields) < 32 {
+	if len(fields) != len(planInput) {
 		return Was{}
 	}
-	w := Was{Known: true, Disabled: strings.HasPrefix(fields[0], "f") || fields[0] == "0"}
+	field := func(column string) string { return fields[slices.Index(planInput, column)] }
+	w := Was{Disabled: strings.HasPrefix(field("enabled"), "f") || field("enabled") == "0"}
 	var before, after bool
-	w.NotBefore, before = plannedInstant(fields[2])
-	w.NotAfter, after = plannedInstant(fields[3])
-	w.MaxRuns, _ = strconv.ParseInt(fields[6], 10, 64) // empty: none
-	repeat, _ := strconv.ParseInt(fields[5], 10, 64)
+	w.NotBefore, before = plannedInstant(field("not_before"))
+	w.NotAfter, after = plannedInstant(field("not_after"))
+	w.MaxRuns, _ = strconv.ParseInt(field("max_runs"), 10, 64) // empty: none
+	repeat, _ := strconv.ParseInt(field("repeat_after_ms"), 10, 64)
 	w.RepeatAfter = Duration(time.Duration(repeat) * time.Millisecond)
-	w.StartZone, w.Start = fields[29], fields[30]
+	w.StartZone, w.Start = field("start_zone"), field("start_rule")
 	w.Known = before && after
 	return w
 }

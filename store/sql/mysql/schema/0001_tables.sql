@@ -77,6 +77,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   removed_at       datetime(6) CHECK (removed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(removed_at) > 0 AND DAYOFMONTH(removed_at) > 0),                                -- removed: the name is free, the ledger stays until pruned
   done_at          datetime(6) CHECK (done_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(done_at) > 0 AND DAYOFMONTH(done_at) > 0),                               -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
+  -- A text of an older expression tells every job apart from its plan: with any change of it, the next pass decides for all jobs
+  -- at once. store/planned.go names its fields in this order; a new one goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
       jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_runs, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),

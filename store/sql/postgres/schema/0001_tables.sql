@@ -77,6 +77,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   removed_at       timestamptz CHECK (removed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- removed: the name is free, the ledger stays until pruned
   done_at          timestamptz CHECK (done_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),     -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
+  -- A text of an older expression tells every job apart from its plan: with any change of it, the next pass decides for all jobs
+  -- at once. store/planned.go names its fields in this order; a new one goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || E'\x1F' || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
     || E'\x1F' || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')

@@ -75,6 +75,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   removed_at       text CHECK (coalesce(removed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(removed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', removed_at) AND removed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', removed_at IS NULL)),  -- removed: the name is free, the ledger stays until pruned
   done_at          text CHECK (coalesce(done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at) AND done_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', done_at IS NULL)),  -- removed then by remove_when_done: apply makes no other of the same definition
   -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
+  -- A text of an older expression tells every job apart from its plan: with any change of it, the next pass decides for all jobs
+  -- at once. store/planned.go names its fields in this order; a new one goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
     || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_runs, '')
