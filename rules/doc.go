@@ -1,17 +1,36 @@
 // Package rules reads recurrence rules in six forms and answers when they
-// fire: Next, Prev, Between and Count of a Rule. It knows time only. It holds
-// no clock, opens no file and asks nobody, so that a rule means the same on
-// every host; the time zone database is linked in.
+// fire: Next, Prev, Between and Count of a Rule. It knows time only. It has no
+// clock, opens no file and sends nothing, so a rule means the same on every
+// host. The time zone database is linked into the program.
+//
+// # From a text to an answer
+//
+// All forms become the same Rule, and one engine answers for it:
+//
+//  1. Parse (rules/rules.go) asks each form whether it claims the text, and
+//     lets it parse the text: rruleForm (rules/rrule.go), cronForm
+//     (rules/cron.go), agentForm (rules/agent.go), intervalForm
+//     (rules/interval.go), pgjobsForm (rules/pgjobs.go), onceForm
+//     (rules/once.go).
+//  2. The form fills in one recur (rules/recur.go) for each recurrence: the
+//     parts of an RRULE of RFC 5545.
+//  3. compile (rules/compile.go) turns each recur into a series
+//     (rules/series.go): a grid (rules/grid.go) of wall times in a zone.
+//     Rule.mustFire (rules/never.go) refuses a rule that never fires.
+//  4. Rule.Next (rules/query.go) takes the earliest answer of all series and
+//     dates, and leaves out what is excluded. series.walk (rules/series.go)
+//     goes through the spans of the zone, grid.next (rules/grid.go) through the
+//     months that dayFilter.days (rules/days.go) admits.
 //
 // # Cost
 //
-// An answer is found near the instant it is asked about, whatever the age of
-// the rule. Days are admitted a month at a time by bit masks, times of day by
-// bit sets, INTERVAL by arithmetic, clock changes span by span. COUNT alone
-// needs the start; where it ends is found once, when the rule is parsed, and
-// Ends gives it to be stored. Each call has a step budget. A rule that never
-// fires is refused when it is parsed (ErrNeverFires), and so is one of which
-// the budget cannot tell (ErrUndecided).
+// An answer is found near the instant that the caller asks about, however old
+// the rule is. Bit masks admit days, a month at a time; bit sets admit times
+// of day; INTERVAL is arithmetic; clock changes are handled span by span. Only
+// COUNT needs the start: its end is found once, when the rule is parsed, and
+// Ends returns it so that the caller can store it. Each call has a step
+// budget. Parse refuses a rule that never fires (ErrNeverFires), and a rule
+// for which the budget is too small to find out (ErrUndecided).
 //
 // # Clock changes
 //

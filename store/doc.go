@@ -1,8 +1,65 @@
-// Package store holds what the database holds, and is the only package that speaks dbjobs' own SQL.
+// Package store is the database: the only package that sends dbjobs' own SQL.
 //
-// There is one Store over database/sql. What differs between engines is text: the schema and the statements in
-// sql/<dialect>, and a dialect of a few lines that opens a connection, encodes an instant and classifies an error.
+// There is one Store (store/store.go) over database/sql for all engines. What differs between
+// engines is text and a few facts: the schema and some statements in store/sql, and one dialect
+// (store/dialect.go) each.
 //
-// Definitions are written by people (Apply, Pause, plain SQL), plans and the ledger by the program alone; see
-// sql/postgres/schema for each table and column.
+// The words (plan, run, gap, fence, lease, ...) are explained in tick/doc.go, which also follows
+// one job from the trigger to the recorded run, and gives the order of locks.
+//
+// # What the tables hold
+//
+// There are three kinds of tables, and each kind has one writer. Each column is explained in the
+// schema, such as store/sql/postgres/schema/0001_tables.sql.
+//
+//	definitions   schedules, jobs, steps, job_schedules, groups, pauses
+//	              written by people: commands, apply, plain SQL; the program writes the column planned only
+//	plans         plans, plan_rules, group_plans
+//	              written by the program, while it has the lock of the job's plan
+//	ledger        runs, attempts, gaps, changes, ticks
+//	              written by the program; a worker in any language may update the run that it holds
+//
+// No foreign key leads from plans or ledger to definitions: a definition may go while its history
+// stays.
+//
+// # How an edit is noticed
+//
+// People may edit definitions with plain SQL, and no trigger is installed. Two columns make edits
+// visible:
+//
+//   - plan_input is computed by the database from all columns that a decision depends on.
+//   - planned is the value of plan_input from which the job was last planned. The program writes
+//     it.
+//
+// A partial index finds the rows where the two differ: the needs need_job, need_link, need_schedule
+// and need_pause of Need (store/plan.go). The next pass decides for the jobs of those rows, and
+// then sets planned to the plan_input that it has read: writer.writeRules (store/advance.go) for
+// jobs and their links, Store.Mark (store/mark.go) for schedules and pauses. What was due before
+// the edit is judged by the old policies: readWas (store/planned.go) reads them back from planned.
+// Therefore a change of the expression of plan_input makes all jobs stale once.
+//
+// # Where the text of a statement is
+//
+// Go code names a statement: s.query(ctx, tx, "batch_plans", ...). To find its text:
+//
+//  1. store/sql/queries.sql has the statements that all engines share, each after a line
+//     "-- name: batch_plans".
+//  2. store/sql/postgres/queries.sql (or mysql, sqlite) has those that an engine needs in other
+//     words. A statement there replaces the shared one of the same name.
+//  3. dialect.translate (store/statement.go) expands macros such as @now and @skip, which are in
+//     the dialect (postgres.go, mysql.go, sqlite.go) and in the variable shared
+//     (store/statement.go), and replaces dbjobs.NAME by the engine's name of the table, and :name
+//     by the engine's placeholder.
+//
+// # Where things are
+//
+//	store.go, locked.go, refusal.go    connections, transactions, trying again, bounds of waiting
+//	plan.go, decide.go, batch.go       which jobs need a decision; reading what a decision needs
+//	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
+//	take.go, work.go, step_end.go      delivering runs, heartbeats, ending steps and runs
+//	apply.go, apply_job.go, change.go  writing definitions, with the change log
+//	read.go, ledger_read.go, state.go  reading for commands
+//	migrate.go                         the schema and its version
+//	secret/                            keeping passwords out of errors and records
+//	storetest/                         running a test on each engine
 package store

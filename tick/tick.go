@@ -1,11 +1,3 @@
-// Package tick is one pass: it decides what became due, works off what may run, in turn until it is quiet, and ends.
-//
-//	trigger ─> probe ─> ┌ decide: nominal times become runs or gaps ┐
-//	                    │ take: queued runs, under fence and lease  │ until quiet, or the budget nears its end
-//	                    └ execute their steps side by side, finish  ┘ ─> report
-//
-// What is due is fixed by the database's clock at the beginning of the pass: later nominal times are for the next one,
-// so that a pass ends whatever the schedules are.
 package tick
 
 import (

@@ -1,0 +1,137 @@
+// Package tick is one pass over the database: it decides what became due, executes what may run,
+// and ends.
+//
+// Nothing of dbjobs stays resident. A trigger, such as cron, starts the program each minute. All
+// that a pass knows, it reads from the database, and all that it has done is in the database before
+// it ends.
+//
+// This page explains the words, follows one job through a pass, and names the locks and the crash
+// windows. A name followed by a file, such as Tick.Run (tick/tick.go), is where to look; a test
+// holds that all of them exist.
+//
+// # Words
+//
+//	schedule       a named recurrence rule with its time zone; many jobs may use one
+//	job            what to do (its steps), when (its schedules), for whom (its owner), and its policies
+//	nominal time   the instant at which a rule says that a job is due; it never changes, however late the job runs
+//	run            the record of one nominal time, or of one request, that is to be executed
+//	gap            the record of nominal times that were decided not to run: job, rule, (from, through], reason
+//	step           one part of a job, such as a list of SQL statements; a run executes the steps in order
+//	attempt        one try of one step
+//	delivery       one handing of a run to a process that executes it; a run may be delivered again after a crash
+//	fence          the number of a run's delivery; only the holder with the newest number may write to the run
+//	lease          how long a delivery is valid without a heartbeat; then the run is delivered again, or lost
+//	settled        an ended run is settled once the plan of its job counts it: last state, failures in a row
+//	parked         a job that cannot be planned until its definition is repaired; the reason is in its plan
+//	plan           the one row of a job that the program keeps: when it is due next, what was decided so far
+//	pass           what one call of Tick.Run (tick/tick.go) does
+//
+// # The pass
+//
+//	trigger ─> connect ─> probe: one statement reads the clock, the schema, pauses, and whether there is work
+//	      ┌────────────────── until nothing is left, or the budget nears its end ──────────────────┐
+//	 decide, for jobs that need it, in batches            execute, for runs that are queued
+//	   ┌ lock their plans, skip locked ones      ┐          ┌ take runs: new fence, new lease        ┐
+//	   │ read their definitions and open runs    │ one      └ COMMIT                                 ┘
+//	   │ decide each job: a pure function        │ trans-   execute the steps, several runs at once
+//	   │ write runs, gaps and plans in bulk      │ action   ┌ end the run: one UPDATE with the fence ┐
+//	   └ COMMIT                                  ┘          └ COMMIT                                 ┘
+//	 ─> delete old history ─> record the pass ─> report ─> exit
+//
+// A nominal time after the start of the pass, by the database's clock, is for the next pass. So a
+// pass ends, however short the schedules are.
+//
+// # The life of a run
+//
+//	              ┌─────── retry, given back, lease expired ─────┐
+//	              v                                              │
+//	decided ─> waiting ───────────> queued ───────────────> running ────> succeeded ┐
+//	           for its time         for a process that      has a fence   failed    │
+//	           (jitter, back-off),  serves its queue        and a lease   cancelled ├─> settled ─> deleted
+//	           an earlier run,                                            lost      ┘
+//	           its group, or
+//	           the end of a pause
+//
+// Only a decision moves a run from waiting to queued, so overlap, groups and pauses are checked in
+// one place.
+//
+// # One due job, in nine stops
+//
+//  1. The program starts. main (cmd/dbjobs/main.go) and cli.execute (cmd/dbjobs/main.go) read the
+//     command line; cli.pass (cmd/dbjobs/tick.go) opens the database with Open (store/store.go) and
+//     calls Tick.Run (tick/tick.go).
+//  2. Tick.begin (tick/tick.go) sends the first statement, Store.Probe (store/probe.go). It finds
+//     that the job's plan is due: its next_run is not after now.
+//  3. pass.decideNeed (tick/tick.go) reads a page of ids of due jobs with Store.Next
+//     (store/plan.go), without a lock.
+//  4. pass.decidePage (tick/tick.go) calls Store.Decide (store/decide.go). In one transaction,
+//     Store.readCases (store/batch.go) locks the plans of the page and reads what the decisions
+//     need: one Case (store/plan.go) for each job.
+//  5. decide (tick/decide.go) turns a Case into a Decision (store/plan.go). It is a pure function.
+//     It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
+//     decision.judge (tick/due.go) applies the policies to them, and decision.admit
+//     (tick/decide.go) queues the runs that may start.
+//  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_runs
+//     (store/sql/postgres/queries.sql), gaps by insert_gaps (store/sql/postgres/queries.sql), and
+//     the plan, with its next due time, by advance (store/sql/postgres/queries.sql). COMMIT: the
+//     nominal time is decided, exactly once.
+//  7. pass.takeAll (tick/work.go) takes as many runs as may execute at once: pass.takeInTurn
+//     (tick/queues.go) calls Store.Take (store/take.go). The run becomes running, with a new fence
+//     and a lease. COMMIT: nothing is executed before it has succeeded.
+//  8. pass.start (tick/work.go) starts pass.run (tick/work.go) for the run. For each step,
+//     pass.attempt (tick/work.go) calls an executor, such as SQL.Execute (tick/executor/sql.go),
+//     and pass.endStep (tick/work.go) records the end with Store.EndStep (store/step_end.go). Now
+//     the run is succeeded.
+//  9. The pass decides once more for jobs whose run ended: decision.settle (tick/decide.go) counts
+//     the run in the job's plan, and starts jobs that run after this one. pass.end (tick/tick.go)
+//     records the pass with Store.RecordTick (store/probe.go), and Tick
+//     (cmd/internal/report/tick.go) prints the report.
+//
+// While a run executes, pass.beat (tick/work.go) extends its lease with Store.Heartbeat
+// (store/work.go) and looks whether somebody wants the run cancelled.
+//
+// # Locks
+//
+// Always in this order, and within each kind by key:
+//
+//  1. plans, by Store.readCases (store/batch.go). The lock of a plan is the right to decide for its
+//     job.
+//  2. groups, by Store.lockGroups (store/group.go), where the job shares a cap with others.
+//  3. runs that the decision changes, by Store.lockMoved (store/decide.go).
+//  4. definitions, only to mark them as planned, by writer.writeRules (store/advance.go).
+//
+// Plans, runs and definitions are locked with SKIP LOCKED: what another session holds is left to a
+// later pass, because waiting for it would delay every job of the batch. Taking a run, ending it,
+// and a heartbeat lock runs only. Locks make a pass efficient. What makes it correct are conditions
+// that hold without them: the version of a plan, the unique key (job, occurrence) of a run, and the
+// fence.
+//
+// # Crash windows
+//
+// A process may die between any two statements. These are the places where that matters, and why
+// nothing is lost or done twice:
+//
+//   - Around the COMMIT of a decision, Store.Decide (store/decide.go): either the plan has advanced
+//     and the run exists, or neither.
+//   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
+//     When the lease ends, decision.recover (tick/decide.go) delivers it again.
+//   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go): the
+//     step runs again with the same run id. This is why plain steps run at least once.
+//   - Around the COMMIT of an atomic step, SQL.atomic (tick/executor/atomic.go): the effect and the
+//     record of its end commit together. This is why atomic steps take effect exactly once.
+//   - Before an ended run is settled: the next pass settles it, decision.settle (tick/decide.go).
+//   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
+//     attempts.
+//   - While a SQLite file is created, makePrivate (store/sqlite.go): an empty file is a database
+//     without tables.
+//
+// # Where things are
+//
+//	tick/tick.go      the pass: probe, needs, pages, record
+//	tick/decide.go    the decision for one job: settle, recover, admit, next due time
+//	tick/due.go       the nominal times that are due: missed, overlap, validity, new runs
+//	tick/work.go      taking and executing runs, heartbeats
+//	tick/executor/    what a step can do
+//	store/doc.go      what the database holds, and where the text of a statement is
+//	rules/doc.go      how a rule is read and answered
+package tick
