@@ -22,7 +22,7 @@ import (
 // the tests that they name exist. The checks of a table are beside what it lists.
 
 // withCommands are the pages whose commands have to be run. A page that is not here may have commands, too.
-var withCommands = []string{"README.md"}
+var withCommands = []string{"README.md", "rules/README.md"}
 
 // root is the top of the project.
 const root = "../.."
