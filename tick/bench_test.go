@@ -7,6 +7,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 const dueJobs = 100_000
@@ -52,11 +53,11 @@ func BenchmarkDecide(b *testing.B) {
 				b.Run(fmt.Sprint("processes=", n), func(b *testing.B) {
 					var peak int64
 					took := measure(b, func() {
-						children := make([]child, n)
+						children := make([]ticktest.Child, n)
 						for i := range children {
-							children[i] = child{URL: d.URL, Engine: e, Guards: allGuards, Now: d.Clock.Now(), Moves: true, Holder: fmt.Sprint("process ", i)}
+							children[i] = ticktest.Child{URL: d.URL, Engine: e, Now: d.Clock.Now(), Moves: true, Holder: fmt.Sprint("process ", i)}
 						}
-						reports, errs := together(b, children)
+						reports, errs := ticktest.Together(b, children)
 						for i := range reports {
 							if errs[i] != nil {
 								b.Errorf("process %d: %v", i, errs[i])

@@ -14,6 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // lasting is an executor whose steps take a time by the database's clock. More of them than a pass may have end it.
@@ -197,7 +198,7 @@ func TestDecidingGivesWayToWhatIsQueued(t *testing.T) {
 				return nil
 			}
 			tk := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
-			tk.Executors["nothing"] = nothing{}
+			tk.Executors["nothing"] = ticktest.Nothing{}
 			tk.Now, tk.Batch, tk.Budget = host.Now, page, budget
 			r, err := tk.Run(t.Context())
 			if err != nil || r.Made != jobs || beyond < 3 {

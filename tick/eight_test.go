@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"cmp"
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
@@ -13,13 +14,14 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // guards names which of the guards against doing a thing twice are there.
 type guards string
 
 const (
-	allGuards  guards = "all guards"
+	allGuards  guards = ""
 	noLocks    guards = "no locks"       // an engine that parses SKIP LOCKED and skips nothing
 	optimistic guards = "optimistic"     // one that lets everybody in and tells at the end who lost
 	noGuards   guards = "nothing at all" // the twin that shows that the others would notice
@@ -47,6 +49,11 @@ var (
 		{regexp.MustCompile(`PRIMARY KEY \(run_id, number\)`), "CHECK (1 = 1)"},
 	}
 )
+
+// meddle is the Meddler of a child that is without the others.
+func (g guards) meddle(c ticktest.Child, calls *storetest.Calls) func() map[string]int {
+	return g.remove(calls, c.Engine)
+}
 
 // remove takes the guards that are not there out of all statements on their way, those that make the tables included.
 // It returns a count of each removal.
@@ -87,7 +94,7 @@ func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int 
 }
 
 // eight lets eight processes go at once over due jobs, half of them with an atomic step, half with a plain one.
-func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, reports []childReport, errs []error) {
+func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, reports []ticktest.ChildReport, errs []error) {
 	t.Helper()
 	var calls storetest.Calls
 	removed := g.remove(&calls, engine)
@@ -105,14 +112,14 @@ func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, re
 		t.Fatalf("plan: %+v", r)
 	}
 	d.Clock.Add(5 * time.Minute)
-	children := make([]child, 8)
+	children := make([]ticktest.Child, 8)
 	for i := range children {
-		children[i] = child{URL: d.URL, Engine: engine, Now: d.Clock.Now(), Holder: fmt.Sprintf("process %d", i), Batch: jobs / 4, Guards: g}
+		children[i] = ticktest.Child{URL: d.URL, Engine: engine, Now: d.Clock.Now(), Holder: fmt.Sprintf("process %d", i), Batch: jobs / 4, Meddle: string(g)}
 	}
-	reports, errs = together(t, children)
+	reports, errs = ticktest.Together(t, children)
 	total := removed()
 	for _, r := range reports {
-		for part, n := range r.Removed {
+		for part, n := range r.Seen {
 			total[part] += n
 		}
 	}
@@ -149,7 +156,7 @@ func TestEightTicks(t *testing.T) {
 	variants := map[string][]guards{"sqlite": {allGuards}, "postgres": {allGuards, noLocks, optimistic}, "mariadb": {allGuards, noLocks, optimistic}}
 	for _, e := range storetest.Engines(t) {
 		for _, g := range variants[e] {
-			t.Run(e+"/"+string(g), func(t *testing.T) {
+			t.Run(e+"/"+cmp.Or(string(g), "all guards"), func(t *testing.T) {
 				jobs := 2000
 				if g != allGuards && os.Getenv("DBJOBS_PROVE") == "" {
 					jobs = 500

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A process that is stopped in the middle of a step, past its lease, and goes on later: as a machine that was suspended
@@ -31,8 +32,8 @@ func TestAFrozenProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer barrier.Close()
-		p := launch(t, child{URL: d.URL, Engine: d.Engine, Now: d.Clock.Now(), Holder: "the frozen one", Guards: allGuards}, barrier)
-		p.connected(t)
+		p := ticktest.Launch(t, ticktest.Child{URL: d.URL, Engine: d.Engine, Now: d.Clock.Now(), Holder: "the frozen one"}, barrier)
+		p.Connected(t)
 		if err := open.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func TestAFrozenProcess(t *testing.T) {
 		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		late, err := p.report()
+		late, err := p.Report()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // Behind a pooler that pools transactions, each statement outside of one may meet another session of the server, and what
@@ -41,12 +42,12 @@ func TestStepsWithArgumentsBehindATransactionPooler(t *testing.T) {
 	run(t, d)
 	d.Clock.Add(5 * time.Minute)
 
-	children := make([]child, ticks)
+	children := make([]ticktest.Child, ticks)
 	pooled := behindPooler(t, d.URL, 2)
 	for i := range children {
-		children[i] = child{URL: pooled, Engine: d.Engine, Now: d.Clock.Now(), Holder: fmt.Sprint("tick ", i), Guards: allGuards}
+		children[i] = ticktest.Child{URL: pooled, Engine: d.Engine, Now: d.Clock.Now(), Holder: fmt.Sprint("tick ", i)}
 	}
-	reports, errs := together(t, children)
+	reports, errs := ticktest.Together(t, children)
 	succeeded, failed := 0, 0
 	for i := range reports {
 		if errs[i] != nil {

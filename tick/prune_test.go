@@ -11,6 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A year of a job's history that is no longer kept goes with one pass, in parts: no transaction deletes more than a thousand
@@ -165,7 +166,7 @@ func TestTheTableDoesNotGrow(t *testing.T) {
 		for range passes {
 			d.Clock.Add(5 * time.Minute)
 			tk := newTick(t, d.Store)
-			tk.Concurrency, tk.Executors["nothing"] = 32, nothing{}
+			tk.Concurrency, tk.Executors["nothing"] = 32, ticktest.Nothing{}
 			if r, err := tk.Run(t.Context()); err != nil || r.Failed > 0 {
 				t.Fatal(err, r.Failed)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // Whatever a job does to its session is gone with it: the next job finds its own as the server gives it, and so does
@@ -98,7 +99,7 @@ func TestAMillionRowsAreDropped(t *testing.T) {
 				}[e], "INSERT INTO effects VALUES (1)"),
 			}}}})
 			request(t, d, "job")
-			reports, errs := together(t, []child{{URL: d.URL, Engine: e, Now: d.Clock.Now(), Holder: "child", Guards: allGuards}})
+			reports, errs := ticktest.Together(t, []ticktest.Child{{URL: d.URL, Engine: e, Now: d.Clock.Now(), Holder: "child"}})
 			if errs[0] != nil || reports[0].Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects") != 1 {
 				t.Fatalf("%v: %+v", errs[0], reports[0])
 			}

@@ -1,0 +1,214 @@
+package ticktest
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// Child is a tick in a process of its own, which starts when its barrier opens. A package that has
+// such processes calls Main.
+type Child struct {
+	URL    string
+	Engine string
+	Now    time.Time // the database's clock
+	Moves  bool      // the clock goes on from there, and does not stand
+	Name   string    // the trigger's; without one, "child"
+	Holder string
+	Batch  int
+	Meddle string // names the Meddler of its calls; without one, they are not even watched
+}
+
+// A Meddler changes or watches the calls of a child. The function that it returns says at the end
+// what it has done or seen, and how often.
+type Meddler func(c Child, calls *storetest.Calls) (seen func() map[string]int)
+
+// ChildReport is what a child tells at its end.
+type ChildReport struct {
+	tick.Report
+	Seen map[string]int // by its Meddler
+	Peak int64          // memory, in bytes
+}
+
+// child is the variable of the environment in which a process finds the Child that it is.
+const child = "DBJOBS_TEST_CHILD"
+
+// Main is the TestMain of a package whose test binary may be a tick in a process of its own.
+func Main(m *testing.M, meddlers map[string]Meddler) {
+	if spec := os.Getenv(child); spec != "" {
+		if err := childTick(spec, meddlers); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// childTick connects, says so, waits for the end of its stdin, and runs one pass. Its report goes
+// to stdout.
+func childTick(spec string, meddlers map[string]Meddler) error {
+	var c Child
+	if err := json.Unmarshal([]byte(spec), &c); err != nil {
+		return err
+	}
+	debug.SetGCPercent(400) // as the program does
+	ctx := context.Background()
+	began := time.Now()
+	o := store.Options{Clock: func() time.Time {
+		if c.Moves {
+			return c.Now.Add(time.Since(began))
+		}
+		return c.Now
+	}}
+	var calls storetest.Calls
+	seen := func() map[string]int { return nil }
+	if c.Meddle != "" { // a measured process is as it is; the wrapper keeps all calls
+		meddle := meddlers[c.Meddle]
+		if meddle == nil {
+			return fmt.Errorf("no meddler %q", c.Meddle)
+		}
+		seen, o.Wrap = meddle(c, &calls), calls.Wrap
+	}
+	s, err := store.Open(ctx, c.URL, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	x, err := executor.NewSQL(s)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	fmt.Println("ready")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	t := &tick.Tick{Store: s, Name: cmp.Or(c.Name, "child"), Holder: c.Holder, Version: "test",
+		Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x, "nothing": Nothing{}}}
+	r, err := t.Run(ctx)
+	peak, unread := peakMemory()
+	encoded := json.NewEncoder(os.Stdout).Encode(ChildReport{Report: r, Seen: seen(), Peak: peak})
+	return errors.Join(err, unread, encoded)
+}
+
+// peakMemory is the most memory that this process had resident, in bytes. The kernel's usage of a
+// child (ru_maxrss) is not that: it counts from what the parent had when it started the child.
+func peakMemory() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	var kB int64
+	_, after, found := bytes.Cut(status, []byte("VmHWM:"))
+	if _, err := fmt.Sscan(string(after), &kB); !found || err != nil {
+		return 0, fmt.Errorf("read VmHWM of /proc/self/status: %w", err)
+	}
+	return kB << 10, nil
+}
+
+// Process is a child that runs and waits for its barrier.
+type Process struct {
+	*exec.Cmd
+	out *bufio.Reader
+}
+
+// Launch starts a tick as a process of its own, which goes on when the barrier ends.
+func Launch(t testing.TB, c Child, barrier *os.File) Process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Process{Cmd: exec.CommandContext(t.Context(), self)}
+	p.Env = append(os.Environ(), child+"="+string(spec))
+	p.Stdin, p.Stderr = barrier, os.Stderr
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	return p
+}
+
+// Connected waits until the child has connected and is ready to go.
+func (p Process) Connected(t testing.TB) {
+	t.Helper()
+	if line, err := p.out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+}
+
+// Report waits for the child's end.
+func (p Process) Report() (r ChildReport, err error) {
+	err = json.NewDecoder(p.out).Decode(&r)
+	_, _ = io.Copy(io.Discard, p.out)
+	if ended := p.Wait(); ended != nil {
+		err = ended
+	}
+	return r, err
+}
+
+// Together starts the ticks as processes, lets them go at once, and returns their reports and their
+// errors.
+func Together(t testing.TB, children []Child) ([]ChildReport, []error) {
+	t.Helper()
+	barrier, open, err := os.Pipe() // one for all: they wait for its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer barrier.Close()
+	defer open.Close()
+	procs := make([]Process, len(children))
+	for i, c := range children {
+		procs[i] = Launch(t, c, barrier)
+	}
+	for _, p := range procs {
+		p.Connected(t)
+	}
+	if err := open.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reports, errs := make([]ChildReport, len(children)), make([]error, len(children))
+	done := make(chan int)
+	for i := range procs {
+		go func() {
+			reports[i], errs[i] = procs[i].Report()
+			done <- i
+		}()
+	}
+	for range procs {
+		<-done
+	}
+	return reports, errs
+}
+
+// Nothing is an executor that does nothing, so that taking and finishing is all that is measured.
+type Nothing struct{}
+
+// Execute is an executor's.
+func (Nothing) Execute(context.Context, executor.Request) (executor.Result, error) {
+	return executor.Result{}, nil
+}
