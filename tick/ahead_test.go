@@ -8,23 +8,24 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A database whose clock is a year ahead of the host's is refused: nothing of the year is used up.
 func TestAClockAYearAheadIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{grouped("job", "", 0)}})
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Grouped("job", "", 0)}})
+		ticktest.DecideOnly(t, d)
 		right := d.Clock.Now()
-		before := told(t, d, "job")
+		before := ticktest.Told(t, d, "job")
 		d.Clock.Set(right.AddDate(1, 0, 0))
-		tk := newTick(t, d.Store)
+		tk := ticktest.New(t, d.Store)
 		tk.Now, tk.MaxClockSkew = func() time.Time { return right.Add(time.Minute) }, 10*time.Minute
 		r, err := tk.Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "2027-01-05T08:00:00Z") || !strings.Contains(err.Error(), "nothing was claimed") || r.Decided != 0 {
 			t.Fatalf("%v, %+v", err, r)
 		}
-		if now := told(t, d, "job"); now != before {
+		if now := ticktest.Told(t, d, "job"); now != before {
 			t.Fatalf("%s, before: %s", now, before)
 		}
 		// What the refused pass has recorded of itself is no sign of a clock that was ahead when it was decided.
@@ -33,7 +34,7 @@ func TestAClockAYearAheadIsRefused(t *testing.T) {
 		if r, err := tk.Run(t.Context()); err != nil || r.Made != 1 || r.Ahead != 0 {
 			t.Fatalf("put right: %v, %+v", err, r)
 		}
-		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")+" WHERE since > "+literal(d, d.Clock.Now())); n != 0 {
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")+" WHERE since > "+ticktest.Literal(d, d.Clock.Now())); n != 0 {
 			t.Fatalf("%d records lie ahead", n)
 		}
 	})
@@ -43,10 +44,10 @@ func TestAClockAYearAheadIsRefused(t *testing.T) {
 // sleeps, and Replan brings it back, without a nominal time that runs or is told twice.
 func TestAClockThatWasAYearAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		slow := grouped("slow", "", 0)
+		slow := ticktest.Grouped("slow", "", 0)
 		slow.Own = &store.Schedule{Rule: "0 12 1 1 *", Zone: "UTC"}
-		apply(t, d, store.Definitions{Jobs: []store.Job{grouped("job", "", 0), slow}})
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Grouped("job", "", 0), slow}})
+		ticktest.DecideOnly(t, d)
 		right := d.Clock.Now()
 		d.Clock.Set(right.AddDate(1, 0, 0))
 		if r := decideAnd(t, d); r.Made != 2 || r.Gaps[store.Missed] != 1 || r.Ahead != 0 {
@@ -106,13 +107,13 @@ func TestAClockThatWasAYearAhead(t *testing.T) {
 // yearly is told, with the years.
 func yearly(t *testing.T, d *storetest.DB, job string) string {
 	t.Helper()
-	return toldIn(t, d, job, "2006-01-02T15:04")
+	return ticktest.ToldIn(t, d, job, "2006-01-02T15:04")
 }
 
 // decideAnd decides, starts nothing, and gives the report.
 func decideAnd(t *testing.T, d *storetest.DB) tick.Report {
 	t.Helper()
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Limit = -1
 	r, err := tk.Run(t.Context())
 	if err != nil {
@@ -129,9 +130,9 @@ func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 				right := d.Clock.Now()
 				ahead := right.AddDate(1, 0, 0)
 				d.Clock.Set(ahead.Add(-time.Hour))
-				again := grouped("again", "", 0)
+				again := ticktest.Grouped("again", "", 0)
 				again.Own, again.RepeatAfter = nil, store.Duration(5*time.Minute)
-				apply(t, d, store.Definitions{Jobs: []store.Job{again}})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{again}})
 				end := func() { d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded'") }
 				decideAnd(t, d)
 				end()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // places writes n placeholders as the engine has them.
@@ -38,11 +39,11 @@ func TestArgumentsArriveWhole(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects ("+columns[d.Engine]+")")
 		insert := "INSERT INTO effects VALUES (" + places(d, len(args)) + ")"
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(),
-			Steps: []store.Step{stepWith(false, insert, args...), stepWith(true, insert, args...)}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(),
+			Steps: []store.Step{ticktest.StepWith(false, insert, args...), ticktest.StepWith(true, insert, args...)}}}})
+		ticktest.Run(t, d)
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 		at := "2026-01-05T08:05:00.000000Z"
@@ -89,11 +90,11 @@ func TestArgumentsArriveWhole(t *testing.T) {
 func TestArgumentsOfARequestArriveWhole(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (told varchar(100), also varchar(100))")
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
-			stepWith(false, "INSERT INTO effects VALUES ("+places(d, 2)+")", "${args.list}", "${args.n}, ${args.list}, ${args.none}")}}}})
-		request(t, d, "job")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
+			ticktest.StepWith(false, "INSERT INTO effects VALUES ("+places(d, 2)+")", "${args.list}", "${args.n}, ${args.list}, ${args.none}")}}}})
+		ticktest.Request(t, d, "job")
 		d.Exec(t, "UPDATE "+d.Table("runs")+` SET args = '{"list": [12345678901234567890, "x"], "n": 12345678901234567890, "none": null}'`)
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 		var told, also string
@@ -120,9 +121,9 @@ func TestEachStatementHasItsArguments(t *testing.T) {
 			}
 			steps = append(steps, store.Step{Executor: "sql", Spec: spec})
 		}
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: steps}}})
-		request(t, d, "job")
-		if r := run(t, d); r.Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects WHERE n = 1 AND told = 'job' OR n = 2 AND told = 'attempt 1'") != 4 {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: steps}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects WHERE n = 1 AND told = 'job' OR n = 2 AND told = 'attempt 1'") != 4 {
 			t.Fatalf("%+v", r)
 		}
 	})

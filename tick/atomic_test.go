@@ -2,7 +2,6 @@ package tick_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,15 +11,8 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
-
-func atomicStep(statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...), Atomic: true})
-	if err != nil {
-		panic(err)
-	}
-	return store.Step{Executor: "sql", Spec: b}
-}
 
 // An atomic step whose text ends its transaction is found out, however it does that, and its job is paused: whatever it
 // has done would be done again.
@@ -67,12 +59,12 @@ func TestAStepThatEndsItsTransactionIsNotAtomic(t *testing.T) {
 		for _, group := range []texts{everywhere, more[d.Engine]} {
 			for name, list := range group {
 				cases[name] = list
-				defs.Jobs = append(defs.Jobs, store.Job{Name: name, Own: everyFiveMinutes(), Retry: store.Retry{Attempts: &tries, Backoff: &wait},
-					Steps: []store.Step{atomicStep(list...)}})
+				defs.Jobs = append(defs.Jobs, store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Retry: store.Retry{Attempts: &tries, Backoff: &wait},
+					Steps: []store.Step{ticktest.AtomicStep(list...)}})
 			}
 		}
-		apply(t, d, defs)
-		tk := newTick(t, d.Store)
+		ticktest.Apply(t, d, defs)
+		tk := ticktest.New(t, d.Store)
 		tk.Concurrency = 1
 		for range 4 {
 			if _, err := tk.Run(t.Context()); err != nil {
@@ -112,20 +104,20 @@ func TestWhatATransactionHoldsStaysAtomic(t *testing.T) {
 		tries, wait := store.Attempts(2), store.Duration(time.Second)
 		var defs store.Definitions
 		for name, list := range good {
-			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{atomicStep(list...)}})
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{ticktest.AtomicStep(list...)}})
 		}
 		for name, list := range bad {
-			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Retry: store.Retry{Attempts: &tries, Backoff: &wait}, Steps: []store.Step{atomicStep(list...)}})
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Retry: store.Retry{Attempts: &tries, Backoff: &wait}, Steps: []store.Step{ticktest.AtomicStep(list...)}})
 		}
-		apply(t, d, defs)
+		ticktest.Apply(t, d, defs)
 		for _, j := range defs.Jobs {
-			request(t, d, j.Name)
+			ticktest.Request(t, d, j.Name)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		d.Clock.Add(time.Minute)
-		run(t, d)
+		ticktest.Run(t, d)
 		for name := range good {
-			if got := states(t, d, name); !slices.Equal(got, []string{store.Succeeded}) {
+			if got := ticktest.States(t, d, name); !slices.Equal(got, []string{store.Succeeded}) {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
@@ -170,8 +162,8 @@ func TestAStoppedStepTellsWhatItHasCommitted(t *testing.T) {
 				for i, last := range slow {
 					d.Exec(t, []string{"CREATE TABLE effects (n int)", "DELETE FROM effects"}[i])
 					job := fmt.Sprint(name, i)
-					apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{atomicStep(append(c.before, last)...)}}}})
-					request(t, d, job)
+					ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{ticktest.AtomicStep(append(c.before, last)...)}}}})
+					ticktest.Request(t, d, job)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					calls.Before = func(call storetest.Call) error {
@@ -180,7 +172,7 @@ func TestAStoppedStepTellsWhatItHasCommitted(t *testing.T) {
 						}
 						return nil
 					}
-					if _, err := newTick(t, d.Store).Run(ctx); !errors.Is(err, context.Canceled) {
+					if _, err := ticktest.New(t, d.Store).Run(ctx); !errors.Is(err, context.Canceled) {
 						t.Fatal(err)
 					}
 					runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
@@ -245,14 +237,14 @@ func TestAnAttemptTellsWhatTheEngineTells(t *testing.T) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		var defs store.Definitions
 		for name, c := range cases[d.Engine] {
-			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{step("", c.statements...)}})
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{ticktest.Step("", c.statements...)}})
 		}
-		defs.Jobs = append(defs.Jobs, store.Job{Name: "counts", Steps: []store.Step{step("", "INSERT INTO effects VALUES (1), (2), (3)", "DELETE FROM effects WHERE n > 1")}})
-		apply(t, d, defs)
+		defs.Jobs = append(defs.Jobs, store.Job{Name: "counts", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1), (2), (3)", "DELETE FROM effects WHERE n > 1")}})
+		ticktest.Apply(t, d, defs)
 		for _, j := range defs.Jobs {
-			request(t, d, j.Name)
+			ticktest.Request(t, d, j.Name)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		attempt := func(job string) store.Attempt {
 			t.Helper()
 			runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})

@@ -20,7 +20,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(e, func(b *testing.B) {
 			d := storetest.Open(b, e, store.Options{})
 			d.Seed(b, storetest.Seed{Jobs: dueJobs, Rules: []string{"every 5m"}, Queue: "another"})
-			if r, err := newTick(b, d.Store).Run(b.Context()); err != nil || r.Decided != dueJobs {
+			if r, err := ticktest.New(b, d.Store).Run(b.Context()); err != nil || r.Decided != dueJobs {
 				b.Fatalf("plan: %v: %+v", err, r)
 			}
 			d.Clock.Add(5 * time.Minute)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // decideBeside decides in a pass that takes nothing, and calls fn once, before its first statement with that part.
@@ -28,7 +29,7 @@ func decideBeside(t *testing.T, d *storetest.DB, part string, fn func()) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	tk := newTick(t, s)
+	tk := ticktest.New(t, s)
 	tk.Limit, tk.StartupID = -1, "this"
 	if _, err := tk.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -40,9 +41,9 @@ func decideBeside(t *testing.T, d *storetest.DB, part string, fn func()) {
 
 // The decision has read a waiting run, and is about to let it go.
 func TestACancelBesideADecisionIsSeen(t *testing.T) {
-	onServers(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{step("", "SELECT 1")}}}})
-		run(t, d)
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
 		asked, err := d.RunNow(t.Context(), "job", store.Request{})
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +59,7 @@ func TestACancelBesideADecisionIsSeen(t *testing.T) {
 		if err != nil || len(tasks) > 0 {
 			t.Errorf("a worker takes %d cancelled runs, %v", len(tasks), err)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		if r, err := d.Run(t.Context(), asked.ID); err != nil || r.State != store.Cancelled {
 			t.Errorf("%s, asked to cancel at %v, %v", r.State, r.CancelAt, err)
 		}
@@ -86,7 +87,7 @@ func abortBeside(t *testing.T, d *storetest.DB, part string) {
 	if err != nil || len(ids) != 1 {
 		t.Errorf("aborted %v, %v", ids, err)
 	}
-	run(t, d)
+	ticktest.Run(t, d)
 	if n := d.Int(t, "SELECT COUNT(*) FROM effects"); n > 0 {
 		t.Errorf("the aborted job ran %d times", n)
 	}
@@ -97,12 +98,12 @@ func TestAnAbortBesideADecisionMissesNoRun(t *testing.T) {
 	for _, planned := range []bool{true, false} {
 		name := map[bool]string{true: "planned", false: "never planned"}[planned]
 		t.Run(name, func(t *testing.T) {
-			onServers(t, func(t *testing.T, d *storetest.DB) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 				d.Exec(t, "CREATE TABLE effects (n int)")
-				job := store.Job{Name: "job", OnStartup: !planned, Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO effects VALUES (1)")}}
-				apply(t, d, store.Definitions{Jobs: []store.Job{job}})
+				job := store.Job{Name: "job", OnStartup: !planned, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job}})
 				if planned {
-					run(t, d)
+					ticktest.Run(t, d)
 					d.Clock.Add(6 * time.Minute)
 				}
 				abortBeside(t, d, "next_run = d.next_run")
@@ -114,21 +115,21 @@ func TestAnAbortBesideADecisionMissesNoRun(t *testing.T) {
 func TestADisabledJobDoesNotFollow(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "first", Steps: []store.Step{step("", "SELECT 1")}},
-			{Name: "aborted", After: "first", Steps: []store.Step{step("", "INSERT INTO effects VALUES (1)")}},
-			{Name: "disabled", After: "first", Disabled: true, Steps: []store.Step{step("", "INSERT INTO effects VALUES (2)")}},
-			{Name: "follower", After: "first", Steps: []store.Step{step("", "INSERT INTO effects VALUES (3)")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "aborted", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
+			{Name: "disabled", After: "first", Disabled: true, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (2)")}},
+			{Name: "follower", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (3)")}},
 		}})
-		run(t, d)
+		ticktest.Run(t, d)
 		if _, err := d.AbortJob(t.Context(), "aborted", false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.RunNow(t.Context(), "first", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		run(t, d)
-		run(t, d)
+		ticktest.Run(t, d)
+		ticktest.Run(t, d)
 		if n, sum := d.Int(t, "SELECT COUNT(*) FROM effects"), d.Int(t, "SELECT SUM(n) FROM effects"); n != 1 || sum != 3 {
 			t.Errorf("%d followers ran, with the sum %d", n, sum)
 		}
@@ -138,8 +139,8 @@ func TestADisabledJobDoesNotFollow(t *testing.T) {
 func TestAPauseHoldsWhateverATagIsMadeOf(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		list := []string{"R&D", "a<b>c", `ü"x\`}
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Tags: list, Steps: []store.Step{step("", "SELECT 1")}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Tags: list, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
 		if j, err := d.Job(t.Context(), "job"); err != nil || !slices.Equal(j.Tags, list) {
 			t.Errorf("tags %q, %v", j.Tags, err)
 		}
@@ -154,13 +155,13 @@ func TestAPauseHoldsWhateverATagIsMadeOf(t *testing.T) {
 			if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 				t.Fatal(err)
 			}
-			if r := run(t, d); r.Started != 0 {
+			if r := ticktest.Run(t, d); r.Started != 0 {
 				t.Errorf("%s: not paused", tag)
 			}
 			if _, err := d.Resume(t.Context(), on, false, store.Author{}); err != nil {
 				t.Fatal(err)
 			}
-			if r := run(t, d); r.Succeeded != 1 {
+			if r := ticktest.Run(t, d); r.Succeeded != 1 {
 				t.Errorf("%s: not let go: %+v", tag, r)
 			}
 		}
@@ -169,7 +170,7 @@ func TestAPauseHoldsWhateverATagIsMadeOf(t *testing.T) {
 
 func TestAJobRemovedBeforeItsFirstPassIsDoneWith(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		asked, err := d.RunNow(t.Context(), "job", store.Request{})
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +178,7 @@ func TestAJobRemovedBeforeItsFirstPassIsDoneWith(t *testing.T) {
 		if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		if p, err := d.Probe(t.Context(), "test", "tick"); err != nil || p.Anything() || !p.NextWake.IsZero() {
 			t.Errorf("still needed: %+v, %v", p, err)
 		}
@@ -189,10 +190,10 @@ func TestAJobRemovedBeforeItsFirstPassIsDoneWith(t *testing.T) {
 
 // Somebody holds the plan and the run of one job: the other's is decided all the same.
 func TestALockedPlanIsPassedOver(t *testing.T) {
-	onServers(t, func(t *testing.T, d *storetest.DB) {
-		steps := []store.Step{step("", "SELECT 1")}
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Steps: steps}, {Name: "free", Steps: steps}}})
-		run(t, d)
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Steps: steps}, {Name: "free", Steps: steps}}})
+		ticktest.Run(t, d)
 		for _, name := range []string{"locked", "free"} {
 			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
 				t.Fatal(err)
@@ -212,7 +213,7 @@ func TestALockedPlanIsPassedOver(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 		defer stop()
-		if r, err := newTick(t, d.Store).Run(ctx); err != nil || r.Succeeded != 1 {
+		if r, err := ticktest.New(t, d.Store).Run(ctx); err != nil || r.Succeeded != 1 {
 			t.Errorf("%d runs succeeded beside a locked plan, %v", r.Succeeded, err)
 		}
 	})
@@ -220,15 +221,15 @@ func TestALockedPlanIsPassedOver(t *testing.T) {
 
 // The decision of a predecessor has not committed the run that it makes of the job.
 func TestAnAbortBesideADecisionOfThePredecessorMissesNoRun(t *testing.T) {
-	onServers(t, func(t *testing.T, d *storetest.DB) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "first", Queue: "others", Steps: []store.Step{step("", "SELECT 1")}},
-			{Name: "job", After: "first", Steps: []store.Step{step("", "INSERT INTO effects VALUES (1)")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Queue: "others", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "job", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
 		}})
 		h := store.Holder{Name: "worker", Lease: time.Minute}
-		request(t, d, "first")
-		decideOnly(t, d)
+		ticktest.Request(t, d, "first")
+		ticktest.DecideOnly(t, d)
 		tasks, err := d.Take(t.Context(), "others", 1, h)
 		if err != nil || len(tasks) != 1 {
 			t.Fatal(err, tasks)
@@ -248,10 +249,10 @@ func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
 		cancel         bool
 	}{"cancelled": {3, true}, "delivered again": {3, false}, "lost": {1, false}} {
 		t.Run(name, func(t *testing.T) {
-			onServers(t, func(t *testing.T, d *storetest.DB) {
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.max_deliveries, Steps: []store.Step{step("", "SELECT 1")}}}})
-				request(t, d, "job")
-				decideOnly(t, d)
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.max_deliveries, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+				ticktest.Request(t, d, "job")
+				ticktest.DecideOnly(t, d)
 				h := store.Holder{Name: "worker", Lease: time.Minute}
 				tasks, err := d.Take(t.Context(), "others", 1, h)
 				if err != nil || len(tasks) != 1 {
@@ -275,7 +276,7 @@ func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
 					}
 					return nil
 				}
-				tk := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+				tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
 				if _, err := tk.Run(t.Context()); err != nil || !met {
 					t.Fatal(err, met)
 				}
@@ -293,12 +294,12 @@ func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
 // Somebody has one of the runs that a worker holds locked: the sign of life of the others gets through, and tells that it
 // holds all of them.
 func TestALockedRunTakesNoLifeFromOthers(t *testing.T) {
-	onServers(t, func(t *testing.T, d *storetest.DB) {
-		steps := []store.Step{step("", "SELECT 1")}
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Queue: "others", Steps: steps}, {Name: "free", Queue: "others", Steps: steps}}})
-		request(t, d, "locked")
-		request(t, d, "free")
-		decideOnly(t, d)
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Queue: "others", Steps: steps}, {Name: "free", Queue: "others", Steps: steps}}})
+		ticktest.Request(t, d, "locked")
+		ticktest.Request(t, d, "free")
+		ticktest.DecideOnly(t, d)
 		h := store.Holder{Name: "worker", Lease: time.Minute}
 		tasks, err := d.Take(t.Context(), "others", 2, h)
 		if err != nil || len(tasks) != 2 {

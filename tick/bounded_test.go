@@ -48,7 +48,7 @@ func lastingPass(t *testing.T, d *storetest.DB, l *lasting) tick.Report {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l.d, l.over, l.done = d, cancel, nil
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Executors, tk.Concurrency = executor.Registry{"lasting": l}, 1
 	r, err := tk.Run(ctx)
 	if err != nil {
@@ -72,8 +72,8 @@ func TestWhatBecomesDueDuringAPassIsForTheNext(t *testing.T) {
 				if c.overlap == "allow" {
 					j.MaxRunning = 2
 				}
-				apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-				run(t, d)
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				ticktest.Run(t, d)
 				d.Clock.Add(5 * time.Second)
 				l := &lasting{took: 12 * time.Second, most: 1}
 				// 08:00:10 is due at the end of the pass, 08:00:17.
@@ -100,8 +100,8 @@ func TestWhatFollowsFromAPassBelongsToIt(t *testing.T) {
 		first.Own, first.Missed, first.Overlap = &store.Schedule{Rule: "every 5s"}, "all", "wait-all"
 		second.After, third.After = "first", "second"
 		second.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}
-		apply(t, d, store.Definitions{Jobs: []store.Job{first, second, third}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{first, second, third}})
+		ticktest.Run(t, d)
 		d.Clock.Add(10 * time.Second)
 		l := &lasting{took: 7 * time.Second, most: 10, fail: func(r *store.Run) bool { return r.Job == "second" && r.Attempt < 3 }}
 		lastingPass(t, d, l)
@@ -122,8 +122,8 @@ func TestATryUntilTheNextOccurrenceEndsWithThePass(t *testing.T) {
 			jobs[i].Own = &store.Schedule{Rule: "every 10s"}
 			jobs[i].Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, MaxBackoff: &backoff, Jitter: &jitter}
 		}
-		apply(t, d, store.Definitions{Jobs: jobs})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
+		ticktest.Run(t, d)
 		d.Clock.Add(10 * time.Second)
 		l := &lasting{took: 2 * time.Second, most: 6, fail: func(*store.Run) bool { return true }}
 		if r := lastingPass(t, d, l); len(l.done) < 4 || r.Failed != 0 {
@@ -142,8 +142,8 @@ func TestAFurtherPassFollowsAtOnceOnOneThatLasted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		j := lastingJob("a")
 		j.Own = &store.Schedule{Rule: "every 5s"}
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
 		d.Clock.Add(5 * time.Second)
 		tk, slept := repeating(t, d)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +170,7 @@ func TestDecidingGivesWayToWhatIsQueued(t *testing.T) {
 			d := storetest.Open(t, e, store.Options{})
 			d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m"}, Steps: []store.Step{{Executor: "nothing", Spec: []byte("{}")}}})
 			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET timeout_ms = 1000") // or none would start in the second half
-			run(t, d)
+			ticktest.Run(t, d)
 			d.Clock.Add(5 * time.Minute)
 
 			host := storetest.NewClock(time.Now()) // by which a page takes a time
@@ -197,7 +197,7 @@ func TestDecidingGivesWayToWhatIsQueued(t *testing.T) {
 				host.Add(eachPage)
 				return nil
 			}
-			tk := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+			tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
 			tk.Executors["nothing"] = ticktest.Nothing{}
 			tk.Now, tk.Batch, tk.Budget = host.Now, page, budget
 			r, err := tk.Run(t.Context())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // Who wants a run cancelled does not wait for a heartbeat: its statement of half a minute is stopped within seconds.
@@ -13,9 +14,9 @@ func TestACancelReachesAStatementSoon(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		long := map[string]string{"postgres": "SELECT pg_sleep(30)", "mariadb": "DO SLEEP(30)",
 			"sqlite": "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000000000) SELECT count(*) FROM c"}[d.Engine]
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", long)}}}})
-		request(t, d, "job")
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", long)}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.DecideOnly(t, d)
 		list, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
 		if err != nil || len(list) != 1 {
 			t.Fatal(err, list)
@@ -33,7 +34,7 @@ func TestACancelReachesAStatementSoon(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		r, err := newTick(t, openBeside(t, d, "", store.Options{})).Run(t.Context())
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{})).Run(t.Context())
 		took := time.Since(<-asked)
 		if err != nil || r.Cancelled != 1 {
 			t.Errorf("%v: %+v", err, r)

@@ -10,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A run's error tells the step that failed first, and what that step said, whatever the steps for the alarm do afterwards.
@@ -19,33 +20,33 @@ func TestARunsErrorKeepsTheFirstCause(t *testing.T) {
 		return s
 	}
 	atomic := func(name, text string) store.Step {
-		s := step(name, text)
+		s := ticktest.Step(name, text)
 		s.Spec = []byte(strings.Replace(string(s.Spec), "{", `{"atomic":true,`, 1))
 		return s
 	}
 	twice := store.Attempts(2)
-	again := call("alert-bang-bang")
+	again := ticktest.Call("alert-bang-bang")
 	again.Retry.Attempts = &twice
 	for name, c := range map[string]struct {
 		steps []store.Step
 		want  string
 	}{
-		"one step":            {[]store.Step{call("load-boom")}, "boom"},
-		"of several":          {[]store.Step{call("load-boom"), call("sum")}, `step "load-boom": boom`},
-		"an alarm that fails": {[]store.Step{way(call("load-boom"), "succeed", "step:alert"), way(call("alert"), "fail", "fail")}, `step "load-boom": boom`},
-		"an atomic alarm":     {[]store.Step{way(call("load-boom"), "succeed", "step:alert"), way(atomic("alert", "UPDATE effects SET n = 1"), "fail", "fail")}, `step "load-boom": boom`},
-		"an alarm in trouble": {[]store.Step{way(call("load-boom"), "succeed", "step:alert-bang"), way(call("alert-bang"), "fail", "fail")}, `step "load-boom": boom; then step "alert-bang": bang`},
-		"two alarms":          {[]store.Step{way(call("load-boom"), "succeed", "next"), way(call("alert-bang"), "fail", "next"), way(call("last"), "fail", "fail")}, `step "load-boom": boom`},
-		"a later pass":        {[]store.Step{way(call("load-boom"), "succeed", "step:alert-bang-bang"), way(again, "fail", "fail")}, `step "load-boom": boom; then step "alert-bang-bang": bang`},
-		"mended":              {[]store.Step{way(call("load-once"), "step:sum-bang", "step:mend"), way(call("mend"), "step:load-once", "fail"), call("sum-bang")}, `step "sum-bang": bang`},
-		"nothing failed":      {[]store.Step{call("load"), way(call("alert"), "fail", "fail")}, `step "alert" has succeeded, and its on_success is fail`},
+		"one step":            {[]store.Step{ticktest.Call("load-boom")}, "boom"},
+		"of several":          {[]store.Step{ticktest.Call("load-boom"), ticktest.Call("sum")}, `step "load-boom": boom`},
+		"an alarm that fails": {[]store.Step{way(ticktest.Call("load-boom"), "succeed", "step:alert"), way(ticktest.Call("alert"), "fail", "fail")}, `step "load-boom": boom`},
+		"an atomic alarm":     {[]store.Step{way(ticktest.Call("load-boom"), "succeed", "step:alert"), way(atomic("alert", "UPDATE effects SET n = 1"), "fail", "fail")}, `step "load-boom": boom`},
+		"an alarm in trouble": {[]store.Step{way(ticktest.Call("load-boom"), "succeed", "step:alert-bang"), way(ticktest.Call("alert-bang"), "fail", "fail")}, `step "load-boom": boom; then step "alert-bang": bang`},
+		"two alarms":          {[]store.Step{way(ticktest.Call("load-boom"), "succeed", "next"), way(ticktest.Call("alert-bang"), "fail", "next"), way(ticktest.Call("last"), "fail", "fail")}, `step "load-boom": boom`},
+		"a later pass":        {[]store.Step{way(ticktest.Call("load-boom"), "succeed", "step:alert-bang-bang"), way(again, "fail", "fail")}, `step "load-boom": boom; then step "alert-bang-bang": bang`},
+		"mended":              {[]store.Step{way(ticktest.Call("load-once"), "step:sum-bang", "step:mend"), way(ticktest.Call("mend"), "step:load-once", "fail"), ticktest.Call("sum-bang")}, `step "sum-bang": bang`},
+		"nothing failed":      {[]store.Step{ticktest.Call("load"), way(ticktest.Call("alert"), "fail", "fail")}, `step "alert" has succeeded, and its on_success is fail`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				d.Exec(t, "CREATE TABLE effects (n int)")
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: c.steps}}})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: c.steps}}})
 				seen := map[string]int{}
-				tk := newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+				tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 					st := r.Task.StepAt(r.Task.Run.Step).Name
 					seen[st]++
 					switch {
@@ -56,7 +57,7 @@ func TestARunsErrorKeepsTheFirstCause(t *testing.T) {
 					}
 					return executor.Result{}, nil
 				})
-				request(t, d, "job")
+				ticktest.Request(t, d, "job")
 				var told string
 				for range 2 {
 					r, err := tk.Run(t.Context())
@@ -95,18 +96,18 @@ func TestARunsErrorKeepsTheFirstCause(t *testing.T) {
 // A run that is opened again tells what failed since then.
 func TestARetriedRunForgetsTheCauseOfBefore(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		load := call("load")
+		load := ticktest.Call("load")
 		load.OnFailure = "step:alert"
-		alert := call("alert")
+		alert := ticktest.Call("alert")
 		alert.OnSuccess = "fail"
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{load, alert, call("sum")}}}})
-		tk := newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{load, alert, ticktest.Call("sum")}}}})
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 			if name := r.Task.StepAt(r.Task.Run.Step).Name; name != "alert" {
 				return executor.Result{}, errors.New(name + " is broken")
 			}
 			return executor.Result{}, nil
 		})
-		request(t, d, "job")
+		ticktest.Request(t, d, "job")
 		first, err := tk.Run(t.Context())
 		if err != nil || len(first.Runs) != 1 {
 			t.Fatal(err, first)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A run waits for a connection where there are as many as there may be, and uses up no attempt for that.
@@ -21,10 +22,10 @@ func TestNoAttemptIsUsedUpWithoutAConnection(t *testing.T) {
 			const jobs = 12
 			var defs store.Definitions
 			for i := range jobs {
-				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("job%02d", i), Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT pg_sleep(0.1)")}})
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("job%02d", i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT pg_sleep(0.1)")}})
 			}
-			apply(t, d, defs)
-			run(t, d)
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
 			d.Clock.Add(6 * time.Minute)
 			var name string
 			if err := d.SQL.QueryRow("SELECT current_database()").Scan(&name); err != nil {
@@ -36,7 +37,7 @@ func TestNoAttemptIsUsedUpWithoutAConnection(t *testing.T) {
 				probes.Go(func() { _, _ = d.Probe(t.Context(), "probe", "tick") })
 			}
 			probes.Wait()
-			tk := newTick(t, d.Store)
+			tk := ticktest.New(t, d.Store)
 			tk.Concurrency = jobs
 			r, err := tk.Run(t.Context())
 			if err != nil || r.Succeeded != jobs {
@@ -75,11 +76,11 @@ func TestAnAtomicStepThatLosesItsConnectionIsHandedOutAgain(t *testing.T) {
 					pause = "DO $$BEGIN PERFORM pg_sleep(1); END$$"
 				}
 				d.Exec(t, "CREATE TABLE effects (n int)")
-				st := step("", "INSERT INTO effects VALUES (1)")
+				st := ticktest.Step("", "INSERT INTO effects VALUES (1)")
 				st.Spec = []byte(fmt.Sprintf(`{"sql": ["INSERT INTO effects VALUES (1)", %q, "INSERT INTO effects VALUES (2)"], "atomic": %v}`, pause, c.atomic))
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
-				request(t, d, "job")
-				decideOnly(t, d)
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+				ticktest.Request(t, d, "job")
+				ticktest.DecideOnly(t, d)
 				go func() {
 					for killed := 0; killed == 0 && t.Context().Err() == nil; time.Sleep(20 * time.Millisecond) {
 						if d.Engine == "postgres" {
@@ -94,9 +95,9 @@ func TestAnAtomicStepThatLosesItsConnectionIsHandedOutAgain(t *testing.T) {
 						}
 					}
 				}()
-				run(t, d)
+				ticktest.Run(t, d)
 				d.Clock.Add(10 * time.Second)
-				run(t, d)
+				ticktest.Run(t, d)
 				list, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
 				if err != nil || len(list) != 1 || list[0].State != c.state || list[0].Attempt != 1 {
 					t.Fatalf("%v: %+v", err, list)

@@ -10,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 const century = 101 * 365 * 24 * time.Hour
@@ -48,11 +49,11 @@ var refusals = []struct {
 	{"timeout_ms = 3185136000000", "timeout_ms = NULL", func(j *store.Job) { j.Timeout = store.Duration(century) }},
 	{"jitter_ms = 3185136000000", "jitter_ms = 0", func(j *store.Job) { j.Jitter = store.Duration(century) }},
 	{"max_runs = -1", "max_runs = NULL", func(j *store.Job) { j.MaxRuns = -1 }},
-	{"not_before = @later, not_after = @now", "not_before = NULL, not_after = NULL", func(j *store.Job) { j.NotBefore, j.NotAfter = morning(9, 0), morning(8, 45) }},
+	{"not_before = @later, not_after = @now", "not_before = NULL, not_after = NULL", func(j *store.Job) { j.NotBefore, j.NotAfter = ticktest.Morning(9, 0), ticktest.Morning(8, 45) }},
 	{"start_rule = 'sometime'", "start_rule = NULL", nil}, // a manifest tries it
 	{"start_rule = 'D 17:30', start_zone = 'Nowhere/Land'", "start_rule = NULL, start_zone = NULL", nil},
 	{"start_rule = 'at 2020-01-01T00:00:00Z'", "start_rule = NULL", func(j *store.Job) { j.Start = "at 2020-01-01T00:00:00Z" }},
-	{"start_rule = 'D 17:30', start_zone = 'UTC', not_after = @now", "start_rule = NULL, start_zone = NULL, not_after = NULL", func(j *store.Job) { j.Start, j.NotAfter = "D 17:30", morning(8, 45) }},
+	{"start_rule = 'D 17:30', start_zone = 'UTC', not_after = @now", "start_rule = NULL, start_zone = NULL, not_after = NULL", func(j *store.Job) { j.Start, j.NotAfter = "D 17:30", ticktest.Morning(8, 45) }},
 	{"start_zone = 'UTC'", "start_zone = NULL", func(j *store.Job) { j.StartZone = "UTC" }},
 	{"repeat_after_ms = 1000", "repeat_after_ms = NULL", func(j *store.Job) { j.RepeatAfter = store.Duration(time.Second) }},
 	{"repeat_after_ms = 3185136000000", "repeat_after_ms = NULL", func(j *store.Job) { j.RepeatAfter = store.Duration(century) }},
@@ -74,7 +75,7 @@ var refusals = []struct {
 func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		base := func(i int) store.Job {
-			return store.Job{Name: fmt.Sprintf("job %d", i), Queue: "another", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}
+			return store.Job{Name: fmt.Sprintf("job %d", i), Queue: "another", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		}
 		good := base(0)
 		good.Name = "good"
@@ -82,8 +83,8 @@ func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 		for i := range refusals {
 			defs.Jobs = append(defs.Jobs, base(i))
 		}
-		apply(t, d, defs)
-		decideOnly(t, d)
+		ticktest.Apply(t, d, defs)
+		ticktest.DecideOnly(t, d)
 		want, refused := map[string]string{}, 0
 		for i, r := range refusals {
 			j := base(i)
@@ -96,7 +97,7 @@ func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 				}
 				want[j.Name] = err.Error()
 			}
-			set := strings.NewReplacer("@now", literal(d, morning(8, 45)), "@later", literal(d, morning(9, 0))).Replace(r.set)
+			set := strings.NewReplacer("@now", ticktest.Literal(d, ticktest.Morning(8, 45)), "@later", ticktest.Literal(d, ticktest.Morning(9, 0))).Replace(r.set)
 			if _, err := d.SQL.Exec("UPDATE " + d.Table("jobs") + " SET " + set + " WHERE name = '" + j.Name + "'"); err != nil {
 				refused++
 				delete(want, j.Name)
@@ -109,8 +110,8 @@ func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 		if refused > len(refusals)/2 {
 			t.Errorf("%d of %d statements were refused by the engine", refused, len(refusals))
 		}
-		d.Clock.Set(morning(8, 5))
-		decideOnly(t, d)
+		d.Clock.Set(ticktest.Morning(8, 5))
+		ticktest.DecideOnly(t, d)
 		jobs, err := d.Jobs(t.Context(), store.JobFilter{})
 		if err != nil || len(jobs) != len(refusals)+1 {
 			t.Fatalf("%v: %d jobs", err, len(jobs))
@@ -132,8 +133,8 @@ func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 			}
 		}
 		for _, minute := range []int{6, 10} { // the validity that a row had is that of what was due meanwhile
-			d.Clock.Set(morning(8, minute))
-			decideOnly(t, d)
+			d.Clock.Set(ticktest.Morning(8, minute))
+			ticktest.DecideOnly(t, d)
 		}
 		if jobs, err = d.Jobs(t.Context(), store.JobFilter{}); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // acting is an executor whose action is a call of its own, with an effect outside of the store's transactions: what is
@@ -59,7 +60,7 @@ func act(name string, fails int) store.Step {
 // effect is a step of SQL that leaves its mark, as the steps of act do.
 func (w *world) effect(name string, atomic bool) store.Step {
 	marks := map[string]string{"postgres": "$1, $2, $3, $4", "mariadb": "?, ?, ?, ?", "sqlite": "?, ?, ?, ?"}[w.d.Engine]
-	st := stepWith(atomic, "INSERT INTO effects VALUES ("+marks+")", "${run_id}", name, "${fence}", "${attempt}")
+	st := ticktest.StepWith(atomic, "INSERT INTO effects VALUES ("+marks+")", "${run_id}", name, "${fence}", "${attempt}")
 	st.Name = name
 	return st
 }
@@ -197,7 +198,7 @@ func stagesOf(engine string) []stage {
 func (w *world) abandon(job string) {
 	w.d.Clock.Add(-10 * time.Minute)
 	w.request(job)
-	tk := newTick(w.t, w.d.Store)
+	tk := ticktest.New(w.t, w.d.Store)
 	tk.Limit = -1
 	if _, err := tk.Run(w.t.Context()); err != nil {
 		w.t.Fatal(err)

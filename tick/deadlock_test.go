@@ -9,6 +9,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // crossing makes a deadlock with a session that writes row 1 of other and then row 2, in which that one loses: this one
@@ -57,7 +58,7 @@ func TestADeadlockOfAnAtomicStep(t *testing.T) {
 		{"DDL", []string{insert, "CREATE TABLE more (n int)", "START TRANSACTION", first, second}, "mariadb", false},
 		{"within a procedure", []string{"CALL commits()"}, "mariadb", false},
 	}
-	onServers(t, func(t *testing.T, d *storetest.DB) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		d.Exec(t, "CREATE TABLE weight (n int)")
 		d.Exec(t, "CREATE TABLE other (id int PRIMARY KEY, n int)")
@@ -71,10 +72,10 @@ func TestADeadlockOfAnAtomicStep(t *testing.T) {
 				continue
 			}
 			d.Exec(t, "DELETE FROM effects")
-			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: c.name, Steps: []store.Step{atomicStep(c.text...)}}}})
-			request(t, d, c.name)
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: c.name, Steps: []store.Step{ticktest.AtomicStep(c.text...)}}}})
+			ticktest.Request(t, d, c.name)
 			crossing(t, d)
-			r, err := newTick(t, d.Store).Run(t.Context())
+			r, err := ticktest.New(t, d.Store).Run(t.Context())
 			if err != nil || len(r.Runs) != 1 && !c.atomic || r.Started != 1 {
 				t.Fatalf("%s: %v: %+v", c.name, err, r)
 			}
@@ -107,9 +108,9 @@ func TestAnOldSnapshotOfAnAtomicStep(t *testing.T) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		d.Exec(t, "CREATE TABLE other (id int PRIMARY KEY, n int)")
 		d.Exec(t, "INSERT INTO other VALUES (1, 0)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "commits", Steps: []store.Step{atomicStep("INSERT INTO effects VALUES (1)", "COMMIT",
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "commits", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT",
 			"START TRANSACTION", "SELECT * FROM other", "SELECT SLEEP(0.5)", "UPDATE other SET n = -1")}}}})
-		request(t, d, "commits")
+		ticktest.Request(t, d, "commits")
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -119,7 +120,7 @@ func TestAnOldSnapshotOfAnAtomicStep(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 		}()
-		r, err := newTick(t, openBeside(t, d, "innodb_snapshot_isolation=ON", store.Options{})).Run(t.Context())
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "innodb_snapshot_isolation=ON", store.Options{})).Run(t.Context())
 		stop()
 		<-done
 		if err != nil || r.Failed != 1 || !strings.HasPrefix(r.Runs[0].Error, "the step is not atomic: ") || !strings.Contains(r.Runs[0].Error, "1020") {
@@ -137,9 +138,9 @@ func TestBusyOfAnAtomicStep(t *testing.T) {
 	d.Exec(t, "CREATE TABLE effects (n int)")
 	d.Exec(t, "CREATE TABLE other (n int)")
 	const locked = "INSERT INTO other VALUES (1)"
-	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "commits", Steps: []store.Step{
-		atomicStep("INSERT INTO effects VALUES (1)", "COMMIT", "PRAGMA busy_timeout = 0", locked)}}}})
-	request(t, d, "commits")
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "commits", Steps: []store.Step{
+		ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT", "PRAGMA busy_timeout = 0", locked)}}}})
+	ticktest.Request(t, d, "commits")
 	var calls storetest.Calls
 	var holder *sql.Tx
 	calls.Before = func(c storetest.Call) (err error) {
@@ -154,7 +155,7 @@ func TestBusyOfAnAtomicStep(t *testing.T) {
 		}
 		return nil
 	}
-	r, err := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
+	r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
 	if err != nil || r.Failed != 1 || !strings.HasPrefix(r.Runs[0].Error, "the step is not atomic: ") || !strings.Contains(r.Runs[0].Error, "SQLITE_BUSY") {
 		t.Errorf("%v: %+v", err, r.Runs)
 	}

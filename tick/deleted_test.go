@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // What plain SQL deletes leaves no mark in any row: it is found by the first pass of the hour, told by the job's name, and mended
@@ -16,52 +17,52 @@ import (
 // parkedWith makes sure that a pass parks just one job, for a reason.
 func parkedWith(t *testing.T, d *storetest.DB, job, why string) {
 	t.Helper()
-	r := run(t, d)
+	r := ticktest.Run(t, d)
 	if len(r.Parked) != 1 || !strings.HasSuffix(r.Parked[0].Job, job) || !strings.Contains(r.Parked[0].Error, why) {
 		t.Errorf("parked: %+v, want %s: %s", r.Parked, job, why)
 	}
-	if again := run(t, d); again.Decided != 0 || again.ParkedJobs != 1 {
+	if again := ticktest.Run(t, d); again.Decided != 0 || again.ParkedJobs != 1 {
 		t.Errorf("the next pass: %+v", again)
 	}
 }
 
 func mended(t *testing.T, d *storetest.DB) {
 	t.Helper()
-	if r := run(t, d); r.ParkedJobs != 0 {
+	if r := ticktest.Run(t, d); r.ParkedJobs != 0 {
 		t.Errorf("not mended: %+v", r.Parked)
 	}
-	if r := run(t, d); r.Decided != 0 || r.ParkedJobs != 0 {
+	if r := ticktest.Run(t, d); r.Decided != 0 || r.ParkedJobs != 0 {
 		t.Errorf("the next pass: %+v", r)
 	}
 }
 
 func TestAPlanThatWasDeletedIsMadeAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "job", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", Overlap: "wait-all", Steps: []store.Step{step("", "SELECT 1")}}, onRequest("asked")}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "job", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", Overlap: "wait-all", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}, onRequest("asked")}})
+		ticktest.Run(t, d)
 		for _, minute := range []int{20, 40} {
-			d.Clock.Set(morning(8, minute))
-			run(t, d)
+			d.Clock.Set(ticktest.Morning(8, minute))
+			ticktest.Run(t, d)
 		}
 		d.Exec(t, "DELETE FROM "+d.Table("runs")+" WHERE number = 1") // as if pruned
 		d.Exec(t, "DELETE FROM "+d.Table("plans"))
 		if _, err := d.RunNow(t.Context(), "asked", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		d.Clock.Set(morning(8, 59))
-		if r := run(t, d); r.Succeeded != 1 || r.Made != 0 { // a request wakes its job, which has a plan again
+		d.Clock.Set(ticktest.Morning(8, 59))
+		if r := ticktest.Run(t, d); r.Succeeded != 1 || r.Made != 0 { // a request wakes its job, which has a plan again
 			t.Errorf("within the hour: %+v", r)
 		}
-		d.Clock.Set(morning(9, 20))
-		if r := run(t, d); r.Made != 2 || r.Succeeded != 2 || len(r.Gaps) != 0 {
+		d.Clock.Set(ticktest.Morning(9, 20))
+		if r := ticktest.Run(t, d); r.Made != 2 || r.Succeeded != 2 || len(r.Gaps) != 0 {
 			t.Errorf("in the next hour: %+v", r)
 		}
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
-		if err != nil || len(runs) != 3 || runs[0].Number != 4 || !runs[0].ScheduledFor.Equal(morning(9, 20)) || !runs[1].IntervalStart.Equal(morning(8, 40)) {
+		if err != nil || len(runs) != 3 || runs[0].Number != 4 || !runs[0].ScheduledFor.Equal(ticktest.Morning(9, 20)) || !runs[1].IntervalStart.Equal(ticktest.Morning(8, 40)) {
 			t.Errorf("%v: %+v", err, runs)
 		}
-		if r := run(t, d); r.Decided != 0 {
+		if r := ticktest.Run(t, d); r.Decided != 0 {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -69,19 +70,19 @@ func TestAPlanThatWasDeletedIsMadeAgain(t *testing.T) {
 
 // onRequest is a job without a schedule.
 func onRequest(name string) store.Job {
-	return store.Job{Name: name, Steps: []store.Step{step("", "SELECT 1")}}
+	return store.Job{Name: name, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 }
 
 // A job's own schedule needs no row in job_schedules.
 func TestAnOwnRuleWithoutALink(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		run(t, d)
-		at := literal(d, d.Clock.Now())
+		ticktest.Run(t, d)
+		at := ticktest.Literal(d, d.Clock.Now())
 		insert := func(id int, rule string) {
 			d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, name, created_at, changed_at) VALUES (%d, 'job %d', %s, %s)", d.Table("jobs"), id, id, at, at))
 			d.Exec(t, fmt.Sprintf(`INSERT INTO %s (job_id, position, name, executor, spec) VALUES (%d, 1, 'step', 'sql', '{"sql": ["SELECT 1"]}')`, d.Table("steps"), id))
 			if id == 3 { // seen before it has a schedule
-				run(t, d)
+				ticktest.Run(t, d)
 			}
 			d.Exec(t, fmt.Sprintf("INSERT INTO %s (job_id, rule, created_at, changed_at) VALUES (%d, '%s', %s, %s)", d.Table("schedules"), id, rule, at, at))
 		}
@@ -90,7 +91,7 @@ func TestAnOwnRuleWithoutALink(t *testing.T) {
 		insert(3, "every 10m")
 		parkedWith(t, d, "job 2", "now and then")
 		d.Clock.Add(10 * time.Minute)
-		if r := run(t, d); r.Made != 2 || r.Succeeded != 2 {
+		if r := ticktest.Run(t, d); r.Made != 2 || r.Succeeded != 2 {
 			t.Fatalf("%+v", r)
 		}
 		if j, err := d.Job(t.Context(), "job 1"); err != nil || j.Own == nil || j.Own.Rule != "every 5m" || j.State != store.JobSleeping {
@@ -99,7 +100,7 @@ func TestAnOwnRuleWithoutALink(t *testing.T) {
 		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 10m' WHERE job_id = 2")
 		mended(t, d)
 		d.Clock.Add(10 * time.Minute)
-		if r := run(t, d); r.Made != 3 {
+		if r := ticktest.Run(t, d); r.Made != 3 {
 			t.Errorf("%+v", r)
 		}
 		// A command that changes the rule finds it; so does one that takes it away.
@@ -108,13 +109,13 @@ func TestAnOwnRuleWithoutALink(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.Own.Rule = "every 30m"
-		apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
 		mended(t, d)
 		if v, err := d.Job(t.Context(), "job 1"); err != nil || v.NextRun.Minute() != 30 {
 			t.Errorf("%v: %+v", err, v)
 		}
 		j.Own = nil
-		apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
 		mended(t, d)
 		if v, err := d.Job(t.Context(), "job 1"); err != nil || !v.NextRun.IsZero() || v.State != store.JobEnabled {
 			t.Errorf("%v: %+v", err, v)
@@ -125,12 +126,12 @@ func TestAnOwnRuleWithoutALink(t *testing.T) {
 func TestAScheduleThatWasDeleted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}},
-			Jobs: []store.Job{{Name: "job", Schedules: []string{"shared"}, Steps: []store.Step{step("", "SELECT 1")}}, onRequest("other")}}
-		apply(t, d, defs)
-		run(t, d)
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"shared"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}, onRequest("other")}}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
 		d.Exec(t, "DELETE FROM "+d.Table("schedules"))
 		d.Clock.Add(time.Minute)
-		if r := run(t, d); r.Decided != 0 {
+		if r := ticktest.Run(t, d); r.Decided != 0 {
 			t.Errorf("before the hour is over: %+v", r)
 		}
 		d.Clock.Add(time.Hour)
@@ -138,10 +139,10 @@ func TestAScheduleThatWasDeleted(t *testing.T) {
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")+" WHERE reason = 'edited'"); n != 1 {
 			t.Errorf("%d gaps", n)
 		}
-		apply(t, d, defs)
+		ticktest.Apply(t, d, defs)
 		mended(t, d)
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Made != 1 {
+		if r := ticktest.Run(t, d); r.Made != 1 {
 			t.Errorf("%+v", r)
 		}
 		// Whoever takes the row out of job_schedules mends it, too; it is seen within the hour.
@@ -156,10 +157,10 @@ func TestAScheduleThatWasDeleted(t *testing.T) {
 
 func TestAPredecessorThatWasDeleted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		follower := store.Job{Name: "follower", After: "victim", Steps: []store.Step{step("", "SELECT 1")}}
+		follower := store.Job{Name: "follower", After: "victim", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		defs := store.Definitions{Jobs: []store.Job{onRequest("victim"), follower, onRequest("other")}}
-		apply(t, d, defs)
-		run(t, d)
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'victim'")
 		list, err := d.Jobs(t.Context(), store.JobFilter{})
 		if err != nil || len(list) != 2 || !strings.Contains(list[0].After, "whose row is gone") {
@@ -170,18 +171,18 @@ func TestAPredecessorThatWasDeleted(t *testing.T) {
 		}
 		d.Clock.Add(time.Hour)
 		parkedWith(t, d, "follower", "the job that it runs after is gone")
-		apply(t, d, defs)
+		ticktest.Apply(t, d, defs)
 		mended(t, d)
 		if _, err := d.RunNow(t.Context(), "victim", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, d); r.Succeeded != 2 {
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Errorf("%+v", r)
 		}
 		// A follower that is told of no more.
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'victim'")
 		follower.After = ""
-		apply(t, d, store.Definitions{Jobs: []store.Job{follower}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{follower}})
 		d.Clock.Add(time.Hour)
 		mended(t, d)
 	})
@@ -189,20 +190,20 @@ func TestAPredecessorThatWasDeleted(t *testing.T) {
 
 func TestRunsOfNobodyEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{onRequest("job"), onRequest("asked"), onRequest("other")}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{onRequest("job"), onRequest("asked"), onRequest("other")}})
+		ticktest.Run(t, d)
 		for _, name := range []string{"job", "asked"} {
 			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		tk := newTick(t, d.Store)
+		tk := ticktest.New(t, d.Store)
 		tk.Limit = -1
 		if _, err := tk.Run(t.Context()); err != nil { // both are queued
 			t.Fatal(err)
 		}
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, job_id, occurrence, ready_at, created_at) VALUES ('00000000-0000-7000-9000-000000000001', 777, 'now:1', %[2]s, %[2]s)",
-			d.Table("runs"), literal(d, d.Clock.Now())))
+			d.Table("runs"), ticktest.Literal(d, d.Clock.Now())))
 		d.Exec(t, "DELETE FROM "+d.Table("plans"))
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name <> 'other'")
 		d.Clock.Add(time.Hour)
@@ -220,7 +221,7 @@ func TestRunsOfNobodyEnd(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 		}
-		if r := run(t, d); r.Decided != 0 || !r.OldestDue.IsZero() {
+		if r := ticktest.Run(t, d); r.Decided != 0 || !r.OldestDue.IsZero() {
 			t.Errorf("%+v", r)
 		}
 	})

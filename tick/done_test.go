@@ -9,10 +9,11 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 func once() store.Job {
-	return store.Job{Name: "job", Queue: "another", RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}, Steps: []store.Step{step("", "SELECT 1")}}
+	return store.Job{Name: "job", Queue: "another", RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 }
 
 // What remove_when_done comes to with everything that can happen to a job that is due once, at 08:05.
@@ -35,7 +36,7 @@ var dones = []struct {
 	{"disabled", "08:00 tick; 08:05 tick take; 08:06 enable=false end=succeeded tick", store.JobDisabled, nil},
 	{"cycles are used up", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.MaxRuns = "every 5m", 1 }},
 	{"cycles are left", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobSleeping, func(j *store.Job) { j.Own.Rule, j.MaxRuns = "every 5m", 2 }},
-	{"no longer valid", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.NotAfter = "every 5m", morning(8, 9) }},
+	{"no longer valid", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own.Rule, j.NotAfter = "every 5m", ticktest.Morning(8, 9) }},
 	{"repeated, and used up", "08:00 tick take; 08:06 end=succeeded tick", "", func(j *store.Job) { j.Own, j.RepeatAfter, j.MaxRuns = nil, store.Duration(time.Minute), 1 }},
 	{"repeated", "08:00 tick take; 08:06 end=succeeded tick", store.JobSleeping, func(j *store.Job) { j.Own, j.RepeatAfter = nil, store.Duration(time.Minute) }},
 	{"it is no policy of it", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobFinished, func(j *store.Job) { j.RemoveDone = false }},
@@ -49,7 +50,7 @@ func TestRemoveWhenDone(t *testing.T) {
 				if row.policy != nil {
 					row.policy(&j)
 				}
-				apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 				(&course{DB: d}).follow(t, row.course)
 				v, err := d.Job(t.Context(), "job")
 				if state := v.State; row.stays == "" && err == nil || row.stays != "" && (err != nil || state != row.stays) {
@@ -67,7 +68,7 @@ func TestRemoveWhenDone(t *testing.T) {
 					t.Errorf("%v: %+v", err, runs)
 				}
 				d.Clock.Add(24 * time.Hour)
-				if r := run(t, d); r.Made != 0 || len(r.Gaps) != 0 || len(r.Parked) != 0 {
+				if r := ticktest.Run(t, d); r.Made != 0 || len(r.Gaps) != 0 || len(r.Parked) != 0 {
 					t.Errorf("afterwards: %+v", r)
 				}
 				for _, table := range []string{"job_schedules", "schedules"} {
@@ -103,7 +104,7 @@ func TestApplyLeavesAloneWhatIsDone(t *testing.T) {
 		bring(defs)
 		c := &course{DB: d}
 		c.follow(t, "08:00 tick; 08:05 tick take end=succeeded tick take end=succeeded tick")
-		if got := states(t, d, "follower"); len(got) != 1 || got[0] != store.Succeeded {
+		if got := ticktest.States(t, d, "follower"); len(got) != 1 || got[0] != store.Succeeded {
 			t.Errorf("the follower: %v", got)
 		}
 		d.Clock.Add(time.Hour)
@@ -111,7 +112,7 @@ func TestApplyLeavesAloneWhatIsDone(t *testing.T) {
 			if got := bring(defs); got != "done job" {
 				t.Fatalf("the same again: %s", got)
 			}
-			if r := run(t, d); r.Made != 0 {
+			if r := ticktest.Run(t, d); r.Made != 0 {
 				t.Fatalf("%+v", r)
 			}
 		}
@@ -160,7 +161,7 @@ func TestWhatSomebodyEditsIsNotRemoved(t *testing.T) {
 				if d.Engine == "sqlite" {
 					t.Skip("one writer at a time")
 				}
-				apply(t, d, store.Definitions{Jobs: []store.Job{once()}})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{once()}})
 				co := &course{DB: d}
 				co.follow(t, "08:00 tick; 08:05 tick take; 08:06 end=succeeded")
 				tx, err := d.SQL.BeginTx(t.Context(), nil)
@@ -174,7 +175,7 @@ func TestWhatSomebodyEditsIsNotRemoved(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				for range 2 {
-					if _, err := newTick(t, d.Store).Run(ctx); err != nil {
+					if _, err := ticktest.New(t, d.Store).Run(ctx); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -185,7 +186,7 @@ func TestWhatSomebodyEditsIsNotRemoved(t *testing.T) {
 					t.Fatal(err)
 				}
 				d.Clock.Add(time.Minute)
-				run(t, d)
+				ticktest.Run(t, d)
 				if v, err := d.Job(t.Context(), "job"); err == nil {
 					t.Fatalf("is still there: %+v", v)
 				}

@@ -98,7 +98,7 @@ func ready(t testing.TB, engine string, runs int) *storetest.DB {
 	t.Helper()
 	d := storetest.Open(t, engine, store.Options{})
 	d.Seed(t, storetest.Seed{Jobs: runs, Rules: []string{"every 5m"}, Steps: []store.Step{{Executor: "nothing", Spec: []byte("{}")}}})
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Limit = -1
 	for range 2 {
 		if _, err := tk.Run(t.Context()); err != nil {
@@ -171,7 +171,7 @@ func BenchmarkWork(b *testing.B) {
 // workBySQL works the runs off without us.
 func workBySQL(b *testing.B, d *storetest.DB, runs int) time.Duration {
 	b.Helper()
-	runsTable, attempts, now := d.Table("runs"), d.Table("attempts"), literal(d, d.Clock.Now())
+	runsTable, attempts, now := d.Table("runs"), d.Table("attempts"), ticktest.Literal(d, d.Clock.Now())
 	queued, skip, quoted := "state = 'queued' AND queue = 'tick' ORDER BY priority DESC", " FOR UPDATE SKIP LOCKED", "'%s'"
 	switch d.Engine {
 	case "mariadb":

@@ -8,9 +8,8 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
-
-func morning(hour, minute int) time.Time { return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC) }
 
 // Each edit is one statement of plain SQL, at 08:31 on a job of "every 20m" that was planned and has run at 08:20. What the old
 // rule still owes from then on is no run; when the next decision is due tells that the edit was noticed.
@@ -20,26 +19,26 @@ func TestAnEditByPlainSQLIsNoticedByTheNextTick(t *testing.T) {
 		next       time.Time
 		runs       int // up to 09:31
 	}{
-		{"rule", "UPDATE %[2]s SET rule = 'every 30m' WHERE name = 'mine'", morning(9, 0), 3},
-		{"zone", "UPDATE %[2]s SET rule = '0 9 * * *', zone = 'Atlantic/Azores' WHERE name = 'mine'", morning(10, 0), 1},
-		{"reading of clock changes", "UPDATE %[2]s SET ambiguous = 'both' WHERE name = 'mine'", morning(8, 40), 4},
-		{"a link more", "INSERT INTO %[3]s (job_id, schedule_id) SELECT j.id, s.id FROM %[1]s j, %[2]s s WHERE s.name = 'other'", morning(8, 35), 13},
-		{"another link", "UPDATE %[3]s SET schedule_id = (SELECT id FROM %[2]s WHERE name = 'other')", morning(8, 35), 13},
-		{"validity", "UPDATE %[1]s SET not_after = " + "%[4]s", morning(8, 40), 2},
+		{"rule", "UPDATE %[2]s SET rule = 'every 30m' WHERE name = 'mine'", ticktest.Morning(9, 0), 3},
+		{"zone", "UPDATE %[2]s SET rule = '0 9 * * *', zone = 'Atlantic/Azores' WHERE name = 'mine'", ticktest.Morning(10, 0), 1},
+		{"reading of clock changes", "UPDATE %[2]s SET ambiguous = 'both' WHERE name = 'mine'", ticktest.Morning(8, 40), 4},
+		{"a link more", "INSERT INTO %[3]s (job_id, schedule_id) SELECT j.id, s.id FROM %[1]s j, %[2]s s WHERE s.name = 'other'", ticktest.Morning(8, 35), 13},
+		{"another link", "UPDATE %[3]s SET schedule_id = (SELECT id FROM %[2]s WHERE name = 'other')", ticktest.Morning(8, 35), 13},
+		{"validity", "UPDATE %[1]s SET not_after = " + "%[4]s", ticktest.Morning(8, 40), 2},
 		{"disabled", "UPDATE %[1]s SET enabled = false", time.Time{}, 1},
-		{"policy", "UPDATE %[1]s SET max_runs = 2", morning(8, 40), 2},
+		{"policy", "UPDATE %[1]s SET max_runs = 2", ticktest.Morning(8, 40), 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				planned(t, d)
 				d.Exec(t, edit(d, c.edit))
-				if r := run(t, d); r.Decided != 1 || r.Made != 0 {
+				if r := ticktest.Run(t, d); r.Decided != 1 || r.Made != 0 {
 					t.Errorf("the tick after the edit: %+v", r)
 				}
 				if j, err := d.Job(t.Context(), "job"); err != nil || !j.NextRun.Equal(c.next) {
 					t.Errorf("%v: next %s", err, j.NextRun)
 				}
-				if r := run(t, d); r.Decided != 0 {
+				if r := ticktest.Run(t, d); r.Decided != 0 {
 					t.Errorf("noticed twice: %+v", r)
 				}
 				everyMinute(t, d, 60)
@@ -54,36 +53,36 @@ func TestAnEditByPlainSQLIsNoticedByTheNextTick(t *testing.T) {
 // planned is a job of "every 20m" at 08:31 that has run at 08:20, and a schedule "every 5m" that it does not use.
 func planned(t testing.TB, d *storetest.DB) {
 	t.Helper()
-	apply(t, d, store.Definitions{
+	ticktest.Apply(t, d, store.Definitions{
 		Schedules: []store.Schedule{{Name: "mine", Rule: "every 20m"}, {Name: "other", Rule: "every 5m"}},
-		Jobs:      []store.Job{{Name: "job", Schedules: []string{"mine"}, Steps: []store.Step{step("", "SELECT 1")}}},
+		Jobs:      []store.Job{{Name: "job", Schedules: []string{"mine"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
 	})
-	run(t, d)
-	d.Clock.Set(morning(8, 20))
-	if r := run(t, d); r.Succeeded != 1 {
+	ticktest.Run(t, d)
+	d.Clock.Set(ticktest.Morning(8, 20))
+	if r := ticktest.Run(t, d); r.Succeeded != 1 {
 		t.Fatalf("%+v", r)
 	}
-	d.Clock.Set(morning(8, 31))
+	d.Clock.Set(ticktest.Morning(8, 31))
 }
 
 // edit fills in the names of the tables, and an instant at 08:45.
 func edit(d *storetest.DB, statement string) string {
-	return fmt.Sprintf(statement+"%.0[1]s%.0[2]s%.0[3]s%.0[4]s", d.Table("jobs"), d.Table("schedules"), d.Table("job_schedules"), literal(d, morning(8, 45)))
+	return fmt.Sprintf(statement+"%.0[1]s%.0[2]s%.0[3]s%.0[4]s", d.Table("jobs"), d.Table("schedules"), d.Table("job_schedules"), ticktest.Literal(d, ticktest.Morning(8, 45)))
 }
 
 // What no tick has seen owes nothing.
 func TestAnEditBeforeTheFirstTick(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Missed: "all", Steps: []store.Step{step("", "SELECT 1")}}
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Missed: "all", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		d.Clock.Add(31 * time.Minute)
 		j.Own.Rule = "every 10m"
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-		if r := run(t, d); r.Made != 0 || len(r.Gaps) != 0 {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		if r := ticktest.Run(t, d); r.Made != 0 || len(r.Gaps) != 0 {
 			t.Errorf("the first tick: %+v", r)
 		}
 		d.Clock.Add(30 * time.Minute)
-		if r := run(t, d); r.Made != 3 {
+		if r := ticktest.Run(t, d); r.Made != 3 {
 			t.Errorf("afterwards: %+v", r)
 		}
 	})
@@ -114,18 +113,18 @@ func TestAnEditThatStaysOpenBlocksNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		for _, c := range []struct{ minute, runs int }{{31, 0}, {45, 1}} { // the edit before is noticed, and cannot be marked
-			d.Clock.Set(morning(8, c.minute))
-			if r, err := newTick(t, d.Store).Run(ctx); err != nil || r.Decided == 0 || r.Succeeded != c.runs {
+			d.Clock.Set(ticktest.Morning(8, c.minute))
+			if r, err := ticktest.New(t, d.Store).Run(ctx); err != nil || r.Decided == 0 || r.Succeeded != c.runs {
 				t.Fatalf("beside it: %v: %+v", err, r)
 			}
 		}
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, d); r.Decided != 1 || r.Made != 0 {
+		if r := ticktest.Run(t, d); r.Decided != 1 || r.Made != 0 {
 			t.Errorf("committed: %+v", r)
 		}
-		if j, err := d.Job(t.Context(), "job"); err != nil || !j.NextRun.Equal(morning(9, 0)) {
+		if j, err := d.Job(t.Context(), "job"); err != nil || !j.NextRun.Equal(ticktest.Morning(9, 0)) {
 			t.Errorf("%v: next %s", err, j.NextRun)
 		}
 	})

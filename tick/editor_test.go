@@ -11,6 +11,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // edits are what somebody has changed of the job x and not committed yet, one kind of row each.
@@ -69,8 +70,8 @@ func besideAnEditor(t *testing.T, d *storetest.DB) (x int64) {
 	t.Helper()
 	defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 50}}}
 	add := func(name string) {
-		defs.Jobs = append(defs.Jobs, store.Job{Name: name, Own: everyFiveMinutes(), Overlap: "allow", MaxRunning: 100, Missed: "all", MissedLimit: 2,
-			Steps: []store.Step{step("", "SELECT 1")}})
+		defs.Jobs = append(defs.Jobs, store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Overlap: "allow", MaxRunning: 100, Missed: "all", MissedLimit: 2,
+			Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
 	}
 	for i := range healthy / 2 {
 		add(fmt.Sprintf("before%02d", i))
@@ -80,11 +81,11 @@ func besideAnEditor(t *testing.T, d *storetest.DB) (x int64) {
 	for i := range healthy / 2 {
 		add(fmt.Sprintf("behind%02d", i))
 	}
-	apply(t, d, defs)
-	run(t, d)
+	ticktest.Apply(t, d, defs)
+	ticktest.Run(t, d)
 	for range 15 { // a history, so that it pays to use an index
 		d.Clock.Add(15 * time.Minute)
-		run(t, d)
+		ticktest.Run(t, d)
 	}
 	if d.Engine == "mariadb" {
 		for _, name := range []string{"runs", "attempts", "gaps", "changes", "plans"} {
@@ -106,10 +107,10 @@ func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (
 	}
 	statement = strings.ReplaceAll(statement, "X", fmt.Sprint(x))
 	// One run of x in each state: ended and not settled, running, queued, waiting.
-	request(t, d, "x")
-	request(t, d, "x")
-	request(t, d, "x")
-	decideOnly(t, d)
+	ticktest.Request(t, d, "x")
+	ticktest.Request(t, d, "x")
+	ticktest.Request(t, d, "x")
+	ticktest.DecideOnly(t, d)
 	first := ""
 	for range 2 {
 		tasks, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "other", Lease: time.Hour})
@@ -119,7 +120,7 @@ func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (
 		first = tasks[0].Run.ID
 	}
 	d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded', lease_until = NULL, error = NULL WHERE job_id = "+fmt.Sprint(x)+" AND id = '"+first+"'")
-	request(t, d, "x")
+	ticktest.Request(t, d, "x")
 	d.Clock.Add(11 * time.Minute)
 
 	tx, err := d.SQL.Begin() // at the level that the engine has by default
@@ -133,7 +134,7 @@ func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Budget = 30 * time.Second
 	r, err := tk.Run(ctx)
 	took := time.Since(began).Round(10 * time.Millisecond)
@@ -153,11 +154,11 @@ func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := newTick(t, d.Store).Run(ctx); err != nil || r.LockedJobs > 0 {
+	if r, err := ticktest.New(t, d.Store).Run(ctx); err != nil || r.LockedJobs > 0 {
 		t.Fatalf("%s: the lock is gone: %v: %+v", what, err, r)
 	}
 	d.Exec(t, "UPDATE "+d.Table("runs")+" SET lease_until = NULL, state = 'cancelled' WHERE state = 'running'")
-	run(t, d)
+	ticktest.Run(t, d)
 	if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE settled_at IS NULL"); n > 0 {
 		t.Fatalf("%s: %d runs are open after it", what, n)
 	}

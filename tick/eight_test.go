@@ -105,10 +105,10 @@ func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, re
 		placeholder = "$1"
 	}
 	effect := func(kind string) store.Step {
-		return stepWith(kind == "atomic", "INSERT INTO effects VALUES ("+placeholder+", '"+kind+"')", "${run_id}")
+		return ticktest.StepWith(kind == "atomic", "INSERT INTO effects VALUES ("+placeholder+", '"+kind+"')", "${run_id}")
 	}
 	d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m"}, Steps: []store.Step{effect("atomic"), effect("plain")}})
-	if r := run(t, d); r.Decided != jobs || r.Made != 0 {
+	if r := ticktest.Run(t, d); r.Decided != jobs || r.Made != 0 {
 		t.Fatalf("plan: %+v", r)
 	}
 	d.Clock.Add(5 * time.Minute)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // In a database with an encoding of its own, names and the text of jobs are what they were; what it has no character for is
@@ -48,7 +49,7 @@ func TestADatabaseInLatin1(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	_, err = s.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "漢字", Steps: []store.Step{step("", "SELECT 1")}}}}, store.ApplyOptions{})
+	_, err = s.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "漢字", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}, store.ApplyOptions{})
 	if err == nil || !strings.Contains(err.Error(), "has no equivalent in encoding") {
 		t.Errorf("a name that the database has no characters for: %v", err)
 	}

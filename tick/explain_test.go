@@ -14,6 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // hot are the statements of a pass that must be among those that are sent, by their names in queries.sql: what each begins
@@ -122,7 +123,7 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 // aDay plans the jobs, and lets passes meet all that can happen. It returns one call of each statement that they sent.
 func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storetest.Call {
 	t.Helper()
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Batch, tk.Limit = n.batch, 5
 	pass := func(what string, run func(context.Context) (tick.Report, error), want func(tick.Report) bool) []storetest.Call {
 		t.Helper()

@@ -24,8 +24,8 @@ func TestAFrozenProcess(t *testing.T) {
 			"mariadb":  "DO SLEEP(1)",
 		}[d.Engine]
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("slow", slow, "INSERT INTO effects VALUES (1)"), step("last", "INSERT INTO effects VALUES (10)")}}}})
-		request(t, d, "job")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("slow", slow, "INSERT INTO effects VALUES (1)"), ticktest.Step("last", "INSERT INTO effects VALUES (10)")}}}})
+		ticktest.Request(t, d, "job")
 
 		barrier, open, err := os.Pipe()
 		if err != nil {
@@ -48,11 +48,11 @@ func TestAFrozenProcess(t *testing.T) {
 			t.Fatal("it had ended before it was frozen")
 		}
 		d.Clock.Add(time.Minute)
-		if r := run(t, d); r.Started != 0 {
+		if r := ticktest.Run(t, d); r.Started != 0 {
 			t.Fatalf("overtaken before its lease has ended: %+v", r)
 		}
 		d.Clock.Add(10 * time.Minute)
-		mine := run(t, d)
+		mine := ticktest.Run(t, d)
 		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // filling is an executor at whose end the file of the database can grow no more. It stands before the driver, since each
@@ -51,9 +52,9 @@ func TestAFullDiskEndsAPass(t *testing.T) {
 	}
 	f := &filling{}
 	d := storetest.Open(t, "sqlite", store.Options{Wrap: func(c driver.Connector) driver.Connector { f.Connector = c; return f }})
-	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})
-	request(t, d, "a")
-	tk := newTick(t, d.Store)
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})
+	ticktest.Request(t, d, "a")
+	tk := ticktest.New(t, d.Store)
 	tk.Executors["filling"] = f
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -77,8 +78,8 @@ func TestAPassWithoutABudgetWaitsForNoTable(t *testing.T) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
 			d := storetest.Open(t, e, store.Options{})
-			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
-			run(t, d)
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			ticktest.Run(t, d)
 			d.Clock.Add(6 * time.Minute)
 			conn, err := d.SQL.Conn(t.Context())
 			if err != nil {
@@ -91,7 +92,7 @@ func TestAPassWithoutABudgetWaitsForNoTable(t *testing.T) {
 				}
 			}
 			began := time.Now()
-			_, err = newTick(t, d.Store).Run(t.Context())
+			_, err = ticktest.New(t, d.Store).Run(t.Context())
 			t.Logf("%s: %v", time.Since(began), err)
 			if took := time.Since(began); err == nil || took > 2*store.Patience || !errors.Is(err, store.ErrNoAnswer) && !errors.Is(err, store.ErrLocked) {
 				t.Errorf("after %s: %v", took, err)

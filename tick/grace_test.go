@@ -9,6 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A pass that is told to stop takes nothing more; what runs has a grace to end in, and is given back after it.
@@ -24,11 +25,11 @@ func TestWhatRunsHasAGraceToEndIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Steps: []store.Step{call("")}}, {Name: "two", Steps: []store.Step{call("")}}}})
-				request(t, d, "one")
-				request(t, d, "two")
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Steps: []store.Step{ticktest.Call("")}}, {Name: "two", Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Request(t, d, "one")
+				ticktest.Request(t, d, "two")
 				ctx, cancel := context.WithCancel(t.Context())
-				tk := newDoing(t, d, func(run context.Context, _ executor.Request) (executor.Result, error) {
+				tk := ticktest.NewDoing(t, d, func(run context.Context, _ executor.Request) (executor.Result, error) {
 					cancel()
 					work := 200 * time.Millisecond
 					if c.done == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // standing are the jobs' newest runs, oldest first, as "job state held_by".
@@ -27,17 +28,13 @@ func standing(t testing.TB, d *storetest.DB) string {
 	return strings.Join(list, ", ")
 }
 
-func grouped(name, group string, priority int) store.Job {
-	return store.Job{Name: name, Group: group, Priority: priority, Queue: "another", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}
-}
-
 func TestAGroupCapsSeveralJobs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 2}, {Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
-			grouped("a", "two", 0), grouped("b", "two", 0), grouped("c", "two", 0), grouped("urgent", "two", 5), grouped("x", "one", 0), grouped("y", "one", 0)}})
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 2}, {Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
+			ticktest.Grouped("a", "two", 0), ticktest.Grouped("b", "two", 0), ticktest.Grouped("c", "two", 0), ticktest.Grouped("urgent", "two", 5), ticktest.Grouped("x", "one", 0), ticktest.Grouped("y", "one", 0)}})
+		ticktest.DecideOnly(t, d)
 		d.Clock.Add(5 * time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		want := func(when, want string) {
 			t.Helper()
 			if got := standing(t, d); got != want {
@@ -51,7 +48,7 @@ func TestAGroupCapsSeveralJobs(t *testing.T) {
 			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
 		d.Clock.Add(time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		want("nothing has ended", "a running, b waiting group, c waiting group, urgent running, x running, y waiting group")
 		for i := range tasks {
 			if name := tasks[i].Job.Name; name == "urgent" || name == "x" {
@@ -60,10 +57,10 @@ func TestAGroupCapsSeveralJobs(t *testing.T) {
 				}
 			}
 		}
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		want("two have ended", "a running, b queued, c waiting group, urgent succeeded, x succeeded, y queued")
-		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 3}}})
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 3}}})
+		ticktest.DecideOnly(t, d)
 		want("the cap is raised", "a running, b queued, c queued, urgent succeeded, x succeeded, y queued")
 	})
 }
@@ -72,14 +69,14 @@ func TestAGroupIsServedInOnePass(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}}
 		for i := range 7 {
-			j := grouped(fmt.Sprint("job ", i), "g", 0)
+			j := ticktest.Grouped(fmt.Sprint("job ", i), "g", 0)
 			j.Queue = "tick"
 			defs.Jobs = append(defs.Jobs, j)
 		}
-		apply(t, d, defs)
-		run(t, d)
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Succeeded != 7 {
+		if r := ticktest.Run(t, d); r.Succeeded != 7 {
 			t.Fatalf("%+v", r)
 		}
 	})
@@ -87,22 +84,22 @@ func TestAGroupIsServedInOnePass(t *testing.T) {
 
 func TestAnUnknownGroupParksItsJobOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{grouped("a", "nowhere", 0)}}, store.ApplyOptions{})
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{ticktest.Grouped("a", "nowhere", 0)}}, store.ApplyOptions{})
 		if err == nil || !strings.Contains(err.Error(), "group: there is no group") {
 			t.Fatalf("refused: %v", err)
 		}
-		other := grouped("b", "", 0)
-		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{grouped("a", "g", 0), other}})
+		other := ticktest.Grouped("b", "", 0)
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{ticktest.Grouped("a", "g", 0), other}})
 		d.Exec(t, "DELETE FROM "+d.Table("groups"))
 		for range 2 {
-			run(t, d)
+			ticktest.Run(t, d)
 			if j, err := d.Job(t.Context(), "a"); err != nil || j.State != store.JobParked || !strings.Contains(j.Parked, `there is no group "g"`) {
 				t.Fatalf("%v: %s: %s", err, j.State, j.Parked)
 			}
 			d.Clock.Add(5 * time.Minute)
 		}
-		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}})
+		ticktest.Run(t, d)
 		if got := standing(t, d); got != "a queued, b queued, b waiting predecessor" && got != "a queued, b queued" {
 			t.Fatal(got)
 		}
@@ -116,10 +113,10 @@ func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queue
 	d := storetest.Open(t, engine, store.Options{})
 	defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 3}}}
 	for i := range jobs {
-		defs.Jobs = append(defs.Jobs, grouped(fmt.Sprintf("job %02d", i), "g", 0))
+		defs.Jobs = append(defs.Jobs, ticktest.Grouped(fmt.Sprintf("job %02d", i), "g", 0))
 	}
-	apply(t, d, defs)
-	decideOnly(t, d)
+	ticktest.Apply(t, d, defs)
+	ticktest.DecideOnly(t, d)
 	d.Clock.Add(5 * time.Minute)
 	var all sync.WaitGroup
 	for range 8 {
@@ -142,7 +139,7 @@ func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queue
 			t.Fatal(err)
 		}
 		defer s.Close()
-		tk := newTick(t, s)
+		tk := ticktest.New(t, s)
 		tk.Limit, tk.Batch = -1, jobs/8
 		all.Go(func() {
 			if _, err := tk.Run(t.Context()); err != nil {
@@ -183,22 +180,22 @@ func TestRivalsWithoutTheLockExceedAGroupsCap(t *testing.T) {
 func TestWhoWaitsInAGroupIsNotPassedByWhoBecomesDue(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		daily := func(name, rule string) store.Job {
-			j := grouped(name, "one", 0)
+			j := ticktest.Grouped(name, "one", 0)
 			j.Own = &store.Schedule{Rule: rule}
 			return j
 		}
-		apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
 			daily("first", "5 8 * * *"), daily("waits", "6 8 * * *"), daily("new", "7 8 * * *")}})
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		h := store.Holder{Name: "h", Lease: time.Hour}
 		d.Clock.Add(5 * time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		tasks, err := d.Take(t.Context(), "another", 1, h)
 		if err != nil || len(tasks) != 1 {
 			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
 		d.Clock.Add(time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		if got := standing(t, d); got != "first running, waits waiting group" {
 			t.Fatalf("before: %s", got)
 		}
@@ -206,7 +203,7 @@ func TestWhoWaitsInAGroupIsNotPassedByWhoBecomesDue(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Clock.Add(time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		if got := standing(t, d); got != "first succeeded, new waiting group, waits queued" {
 			t.Fatalf("one ended, and another became due: %s", got)
 		}

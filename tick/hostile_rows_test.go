@@ -14,6 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A row may hold anything: somebody wrote it by hand, restored it from elsewhere, or the engine does not hold its own
@@ -120,19 +121,19 @@ func newHostile(t *testing.T, engine string, checked bool) *hostile {
 	if !checked && engine == "postgres" {
 		h.dropChecks(t)
 	}
-	cull := hourly("culprit")
+	cull := ticktest.Hourly("culprit")
 	cull.Tags, cull.Group, cull.Overlap, cull.MaxRunning = []string{"a"}, "g", "allow", 5
 	cull.Own, cull.Schedules = nil, []string{"shared"}
 	cull.Steps[0].Timeout = store.Duration(time.Minute)
 	jobs := []store.Job{cull}
 	for i := range unharmed {
-		jobs = append(jobs, hourly(fmt.Sprintf("healthy %d", i+1)))
+		jobs = append(jobs, ticktest.Hourly(fmt.Sprintf("healthy %d", i+1)))
 	}
-	follower := store.Job{Name: "follower", After: "culprit", Steps: []store.Step{step("", "SELECT 1")}}
-	apply(t, h.DB, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 5}}, Schedules: []store.Schedule{{Name: "shared", Rule: "every 1h"}}, Jobs: append(jobs, follower)})
-	run(t, h.DB)
+	follower := store.Job{Name: "follower", After: "culprit", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+	ticktest.Apply(t, h.DB, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 5}}, Schedules: []store.Schedule{{Name: "shared", Rule: "every 1h"}}, Jobs: append(jobs, follower)})
+	ticktest.Run(t, h.DB)
 	h.Clock.Add(time.Hour)
-	run(t, h.DB)
+	ticktest.Run(t, h.DB)
 	subject := store.Subject{Scope: store.ScopeJob, Name: "culprit"}
 	if _, err := h.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func newHostile(t *testing.T, engine string, checked bool) *hostile {
 			t.Fatal(err)
 		}
 	}
-	tk := newTick(t, h.Store)
+	tk := ticktest.New(t, h.Store)
 	tk.Limit = -1
 	if _, err := tk.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -155,9 +156,9 @@ func newHostile(t *testing.T, engine string, checked bool) *hostile {
 	}
 	last := map[bool]string{true: "max(id::text)::uuid", false: "MAX(id)"}[engine == "postgres"] // there is no greatest UUID
 	h.Exec(t, fmt.Sprintf("CREATE TABLE one AS SELECT %s AS id FROM %s WHERE state = 'queued'", last, h.Table("runs")))
-	h.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'waiting', started_at = %s WHERE id = (SELECT id FROM one)", h.Table("runs"), literal(h.DB, h.Clock.Now())))
+	h.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'waiting', started_at = %s WHERE id = (SELECT id FROM one)", h.Table("runs"), ticktest.Literal(h.DB, h.Clock.Now())))
 	h.Exec(t, fmt.Sprintf("INSERT INTO %s (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) VALUES (1, 1, %s, %s, 'missed', 'x', %s)", h.Table("gaps"),
-		literal(h.DB, h.Clock.Now().Add(-time.Minute)), literal(h.DB, h.Clock.Now()), literal(h.DB, h.Clock.Now())))
+		ticktest.Literal(h.DB, h.Clock.Now().Add(-time.Minute)), ticktest.Literal(h.DB, h.Clock.Now()), ticktest.Literal(h.DB, h.Clock.Now())))
 	h.now = h.Clock.Now()
 	h.catalogue(t)
 	for _, table := range h.tables {
@@ -360,7 +361,7 @@ func (h *hostile) try(t *testing.T, c hostileCase) (named bool, problem string) 
 	for i := range passes {
 		h.Clock.Add(time.Hour)
 		h.calls.Reset()
-		r, err := newTick(t, h.Store).Run(ctx)
+		r, err := ticktest.New(t, h.Store).Run(ctx)
 		if n := h.calls.Count(); n > 700 {
 			return named, fmt.Sprintf("pass %d took %d calls", i+1, n)
 		}
@@ -430,7 +431,7 @@ func (h *hostile) commands(ctx context.Context, c hostileCase) (string, error) {
 		log, err := h.JobHistory(ctx, name, 10)
 		errs = append(errs, failed(name+": job history", log, err))
 	}
-	_, err = h.Apply(ctx, store.Definitions{Jobs: []store.Job{hourly("healthy 1"), hourly("new")}}, store.ApplyOptions{})
+	_, err = h.Apply(ctx, store.Definitions{Jobs: []store.Job{ticktest.Hourly("healthy 1"), ticktest.Hourly("new")}}, store.ApplyOptions{})
 	errs = append(errs, failed("apply", nil, err))
 	if v, err := h.Job(ctx, "culprit"); err == nil && h.changeable() {
 		errs = append(errs, failed("culprit: job disable", nil, h.EnableJob(ctx, "culprit", v.Disabled, store.Author{})),

@@ -12,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // beside runs a pass beside somebody's open transaction, which it must not wait for.
@@ -27,7 +28,7 @@ func beside(t *testing.T, d *storetest.DB, statement string) (succeeded int) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
-	r, err := newTick(t, d.Store).Run(ctx)
+	r, err := ticktest.New(t, d.Store).Run(ctx)
 	if err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
@@ -40,9 +41,9 @@ func TestALockedRunThatExpiredHoldsUpNobody(t *testing.T) {
 		if d.Engine == "sqlite" {
 			t.Skip("an open write holds up all others, for the busy timeout")
 		}
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{step("", "SELECT 1")}}, {Name: "b", Steps: []store.Step{step("", "SELECT 1")}}}})
-		request(t, d, "a")
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}, {Name: "b", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Request(t, d, "a")
+		ticktest.DecideOnly(t, d)
 		tasks, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "gone", Lease: time.Minute})
 		if err != nil || len(tasks) != 1 {
 			t.Fatalf("%v: %d taken", err, len(tasks))
@@ -54,7 +55,7 @@ func TestALockedRunThatExpiredHoldsUpNobody(t *testing.T) {
 		if n := beside(t, d, "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE id = '"+tasks[0].Run.ID+"'"); n != 1 {
 			t.Errorf("%d runs succeeded, want that of b", n)
 		}
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Errorf("the lock is gone, and the run is not recovered: %+v", r)
 		}
 	})
@@ -66,9 +67,9 @@ func TestALockedLinkHoldsUpNobody(t *testing.T) {
 		if d.Engine == "sqlite" {
 			t.Skip("an open write holds up all others, for the busy timeout")
 		}
-		apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "s1", Rule: "every 5m"}, {Name: "s2", Rule: "every 7m"}},
-			Jobs: []store.Job{{Name: "a", Schedules: []string{"s1", "s2"}, Steps: []store.Step{step("", "SELECT 1")}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "s1", Rule: "every 5m"}, {Name: "s2", Rule: "every 7m"}},
+			Jobs: []store.Job{{Name: "a", Schedules: []string{"s1", "s2"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 3")
 		d.Clock.Add(10 * time.Minute)
 		if n := beside(t, d, "DELETE FROM "+d.Table("job_schedules")+" WHERE schedule_id = (SELECT id FROM "+d.Table("schedules")+" WHERE name = 's1')"); n != 1 {
@@ -80,9 +81,9 @@ func TestALockedLinkHoldsUpNobody(t *testing.T) {
 // Hosts that tick one database in turn tell of their starts in turn, and each start has one run.
 func TestStartsOfTwoHostsRunOnceEach(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", OnStartup: true, Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", OnStartup: true, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		for i := range 6 {
-			tk := newTick(t, d.Store)
+			tk := ticktest.New(t, d.Store)
 			tk.StartupID = []string{"host a", "host b"}[i%2]
 			r, err := tk.Run(t.Context())
 			if err != nil || r.Made != max(0, min(1, 2-i)) {
@@ -99,7 +100,7 @@ func TestStartsOfTwoHostsRunOnceEach(t *testing.T) {
 // What no column of the type can hold is refused on SQLite too, where a row of it would stop every pass.
 func TestSQLiteRefusesValuesOfAnotherType(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
-	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{step("", "SELECT 1")}}}})
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 	for _, set := range []string{"priority = 'high'", "priority = 1.5", "timeout_ms = '5m'", "enabled = 'no'", "jitter_ms = 1.5",
 		"not_before = 'xxxx-xx-xxTxx:xx:xx.xxxxxxZ'", "not_before = '2026-02-31T08:00:00.000000Z'", "not_before = '2026-01-05 08:00:00'"} {
 		if _, err := d.SQL.ExecContext(t.Context(), "UPDATE dbjobs_jobs SET "+set); err == nil {
@@ -131,14 +132,14 @@ func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Res
 // for, and leaves nothing half-way: neither what it could not decide, nor the run whose end it could not record.
 func TestALockedFileKeepsNoPass(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
-	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: everyFiveMinutes(), Steps: []store.Step{{Executor: "locking", Spec: []byte("{}")}}}}})
-	run(t, d)
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{{Executor: "locking", Spec: []byte("{}")}}}}})
+	ticktest.Run(t, d)
 	d.Clock.Add(6 * time.Minute)
 	count := func(of string) int { return d.Int(t, "SELECT count(*) FROM dbjobs_"+of) }
 	x := &locking{t: t, d: d}
 	pass := func(budget time.Duration) (tick.Report, error) {
 		t.Helper()
-		tk := newTick(t, d.Store)
+		tk := ticktest.New(t, d.Store)
 		tk.Executors, tk.Budget = executor.Registry{"locking": x}, budget
 		began := time.Now()
 		r, err := tk.Run(t.Context())

@@ -8,6 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // twoLogins are two installations of ticks on one database, each with a login of its own. first owns "mine", and second
@@ -22,8 +23,8 @@ func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := []store.Step{step("", "SELECT 1")}
-	apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}}, Jobs: []store.Job{
+	one := []store.Step{ticktest.Step("", "SELECT 1")}
+	ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}}, Jobs: []store.Job{
 		{Name: "mine", Owner: mine, Schedules: []string{"shared"}, Steps: one},
 		{Name: "my follower", Owner: mine, After: theirs + "/theirs", Steps: one},
 		{Name: "theirs", Owner: theirs, Schedules: []string{"shared"}, Missed: "all", Overlap: "wait-all", Steps: one},
@@ -33,7 +34,7 @@ func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func
 		{Name: "their repetition", Owner: theirs, RepeatAfter: store.Duration(10 * time.Minute), Steps: one},
 		{Name: "their start", Owner: theirs, OnStartup: true, Steps: one}}})
 	pass := func(s *store.Store, name string) func() tick.Report {
-		tk := newTick(t, s)
+		tk := ticktest.New(t, s)
 		tk.Name, tk.StartupID, tk.Gauges = name, name+"'s start", true
 		return func() tick.Report {
 			t.Helper()
@@ -102,7 +103,7 @@ func TestAJobThatNobodyServes(t *testing.T) {
 			}
 		}
 		r := first()
-		if len(r.Unserved) != 1 || r.Unserved[0].Owner != theirs || r.Unserved[0].Jobs != 3 || !r.Unserved[0].Since.Equal(morning(8, 5)) || r.Decided != 0 {
+		if len(r.Unserved) != 1 || r.Unserved[0].Owner != theirs || r.Unserved[0].Jobs != 3 || !r.Unserved[0].Since.Equal(ticktest.Morning(8, 5)) || r.Decided != 0 {
 			t.Errorf("%+v", r)
 		}
 		// What is asked for of their job is let go by whoever comes, and run by them.
@@ -157,7 +158,7 @@ func TestApplyByTwoLogins(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := func(owner string) store.Definitions {
-			return store.Definitions{Jobs: []store.Job{{Name: "job", Owner: owner, Steps: []store.Step{step("", "SELECT 1")}}}}
+			return store.Definitions{Jobs: []store.Job{{Name: "job", Owner: owner, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
 		}
 		o := store.ApplyOptions{Manifest: "jobs"}
 		if _, err := d.Apply(t.Context(), file(""), o); err != nil {

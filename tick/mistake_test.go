@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A mistake that plain SQL makes in a step parks the job with what is wrong: at once where the job is new or changed, else
@@ -23,13 +24,13 @@ func TestAMistakeInAStepParksItsJob(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		defs := store.Definitions{Jobs: []store.Job{{Name: "other", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}}
+		defs := store.Definitions{Jobs: []store.Job{{Name: "other", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
 		for i := range cases {
 			for _, name := range []string{"new", "old"} {
-				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(name, i), Own: everyFiveMinutes(), Steps: []store.Step{step("load", "INSERT INTO effects VALUES (1)")}})
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(name, i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("load", "INSERT INTO effects VALUES (1)")}})
 			}
 		}
-		apply(t, d, defs)
+		ticktest.Apply(t, d, defs)
 		spoil := func(name string) {
 			for i, c := range cases {
 				d.Exec(t, "UPDATE "+d.Table("steps")+" SET "+c.set+" WHERE job_id = (SELECT id FROM "+d.Table("jobs")+fmt.Sprintf(" WHERE name = '%s%d')", name, i))
@@ -49,12 +50,12 @@ func TestAMistakeInAStepParksItsJob(t *testing.T) {
 			}
 		}
 		spoil("new")
-		run(t, d)
+		ticktest.Run(t, d)
 		parked("new", true)
 		parked("old", false)
 		spoil("old")
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects") != 0 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects") != 0 {
 			t.Fatalf("want the other job's run alone: %+v", r)
 		}
 		parked("new", true)
@@ -66,12 +67,12 @@ func TestAMistakeInAStepParksItsJob(t *testing.T) {
 			}
 		}
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Started != 1 {
+		if r := ticktest.Run(t, d); r.Started != 1 {
 			t.Fatalf("parked jobs go on: %+v", r)
 		}
 		d.Exec(t, "UPDATE "+d.Table("steps")+` SET spec = '{"sql": ["INSERT INTO effects VALUES (1)"]}', on_success = 'next', on_failure = 'fail' WHERE name = 'load'`)
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Succeeded != 2*len(cases)+1 || d.Int(t, "SELECT count(*) FROM effects") != 2*len(cases) {
+		if r := ticktest.Run(t, d); r.Succeeded != 2*len(cases)+1 || d.Int(t, "SELECT count(*) FROM effects") != 2*len(cases) {
 			t.Fatalf("want all to run again: %+v", r)
 		}
 		parked("new", false)

@@ -2,44 +2,14 @@ package tick_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
-
-// told is what the ledger has of a job: its runs' nominal times, its gaps with their bounds, and the next time.
-func told(t *testing.T, d *storetest.DB, job string) string {
-	t.Helper()
-	return toldIn(t, d, job, "01-02T15:04")
-}
-
-func toldIn(t *testing.T, d *storetest.DB, job, minute string) string {
-	t.Helper()
-	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
-	if err != nil {
-		t.Fatal(err)
-	}
-	gaps, err := d.Gaps(t.Context(), job, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, err := d.Job(t.Context(), job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var parts []string
-	for _, r := range slices.Backward(runs) {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.ScheduledFor.Format(minute), r.State, r.HeldBy)))
-	}
-	for _, g := range slices.Backward(gaps) {
-		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format(minute+":05.999999"), g.Through.Format(minute+":05.999999")))
-	}
-	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format(minute)), "; ")
-}
 
 // The trigger was dead for three weeks, over the night in which the clocks of the zone are changed; then there is one
 // tick. A daily job at a wall time that the night has not, or has twice.
@@ -63,17 +33,17 @@ func TestThreeWeeksDown(t *testing.T) {
 				var defs store.Definitions
 				for _, missed := range []string{"latest", "all", "skip"} {
 					j := store.Job{Name: missed, Missed: missed, Overlap: "wait-all", Queue: "another",
-						Own: &store.Schedule{Rule: c.wall, Zone: c.zone}, Steps: []store.Step{step("", "SELECT 1")}}
+						Own: &store.Schedule{Rule: c.wall, Zone: c.zone}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 					if missed == "all" {
 						j.MissedLimit = 9
 					}
 					defs.Jobs = append(defs.Jobs, j)
 				}
-				apply(t, d, defs)
-				decideOnly(t, d)
+				ticktest.Apply(t, d, defs)
+				ticktest.DecideOnly(t, d)
 				now := c.from.AddDate(0, 0, 21)
 				d.Clock.Set(now)
-				decideOnly(t, d)
+				ticktest.DecideOnly(t, d)
 				before := func(first string) string {
 					at, err := time.Parse("2006-01-02T15:04", "2026-"+first)
 					if err != nil {
@@ -88,7 +58,7 @@ func TestThreeWeeksDown(t *testing.T) {
 					"skip":   fmt.Sprintf("missed (%s, %s]; next %s", c.from.Format("01-02T15:04:05.999999"), now.Format("01-02T15:04:05.999999"), c.next),
 				}
 				for job, want := range want {
-					if got := told(t, d, job); got != want {
+					if got := ticktest.Told(t, d, job); got != want {
 						t.Errorf("%s:\n got %s\nwant %s", job, got, want)
 					}
 				}
@@ -100,15 +70,15 @@ func TestThreeWeeksDown(t *testing.T) {
 // A database's clock that jumps back makes nothing run again, and what comes after the jump is decided once.
 func TestAClockThatJumpsBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j := grouped("job", "", 0)
+		j := ticktest.Grouped("job", "", 0)
 		j.Overlap, j.Missed, j.MissedLimit = "wait-all", "all", 10
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		start := d.Clock.Now()
 		for _, minutes := range []int{0, 11, 2, 7, 12, 17} {
 			d.Clock.Set(start.Add(time.Duration(minutes) * time.Minute))
-			decideOnly(t, d)
+			ticktest.DecideOnly(t, d)
 		}
-		if got := strings.ReplaceAll(told(t, d, "job"), "01-05T", ""); got != "08:05 queued; 08:10 waiting predecessor; 08:15 waiting predecessor; next 08:20" {
+		if got := strings.ReplaceAll(ticktest.Told(t, d, "job"), "01-05T", ""); got != "08:05 queued; 08:10 waiting predecessor; 08:15 waiting predecessor; next 08:20" {
 			t.Fatal(got)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // overlapped is an executor whose steps take twelve seconds, of which two are left when the next tick comes.
@@ -20,7 +21,7 @@ type overlapped struct {
 }
 
 func (o *overlapped) pass() *tick.Tick {
-	tk := newTick(o.t, o.d.Store)
+	tk := ticktest.New(o.t, o.d.Store)
 	tk.Now, tk.Executors["overlapped"] = o.d.Clock.Now, o
 	return tk
 }
@@ -46,7 +47,7 @@ func (o *overlapped) Execute(ctx context.Context, _ executor.Request) (executor.
 // the runs that it found, and what follows on them, and the next tick takes what is left.
 func TestOverlappingTicksKeepNoneAlive(t *testing.T) {
 	long := []store.Step{{Executor: "overlapped", Spec: []byte("{}")}}
-	quick := []store.Step{step("", "SELECT 1")}
+	quick := []store.Step{ticktest.Step("", "SELECT 1")}
 	rule := &store.Schedule{Rule: "every 10s"}
 	for name, jobs := range map[string][]store.Job{
 		"own run":            {{Name: "a", Own: rule, Steps: long}},
@@ -54,8 +55,8 @@ func TestOverlappingTicksKeepNoneAlive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-				apply(t, d, store.Definitions{Jobs: jobs})
-				run(t, d)
+				ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
+				ticktest.Run(t, d)
 				d.Clock.Add(10 * time.Second)
 				for range 6 {
 					// What it finds, its own run, and what follows on that.

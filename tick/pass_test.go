@@ -9,44 +9,13 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
-
-// onServers runs a test on those of the databases that have sessions of several hosts.
-func onServers(t *testing.T, fn func(t *testing.T, d *storetest.DB)) {
-	t.Helper()
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		if d.Engine == "sqlite" {
-			t.Skip("one writer at a time")
-		}
-		fn(t, d)
-	})
-}
-
-// openBeside opens the test's database once more, with these calls and options of the URL.
-func openBeside(t *testing.T, d *storetest.DB, options string, o store.Options) *store.Store {
-	t.Helper()
-	if options != "" {
-		if strings.Contains(d.URL, "?") {
-			options = "&" + options
-		} else {
-			options = "?" + options
-		}
-	}
-	if o.Clock == nil {
-		o.Clock = d.Clock.Now
-	}
-	s, err := store.Open(t.Context(), d.URL+options, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
 
 // What an atomic step has committed by its own text is not done again where the text then loses against another
 // transaction: that is tried again only where it had no effect.
 func TestAConflictAfterACommitIsNotTriedAgain(t *testing.T) {
-	onServers(t, func(t *testing.T, d *storetest.DB) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		d.Exec(t, "CREATE TABLE other (n int)")
 		d.Exec(t, "INSERT INTO other VALUES (1)")
@@ -54,12 +23,12 @@ func TestAConflictAfterACommitIsNotTriedAgain(t *testing.T) {
 		if d.Engine == "mariadb" {
 			wait = "SET innodb_lock_wait_timeout = 0"
 		}
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "commits", Steps: []store.Step{atomicStep("INSERT INTO effects VALUES (1)", "COMMIT", wait, "UPDATE other SET n = 2")}},
-			{Name: "holds", Steps: []store.Step{atomicStep("INSERT INTO effects VALUES (2)", wait, "UPDATE other SET n = 2")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "commits", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT", wait, "UPDATE other SET n = 2")}},
+			{Name: "holds", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (2)", wait, "UPDATE other SET n = 2")}},
 		}})
-		request(t, d, "commits")
-		request(t, d, "holds")
+		ticktest.Request(t, d, "commits")
+		ticktest.Request(t, d, "holds")
 		tx, err := d.SQL.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +37,7 @@ func TestAConflictAfterACommitIsNotTriedAgain(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "UPDATE other SET n = 3"); err != nil {
 			t.Fatal(err)
 		}
-		r, err := newTick(t, d.Store).Run(t.Context())
+		r, err := ticktest.New(t, d.Store).Run(t.Context())
 		if err != nil || r.Failed != 2 {
 			t.Fatalf("%v: %+v", err, r)
 		}
@@ -86,8 +55,8 @@ func TestAConflictAfterACommitIsNotTriedAgain(t *testing.T) {
 // A batch that was not written is not told of.
 func TestABatchThatFailedIsNotReported(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
 		d.Clock.Add(6 * time.Minute)
 		before := d.Int(t, "SELECT sum(decided) FROM "+d.Table("ticks"))
 		var calls storetest.Calls
@@ -98,7 +67,7 @@ func TestABatchThatFailedIsNotReported(t *testing.T) {
 			}
 			return nil
 		}
-		r, err := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
 		if !errors.Is(err, broken) || r.Decided != 0 || r.Made != 0 {
 			t.Fatalf("%v: %+v", err, r)
 		}
@@ -112,10 +81,10 @@ func TestABatchThatFailedIsNotReported(t *testing.T) {
 func TestARetryIsTheNextRun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(2), store.Duration(5*time.Second), 0
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Retry: store.Retry{Attempts: &tries, Backoff: &wait, Jitter: &jitter},
-			Steps: []store.Step{step("", "SELECT * FROM nowhere")}}}})
-		request(t, d, "a")
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Retry: store.Retry{Attempts: &tries, Backoff: &wait, Jitter: &jitter},
+			Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
+		ticktest.Request(t, d, "a")
+		ticktest.DecideOnly(t, d)
 		tk, _ := repeating(t, d)
 		r, err := tk.RunFor(t.Context(), 20*time.Second)
 		if err != nil || r.Passes != 2 || r.Waiting != 1 || r.Failed != 1 {
@@ -130,17 +99,17 @@ func slowly(t *testing.T, d *storetest.DB, each time.Duration) *store.Store {
 	var calls storetest.Calls
 	calls.Before = func(storetest.Call) error { time.Sleep(each); return nil }
 	began, base := time.Now(), d.Clock.Now()
-	return openBeside(t, d, "", store.Options{Clock: func() time.Time { return base.Add(time.Since(began)) }, Wrap: calls.Wrap})
+	return ticktest.OpenBeside(t, d, "", store.Options{Clock: func() time.Time { return base.Add(time.Since(began)) }, Wrap: calls.Wrap})
 }
 
 // However the passes fall on the end of a budget, that end is no error, and none begins without a budget.
 func TestRunForEndsWithItsBudget(t *testing.T) {
-	onServers(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 1s")}})
-		run(t, d)
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 1s")}})
+		ticktest.Run(t, d)
 		for i := range 5 {
 			s := slowly(t, d, 10*time.Millisecond)
-			tk := newTick(t, s)
+			tk := ticktest.New(t, s)
 			// A tenth of it is for what runs at its end, which takes four calls.
 			tk.Budget = time.Duration(2500+i*190) * time.Millisecond
 			r, err := tk.RunFor(t.Context(), time.Minute)
@@ -155,16 +124,16 @@ func TestRunForEndsWithItsBudget(t *testing.T) {
 // A step that commits with its end reads anew at each statement, whatever a session does by default: a heartbeat that
 // came in between would else fail its end for ever.
 func TestAHeartbeatHarmsNoAtomicStep(t *testing.T) {
-	onServers(t, func(t *testing.T, d *storetest.DB) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		options, sleep := "default_transaction_isolation=repeatable%20read", "SELECT pg_sleep(0.4)"
 		if d.Engine == "mariadb" {
 			options, sleep = "innodb_snapshot_isolation=ON", "SELECT SLEEP(0.4)"
 		}
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{
-			atomicStep("SELECT * FROM effects", "SELECT * FROM "+d.Table("runs"), sleep, "INSERT INTO effects VALUES (1)")}}}})
-		request(t, d, "a")
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{
+			ticktest.AtomicStep("SELECT * FROM effects", "SELECT * FROM "+d.Table("runs"), sleep, "INSERT INTO effects VALUES (1)")}}}})
+		ticktest.Request(t, d, "a")
+		ticktest.DecideOnly(t, d)
 		ctx, stop := context.WithCancel(t.Context())
 		beaten := make(chan int)
 		go func() { // a heartbeat every 150 ms
@@ -179,7 +148,7 @@ func TestAHeartbeatHarmsNoAtomicStep(t *testing.T) {
 			}
 			beaten <- beats
 		}()
-		r, err := newTick(t, openBeside(t, d, options, store.Options{})).Run(t.Context())
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, options, store.Options{})).Run(t.Context())
 		stop()
 		if n := <-beaten; err != nil || r.Succeeded != 1 || n < 2 {
 			t.Fatalf("%d beats; %v: %+v", n, err, r)

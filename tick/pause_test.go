@@ -10,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 func pause(t testing.TB, d *storetest.DB, scope, name string, until time.Time) {
@@ -31,7 +32,7 @@ func everyMinute(t testing.TB, d *storetest.DB, minutes int) (made int) {
 	t.Helper()
 	for range minutes {
 		d.Clock.Add(time.Minute)
-		made += run(t, d).Made
+		made += ticktest.Run(t, d).Made
 	}
 	return made
 }
@@ -43,10 +44,10 @@ func TestAPauseOfEachScope(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		apply(t, d, store.Definitions{
+		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "fives", Rule: "every 5m"}},
 			Jobs: []store.Job{{Name: "job", Schedules: []string{"fives"}, Tags: []string{"etl"}, Missed: "all", Overlap: "wait-all",
-				Steps: []store.Step{step("", "SELECT 1")}}},
+				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
 		})
 		everyMinute(t, d, 4)
 		subjects := []store.Subject{{Scope: store.ScopeJob, Name: "job"}, {Scope: store.ScopeSchedule, Name: "fives"},
@@ -65,7 +66,7 @@ func TestAPauseOfEachScope(t *testing.T) {
 					t.Errorf("%s: %d runs made while paused", on, made)
 				}
 				resume(t, d, on.Scope, on.Name, missed)
-				r := run(t, d)
+				r := ticktest.Run(t, d)
 				if want := map[bool]int{true: 4}[missed]; r.Made != want || r.Succeeded != want || r.Gaps[store.Paused] != 1-want/4 {
 					t.Errorf("%s, resumed with missed %v: %+v", on, missed, r)
 				}
@@ -92,14 +93,14 @@ func TestAPauseOfEachScope(t *testing.T) {
 // A pause that ends by itself, without anybody who resumes it.
 func TestAPauseEndsByItself(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{
+		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}},
-			Jobs: []store.Job{{Name: "job", Schedules: []string{"hours"}, MaxRuns: 1, Steps: []store.Step{step("", "SELECT 1")}},
-				{Name: "request", Steps: []store.Step{step("", "SELECT 1")}}},
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"hours"}, MaxRuns: 1, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+				{Name: "request", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
 		})
-		run(t, d)
+		ticktest.Run(t, d)
 		d.Clock.Add(time.Hour)
-		tk := newTick(t, d.Store)
+		tk := ticktest.New(t, d.Store)
 		tk.Limit = -1
 		if r, err := tk.Run(t.Context()); err != nil || r.Made != 1 {
 			t.Fatalf("%v: %+v", err, r)
@@ -112,7 +113,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 		}
 		for range 9 {
 			d.Clock.Add(time.Minute)
-			if r := run(t, d); r.Started != 0 {
+			if r := ticktest.Run(t, d); r.Started != 0 {
 				t.Fatalf("paused: %+v", r)
 			}
 		}
@@ -121,7 +122,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 			t.Fatalf("%v: %+v", err, runs)
 		}
 		d.Clock.Add(time.Minute)
-		if r := run(t, d); r.Succeeded != 2 {
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Fatalf("afterwards: %+v", r)
 		}
 	})
@@ -130,13 +131,13 @@ func TestAPauseEndsByItself(t *testing.T) {
 // One of two schedules is paused: the other's times go on, and so do the runs that it made.
 func TestAPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{
+		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "fives", Rule: "every 5m"}, {Name: "sixes", Rule: "every 6m"}},
 			Jobs: []store.Job{{Name: "job", Schedules: []string{"fives", "sixes"}, Overlap: "allow", MaxRunning: 9,
-				Steps: []store.Step{step("", "SELECT 1")}}},
+				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
 		})
-		run(t, d)
-		tk := newTick(t, d.Store)
+		ticktest.Run(t, d)
+		tk := ticktest.New(t, d.Store)
 		tk.Limit = -1
 		for range 7 { // 08:05 and 08:06 are queued
 			d.Clock.Add(time.Minute)
@@ -145,14 +146,14 @@ func TestAPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 			}
 		}
 		pause(t, d, store.ScopeSchedule, "fives", time.Time{})
-		if r := run(t, d); r.Succeeded != 1 || !strings.Contains(r.Runs[0].Occurrence, "08:06") {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 || !strings.Contains(r.Runs[0].Occurrence, "08:06") {
 			t.Errorf("held: %+v", r)
 		}
 		if made := everyMinute(t, d, 23); made != 4 { // :12 :18 :24 :30, the last of which is of both
 			t.Errorf("%d made by the other", made)
 		}
 		resume(t, d, store.ScopeSchedule, "fives", false)
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Errorf("resumed: %+v", r)
 		}
 	})
@@ -164,12 +165,12 @@ func TestAFreezeStopsTakingWithinAPass(t *testing.T) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
 			d := storetest.Open(t, e, store.Options{})
-			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Overlap: "allow", MaxRunning: 9, Steps: []store.Step{call("")}}}})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Overlap: "allow", MaxRunning: 9, Steps: []store.Step{ticktest.Call("")}}}})
 			for range 5 {
-				request(t, d, "job")
+				ticktest.Request(t, d, "job")
 			}
 			executed := 0
-			tk := newDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
 				if executed++; executed == 2 {
 					pause(t, d, store.ScopeAll, "", time.Time{})
 				}
@@ -179,7 +180,7 @@ func TestAFreezeStopsTakingWithinAPass(t *testing.T) {
 			if r, err := tk.Run(t.Context()); err != nil || r.Started != 2 {
 				t.Fatalf("%v: %+v", err, r)
 			}
-			if r := run(t, d); !r.Frozen || r.Started != 0 {
+			if r := ticktest.Run(t, d); !r.Frozen || r.Started != 0 {
 				t.Fatalf("frozen: %+v", r)
 			}
 			runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
@@ -196,7 +197,7 @@ func TestAFreezeStopsTakingWithinAPass(t *testing.T) {
 
 func TestWhatCannotBePaused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		pause(t, d, store.ScopeJob, "job", time.Time{})
 		for _, c := range []struct {
 			on   store.Subject

@@ -9,18 +9,19 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 func TestAFailedRunPausesItsJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		bad := []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "at once", Own: everyFiveMinutes(), OnError: "pause", Steps: bad},
-			{Name: "third", Own: everyFiveMinutes(), PauseAfterFailures: 3, Steps: bad},
+		bad := []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "at once", Own: ticktest.EveryFiveMinutes(), OnError: "pause", Steps: bad},
+			{Name: "third", Own: ticktest.EveryFiveMinutes(), PauseAfterFailures: 3, Steps: bad},
 		}})
 		failed := map[string]int{}
 		for range 6 {
-			for _, e := range run(t, d).Runs {
+			for _, e := range ticktest.Run(t, d).Runs {
 				failed[e.Job[strings.LastIndex(e.Job, "/")+1:]]++
 			}
 			d.Clock.Add(5 * time.Minute)
@@ -36,11 +37,11 @@ func TestAFailedRunPausesItsJob(t *testing.T) {
 		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "third"}, false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, d); r.Made != 0 {
+		if r := ticktest.Run(t, d); r.Made != 0 {
 			t.Fatalf("resumed, and fired back: %+v", r)
 		}
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Failed != 1 {
+		if r := ticktest.Run(t, d); r.Failed != 1 {
 			t.Fatalf("resumed: %+v", r)
 		}
 	})
@@ -48,17 +49,17 @@ func TestAFailedRunPausesItsJob(t *testing.T) {
 
 func TestOneJobRunsAfterAnother(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{step("", "SELECT 1")}
-		apply(t, d, store.Definitions{Jobs: []store.Job{
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "third", After: "second", Steps: ok},
 			{Name: "second", After: "first", Steps: ok},
-			{Name: "first", Own: everyFiveMinutes(), Steps: ok},
+			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok},
 			{Name: "never", After: "failing", Steps: ok},
-			{Name: "failing", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}},
+			{Name: "failing", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}},
 		}})
-		run(t, d)
+		ticktest.Run(t, d)
 		d.Clock.Add(5 * time.Minute)
-		r := run(t, d)
+		r := ticktest.Run(t, d)
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" a JOIN "+d.Table("runs")+" b ON b.interval_start = a.interval_start AND b.interval_end = a.interval_end "+
 			"WHERE a.scheduled_for IS NOT NULL AND a.state = 'succeeded' AND b.scheduled_for IS NULL"); n != 2 {
 			t.Errorf("%d of those that run after it have its interval", n)
@@ -76,10 +77,10 @@ func TestOneJobRunsAfterAnother(t *testing.T) {
 // A circle that plain SQL closes parks the job, and a pass over it ends; opened anywhere, the job is back.
 func TestACircleOfJobsParks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{step("", "SELECT 1")}
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "first", Own: everyFiveMinutes(), Steps: ok}, {Name: "second", After: "first", Steps: ok}, {Name: "third", After: "second", Steps: ok}}})
-		run(t, d)
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok}, {Name: "second", After: "first", Steps: ok}, {Name: "third", After: "second", Steps: ok}}})
+		ticktest.Run(t, d)
 		after := func(job, predecessor string) {
 			t.Helper()
 			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET after_job_id = "+predecessor+" WHERE name = '"+job+"'")
@@ -99,25 +100,25 @@ func TestACircleOfJobsParks(t *testing.T) {
 			}
 		}
 		after("first", strconv.Itoa(d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'third'")))
-		request(t, d, "first")
+		ticktest.Request(t, d, "first")
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "after: goes in a circle") {
+		if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "after: goes in a circle") {
 			t.Fatalf("%+v", r)
 		}
 		state("first 1 true; second 0 false; third 0 false; ")
 		after("third", "NULL")
 		d.Clock.Add(5 * time.Minute)
-		run(t, d)
+		ticktest.Run(t, d)
 		state("first 2 false; second 1 false; third 0 false; ")
 	})
 }
 
 func TestStartupJobsRunOnceForEachStart(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "warm", OnStartup: true, Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "warm", OnStartup: true, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		want := []int{0, 1, 0, 1, 0}
 		for i, id := range []string{"", "boot-1", "boot-1", "boot-2", ""} {
-			p := newTick(t, d.Store)
+			p := ticktest.New(t, d.Store)
 			p.StartupID = id
 			r, err := p.Run(t.Context())
 			if err != nil || r.Succeeded != want[i] {
@@ -130,10 +131,10 @@ func TestStartupJobsRunOnceForEachStart(t *testing.T) {
 
 func TestReplaceMakesWayForTheNewest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Overlap: "replace", Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: "replace", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		decide := func() {
 			t.Helper()
-			p := newTick(t, d.Store)
+			p := ticktest.New(t, d.Store)
 			p.Limit = -1
 			if _, err := p.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -156,7 +157,7 @@ func TestReplaceMakesWayForTheNewest(t *testing.T) {
 		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Cancelled, Final: store.Cancelled}, h); err != nil {
 			t.Fatal(err)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		runs, err := d.Runs(t.Context(), store.RunFilter{})
 		if err != nil {
 			t.Fatal(err)

@@ -35,11 +35,11 @@ func TestStepsWithArgumentsBehindATransactionPooler(t *testing.T) {
 	var defs store.Definitions
 	for i := range runs {
 		insert := fmt.Sprintf("INSERT INTO effects_%d VALUES ($1, $2, $3, $4)", i%tables)
-		defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: everyFiveMinutes(), Steps: []store.Step{
-			stepWith(i%5 == 0, insert, i, "${run_id}", "${scheduled_for}", fmt.Sprintf("job ${job}, table %d", i%tables))}})
+		defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{
+			ticktest.StepWith(i%5 == 0, insert, i, "${run_id}", "${scheduled_for}", fmt.Sprintf("job ${job}, table %d", i%tables))}})
 	}
-	apply(t, d, defs)
-	run(t, d)
+	ticktest.Apply(t, d, defs)
+	ticktest.Run(t, d)
 	d.Clock.Add(5 * time.Minute)
 
 	children := make([]ticktest.Child, ticks)

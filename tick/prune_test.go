@@ -20,16 +20,16 @@ func TestAYearOfHistoryIsDeletedInParts(t *testing.T) {
 	const year, most = 365 * 24, 2000 // hourly runs
 	const gaps, mostGaps = 2500, 1000
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Keep: store.Keep{Runs: 10}, Steps: []store.Step{step("", "SELECT 1")}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Runs: 10}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
 		id := map[string]string{
 			"sqlite":   "'00000000-0000-7000-8000-' || printf('%012d', i)",
 			"postgres": "('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid",
 			"mariadb":  "CONCAT('00000000-0000-7000-8000-', LPAD(i, 12, '0'))",
 		}[d.Engine]
 		occurrence := map[bool]string{true: "CONCAT('now:', i)", false: "'now:' || i"}[d.Engine == "mariadb"]
-		past, future := literal(d, d.Clock.Now().Add(-time.Hour)), literal(d, d.Clock.Now().Add(time.Hour*1000))
-		longAgo := literal(d, d.Clock.Now().Add(-91*24*time.Hour))
+		past, future := ticktest.Literal(d, d.Clock.Now().Add(-time.Hour)), ticktest.Literal(d, d.Clock.Now().Add(time.Hour*1000))
+		longAgo := ticktest.Literal(d, d.Clock.Now().Add(-91*24*time.Hour))
 		if d.Engine == "postgres" { // a literal within CASE is text
 			past, future, longAgo = past+"::timestamptz", future+"::timestamptz", longAgo+"::timestamptz"
 		}
@@ -61,7 +61,7 @@ func TestAYearOfHistoryIsDeletedInParts(t *testing.T) {
 func prunes(t *testing.T, d *storetest.DB) (tick.Report, map[string]int) {
 	t.Helper()
 	var calls storetest.Calls
-	r, err := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
+	r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,13 +80,13 @@ func prunes(t *testing.T, d *storetest.DB) (tick.Report, map[string]int) {
 func TestManyAttemptsAreDeletedInParts(t *testing.T) {
 	const attempts, most = 25_000, 10_000
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Keep: store.Keep{Runs: 1}, Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Keep: store.Keep{Runs: 1}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		for range 2 {
-			request(t, d, "job")
-			decideOnly(t, d)
+			ticktest.Request(t, d, "job")
+			ticktest.DecideOnly(t, d)
 			d.Clock.Add(time.Second)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		list, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
 		if err != nil || len(list) < 1 {
 			t.Fatal(err, list)
@@ -94,14 +94,14 @@ func TestManyAttemptsAreDeletedInParts(t *testing.T) {
 		first := list[len(list)-1].ID
 		count := func() int { return d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE run_id = '"+first+"'") }
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (run_id, number, step, step_name, attempt, fence, holder, state, started_at) SELECT '%s', i + 1, 1, 'step 1', i + 1, 1, 'h', 'failed', %s FROM %s",
-			d.Table("attempts"), first, literal(d, d.Clock.Now()), storetest.Numbers(attempts-1)))
+			d.Table("attempts"), first, ticktest.Literal(d, d.Clock.Now()), storetest.Numbers(attempts-1)))
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET attempts = %d WHERE id = '%s'", d.Table("runs"), attempts, first))
-		request(t, d, "job")
+		ticktest.Request(t, d, "job")
 		if _, deletions := prunes(t, d); deletions["attempts"] <= attempts/most || count() > 0 || d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE id = '"+first+"'") != 0 {
 			t.Errorf("%d attempts are left, after %v deletions", count(), deletions)
 		}
-		request(t, d, "job")
-		run(t, d)
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
 		if runs, attempts := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")), d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); runs > 2 || attempts != runs {
 			t.Errorf("%d runs and %d attempts are left", runs, attempts)
 		}
@@ -117,14 +117,14 @@ func TestAPrunedRunThatIsOpenedAgainLosesNoAttempt(t *testing.T) {
 				if before != "begin" && d.Engine == "sqlite" {
 					t.Skip("one writer at a time")
 				}
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Keep: store.Keep{Runs: 1}, Steps: []store.Step{step("", "SELECT * FROM nowhere")}}}})
-				request(t, d, "job")
-				run(t, d)
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Keep: store.Keep{Runs: 1}, Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
+				ticktest.Request(t, d, "job")
+				ticktest.Run(t, d)
 				first, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
 				if err != nil || len(first) != 1 || first[0].State != store.Failed {
 					t.Fatal(err, first)
 				}
-				request(t, d, "job")
+				ticktest.Request(t, d, "job")
 				var calls storetest.Calls
 				selected, met := false, false
 				calls.Before = func(c storetest.Call) error {
@@ -139,7 +139,7 @@ func TestAPrunedRunThatIsOpenedAgainLosesNoAttempt(t *testing.T) {
 					_, _ = d.RetryRun(ctx, first[0].ID, "", store.Author{}) // it may have to wait for too long
 					return nil
 				}
-				tk := newTick(t, openBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+				tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
 				tk.Limit = 1
 				if _, err := tk.Run(t.Context()); err != nil || !met {
 					t.Fatal(err, met)
@@ -165,7 +165,7 @@ func TestTheTableDoesNotGrow(t *testing.T) {
 		var sizes []int
 		for range passes {
 			d.Clock.Add(5 * time.Minute)
-			tk := newTick(t, d.Store)
+			tk := ticktest.New(t, d.Store)
 			tk.Concurrency, tk.Executors["nothing"] = 32, ticktest.Nothing{}
 			if r, err := tk.Run(t.Context()); err != nil || r.Failed > 0 {
 				t.Fatal(err, r.Failed)
@@ -183,11 +183,11 @@ func TestTheTableDoesNotGrow(t *testing.T) {
 // nothing else to do; what an earlier pass has left or a smaller keep leaves, and old changes, by passes over other jobs.
 func TestWhatIsLeftIsFoundLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{step("", "SELECT 1")}}
-		apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{step("", "SELECT 1")}}}})
+		idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		for range 4 {
-			request(t, d, "idle")
-			run(t, d)
+			ticktest.Request(t, d, "idle")
+			ticktest.Run(t, d)
 			d.Clock.Add(time.Minute)
 		}
 		count := func() int {
@@ -198,11 +198,11 @@ func TestWhatIsLeftIsFoundLater(t *testing.T) {
 			if try > 100 {
 				t.Fatalf("%d runs are left of a job that keeps 2", count())
 			}
-			request(t, d, "busy")
-			run(t, d)
+			ticktest.Request(t, d, "busy")
+			ticktest.Run(t, d)
 		}
 		d.Clock.Add(25 * time.Hour)
-		run(t, d)
+		ticktest.Run(t, d)
 		if n := count(); n > 0 {
 			t.Errorf("%d runs are left that are too old", n)
 		}
@@ -218,8 +218,8 @@ func TestWhatIsLeftIsFoundLater(t *testing.T) {
 			if try > 100 {
 				t.Fatalf("%d of %d changes are left", changes(), before)
 			}
-			request(t, d, "busy")
-			run(t, d)
+			ticktest.Request(t, d, "busy")
+			ticktest.Run(t, d)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // inQueues makes n runs of a job in each queue, of which the last one is the most urgent, and lets them go.
@@ -26,18 +27,18 @@ func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
 			if i == n-1 {
 				p = 7
 			}
-			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("%s %d", q, i), Queue: q, Priority: p, Steps: []store.Step{call("")}})
+			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("%s %d", q, i), Queue: q, Priority: p, Steps: []store.Step{ticktest.Call("")}})
 		}
 	}
-	apply(t, d, defs)
-	run(t, d)
+	ticktest.Apply(t, d, defs)
+	ticktest.Run(t, d)
 	for _, j := range defs.Jobs {
 		d.Clock.Add(time.Millisecond) // ids sort by it
 		if _, err := d.RunNow(t.Context(), j.Name, store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Limit = -1
 	if _, err := tk.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func worker(t testing.TB, d *storetest.DB) (tk *tick.Tick, executed func() []str
 	t.Helper()
 	var mu sync.Mutex
 	var list []string
-	tk = newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+	tk = ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		list = append(list, r.Task.Job.Name)
@@ -104,7 +105,7 @@ func TestALongQueueKeepsNoOtherWaiting(t *testing.T) {
 		var mu sync.Mutex
 		var first []string
 		all := make(chan struct{})
-		tk := newDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
+		tk := ticktest.NewDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
 			mu.Lock()
 			if first = append(first, r.Task.Job.Name); len(first) == 4 {
 				close(all)
@@ -144,10 +145,10 @@ func TestTheEndsOfPriority(t *testing.T) {
 		names := []string{"least", "usual", "most"}
 		var defs store.Definitions
 		for i, p := range []int{math.MinInt32, 0, math.MaxInt32} {
-			defs.Jobs = append(defs.Jobs, store.Job{Name: names[i], Priority: p, Own: everyFiveMinutes(), Steps: []store.Step{call("")}})
+			defs.Jobs = append(defs.Jobs, store.Job{Name: names[i], Priority: p, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Call("")}})
 		}
-		apply(t, d, defs)
-		run(t, d)
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
 		d.Clock.Add(6 * time.Minute)
 		tk, executed := worker(t, d)
 		tk.Concurrency = 1

@@ -12,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // The packages agree about the ends of time.
@@ -32,7 +33,7 @@ func TestTheEndOfTime(t *testing.T) {
 	}
 	last := at("9999-12-31T23:59:59Z")
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		steps := []store.Step{step("", "SELECT 1")}
+		steps := []store.Step{ticktest.Step("", "SELECT 1")}
 		job := func(name, rule string, with store.Job) store.Job {
 			with.Name, with.Own, with.Steps = name, &store.Schedule{Rule: rule}, steps
 			return with
@@ -47,11 +48,11 @@ func TestTheEndOfTime(t *testing.T) {
 		if _, err := d.Apply(t.Context(), store.Definitions{Jobs: append(far, job("good", "every 5s", store.Job{}))}, store.ApplyOptions{Start: tick.Start}); err != nil {
 			t.Fatal(err)
 		}
-		d.Exec(t, fmt.Sprintf("INSERT INTO %s (name, repeat_after_ms, not_before) VALUES ('again', 3600000, %s)", d.Table("jobs"), literal(d, last)))
+		d.Exec(t, fmt.Sprintf("INSERT INTO %s (name, repeat_after_ms, not_before) VALUES ('again', 3600000, %s)", d.Table("jobs"), ticktest.Literal(d, last)))
 		succeeded := 0
 		for range 3 {
 			d.Clock.Add(10 * time.Second)
-			succeeded += run(t, d).Succeeded
+			succeeded += ticktest.Run(t, d).Succeeded
 		}
 		if succeeded < 2 {
 			t.Errorf("%d runs of the good job and the others", succeeded)
@@ -87,24 +88,24 @@ func TestTheEndOfTime(t *testing.T) {
 // A run that somebody put back by plain SQL runs again, with the attempts that it had on record.
 func TestARunPutBackBySQL(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{hourly("job"), hourly("other")}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job"), ticktest.Hourly("other")}})
+		ticktest.Run(t, d)
 		d.Clock.Add(time.Hour)
-		if r := run(t, d); r.Succeeded != 2 {
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Fatalf("%+v", r)
 		}
 		for range 2 {
 			d.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'waiting', settled_at = NULL, finished_at = NULL, attempt = 0, attempts = 0, ready_at = %s WHERE job_id = (SELECT id FROM %s WHERE name = 'job')",
-				d.Table("runs"), literal(d, d.Clock.Now()), d.Table("jobs")))
+				d.Table("runs"), ticktest.Literal(d, d.Clock.Now()), d.Table("jobs")))
 			d.Clock.Add(time.Hour)
-			if r := run(t, d); r.Failed+r.Lost > 0 {
+			if r := ticktest.Run(t, d); r.Failed+r.Lost > 0 {
 				t.Fatalf("%+v", r)
 			}
 		}
-		if got := states(t, d, "job"); slices.ContainsFunc(got, func(s string) bool { return s != store.Succeeded }) || len(got) < 2 {
+		if got := ticktest.States(t, d, "job"); slices.ContainsFunc(got, func(s string) bool { return s != store.Succeeded }) || len(got) < 2 {
 			t.Errorf("job: %v", got)
 		}
-		if got := states(t, d, "other"); len(got) != 3 {
+		if got := ticktest.States(t, d, "other"); len(got) != 3 {
 			t.Errorf("other: %v", got)
 		}
 		if n := d.Int(t, fmt.Sprintf("SELECT MAX(number) FROM %s", d.Table("attempts"))); n != 3 {
@@ -147,13 +148,13 @@ func TestARefusedRowStopsNoOther(t *testing.T) {
 				}
 				var jobs []store.Job
 				for i := range 20 {
-					jobs = append(jobs, hourly(fmt.Sprintf("job %02d", i+1)))
+					jobs = append(jobs, ticktest.Hourly(fmt.Sprintf("job %02d", i+1)))
 				}
-				apply(t, d, store.Definitions{Jobs: jobs})
-				run(t, d)
+				ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
+				ticktest.Run(t, d)
 				refuse(t, d, c.when, c.table, strings.ReplaceAll(c.condition, "@runs", d.Table("runs")))
 				d.Clock.Add(time.Hour)
-				r := run(t, d)
+				r := ticktest.Run(t, d)
 				if r.Succeeded != 19 {
 					t.Errorf("%d of 19 runs succeeded: %+v", r.Succeeded, r)
 				}
@@ -173,7 +174,7 @@ func TestARefusedRowStopsNoOther(t *testing.T) {
 				d.Exec(t, map[string]string{"postgres": "DROP TRIGGER refuse ON " + d.Table(c.table), "sqlite": "DROP TRIGGER refuse",
 					"mariadb": "ALTER TABLE " + d.Table(c.table) + " DROP CONSTRAINT refused"}[d.Engine])
 				d.Clock.Add(time.Hour)
-				if r := run(t, d); r.Succeeded < 20 || r.Failed > 0 {
+				if r := ticktest.Run(t, d); r.Succeeded < 20 || r.Failed > 0 {
 					t.Errorf("afterwards: %+v", r)
 				}
 			})

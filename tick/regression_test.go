@@ -2,7 +2,6 @@ package tick_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,82 +10,23 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
-	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
-
-// doing is an executor that does what the test wants; its steps are those of call.
-type doing func(context.Context, executor.Request) (executor.Result, error)
-
-func (f doing) Execute(ctx context.Context, r executor.Request) (executor.Result, error) {
-	return f(ctx, r)
-}
-
-func call(name string) store.Step {
-	return store.Step{Name: name, Executor: "doing", Spec: json.RawMessage("{}")}
-}
-
-// newDoing is a tick that has the executor beside that of SQL.
-func newDoing(t testing.TB, d *storetest.DB, f doing) *tick.Tick {
-	t.Helper()
-	tk := newTick(t, d.Store)
-	tk.Executors["doing"] = f
-	return tk
-}
-
-// request plans what there is, executes nothing, and asks for a run of the job.
-func request(t testing.TB, d *storetest.DB, job string) {
-	t.Helper()
-	tk := newTick(t, d.Store)
-	tk.Limit = -1
-	if _, err := tk.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.RunNow(t.Context(), job, store.Request{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// states are those of the job's runs, oldest first.
-func states(t testing.TB, d *storetest.DB, job string) []string {
-	t.Helper()
-	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := make([]string, 0, len(runs))
-	for _, r := range runs {
-		list = append(list, r.State)
-	}
-	slices.Reverse(list)
-	return list
-}
-
-// literal is an instant as plain SQL has it.
-func literal(d *storetest.DB, at time.Time) string {
-	if d.Engine == "mariadb" {
-		return at.UTC().Format("'2006-01-02 15:04:05.000000'")
-	}
-	return at.UTC().Format("'2006-01-02T15:04:05.000000Z'")
-}
-
-func hourly(name string) store.Job {
-	return store.Job{Name: name, Own: &store.Schedule{Rule: "every 1h"}, Steps: []store.Step{step("", "SELECT 1")}}
-}
 
 func TestARecreatedPredecessorIsFollowedAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Jobs: []store.Job{
-			{Name: "load", Steps: []store.Step{step("", "SELECT 1")}},
-			{Name: "tell", After: "load", Steps: []store.Step{step("", "SELECT 2")}},
+			{Name: "load", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "tell", After: "load", Steps: []store.Step{ticktest.Step("", "SELECT 2")}},
 		}}
-		apply(t, d, defs)
-		run(t, d)
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
 		// No command removes a job that others run after.
-		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET removed_at = "+literal(d, d.Clock.Now())+" WHERE name = 'load'")
-		apply(t, d, defs)
-		request(t, d, "load")
-		if r := run(t, d); r.Succeeded != 2 {
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET removed_at = "+ticktest.Literal(d, d.Clock.Now())+" WHERE name = 'load'")
+		ticktest.Apply(t, d, defs)
+		ticktest.Request(t, d, "load")
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Fatalf("%+v", r)
 		}
 	})
@@ -94,12 +34,12 @@ func TestARecreatedPredecessorIsFollowedAgain(t *testing.T) {
 
 func TestARunWithOneHandoutThatIsCutExecutesOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{call("")}}}})
-		request(t, d, "job")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
 		executed := 0
 		for range 3 {
 			ctx, cancel := context.WithCancel(t.Context())
-			_, err := newDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			_, err := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
 				executed++
 				cancel()
 				<-ctx.Done()
@@ -111,7 +51,7 @@ func TestARunWithOneHandoutThatIsCutExecutesOnce(t *testing.T) {
 			}
 			d.Clock.Add(5 * time.Minute)
 		}
-		if got := states(t, d, "job"); executed != 1 || !slices.Equal(got, []string{store.Lost}) {
+		if got := ticktest.States(t, d, "job"); executed != 1 || !slices.Equal(got, []string{store.Lost}) {
 			t.Fatalf("executed %d times: %v", executed, got)
 		}
 	})
@@ -119,15 +59,15 @@ func TestARunWithOneHandoutThatIsCutExecutesOnce(t *testing.T) {
 
 func TestEnablingShortlyBeforeTheTimeKeepsTheOccurrence(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j := hourly("job")
+		j := ticktest.Hourly("job")
 		j.Disabled = true
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
 		d.Clock.Add(2*time.Hour - 10*time.Second)
 		j.Disabled = false
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		d.Clock.Add(20 * time.Second)
-		if r := run(t, d); r.Made != 1 || r.Gaps[store.Disabled] != 1 {
+		if r := ticktest.Run(t, d); r.Made != 1 || r.Gaps[store.Disabled] != 1 {
 			t.Fatalf("%+v", r)
 		}
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
@@ -142,18 +82,18 @@ func TestEnablingAndUnlinkingAtOnceFiresNothingBack(t *testing.T) {
 		defs := store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}, {Name: "other", Rule: "every 2h"}},
 			Jobs: []store.Job{{Name: "job", Missed: "all", Disabled: true, Schedules: []string{"hours", "other"},
-				Steps: []store.Step{step("", "SELECT 1")}}},
+				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
 		}
-		apply(t, d, defs)
-		run(t, d)
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
 		d.Clock.Add(24*time.Hour + 5*time.Minute)
 		defs.Jobs[0].Disabled, defs.Jobs[0].Schedules = false, []string{"hours"}
-		apply(t, d, defs)
-		if r := run(t, d); r.Made != 0 || r.Gaps[store.Missed] != 0 || r.Gaps[store.Disabled] != 1 {
+		ticktest.Apply(t, d, defs)
+		if r := ticktest.Run(t, d); r.Made != 0 || r.Gaps[store.Missed] != 0 || r.Gaps[store.Disabled] != 1 {
 			t.Fatalf("fired back: %+v", r)
 		}
 		d.Clock.Add(time.Hour)
-		if r := run(t, d); r.Made != 1 {
+		if r := ticktest.Run(t, d); r.Made != 1 {
 			t.Fatalf("afterwards: %+v", r)
 		}
 	})
@@ -161,22 +101,22 @@ func TestEnablingAndUnlinkingAtOnceFiresNothingBack(t *testing.T) {
 
 func TestAnExtendedNotAfterFiresNothingBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j := hourly("job")
+		j := ticktest.Hourly("job")
 		j.Missed, j.NotAfter = "all", d.Clock.Now().Add(90*time.Minute)
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		made := 0
 		for range 4 {
-			made += run(t, d).Made
+			made += ticktest.Run(t, d).Made
 			d.Clock.Add(time.Hour)
 		}
 		d.Clock.Add(10*24*time.Hour + 30*time.Minute)
 		j.NotAfter = d.Clock.Now().Add(1000 * time.Hour)
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-		if r := run(t, d); made != 1 || r.Made != 0 {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		if r := ticktest.Run(t, d); made != 1 || r.Made != 0 {
 			t.Fatalf("%d before, and back: %+v", made, r)
 		}
 		d.Clock.Add(time.Hour)
-		if r := run(t, d); r.Made != 1 {
+		if r := ticktest.Run(t, d); r.Made != 1 {
 			t.Fatalf("afterwards: %+v", r)
 		}
 	})
@@ -200,16 +140,16 @@ func TestAResumeWithinAPassIsNotSwallowed(t *testing.T) {
 				return err
 			}
 			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
-			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "SELECT 1")}}}})
-			request(t, d, "job")
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			ticktest.Request(t, d, "job")
 			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{}); err != nil {
 				t.Fatal(err)
 			}
 			armed = true
-			if r := run(t, d); r.Decided == 0 || r.Started != 0 || armed {
+			if r := ticktest.Run(t, d); r.Decided == 0 || r.Started != 0 || armed {
 				t.Fatalf("paused: %+v", r)
 			}
-			if r := run(t, d); r.Succeeded != 1 {
+			if r := ticktest.Run(t, d); r.Succeeded != 1 {
 				t.Fatalf("resumed: %+v", r)
 			}
 		})
@@ -218,21 +158,21 @@ func TestAResumeWithinAPassIsNotSwallowed(t *testing.T) {
 
 func TestATagPauseThatIsResumedWakesItsJobs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j, idle := hourly("job"), store.Job{Name: "idle", Tags: []string{"nightly", "etl"}, Steps: []store.Step{step("", "SELECT 1")}}
+		j, idle := ticktest.Hourly("job"), store.Job{Name: "idle", Tags: []string{"nightly", "etl"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		j.Tags = []string{"etl"}
-		apply(t, d, store.Definitions{Jobs: []store.Job{j, idle, hourly("untagged")}})
-		request(t, d, "idle")
-		d.Exec(t, fmt.Sprintf("INSERT INTO %s (scope, subject, since) VALUES ('tag', 'etl', %s)", d.Table("pauses"), literal(d, d.Clock.Now())))
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j, idle, ticktest.Hourly("untagged")}})
+		ticktest.Request(t, d, "idle")
+		d.Exec(t, fmt.Sprintf("INSERT INTO %s (scope, subject, since) VALUES ('tag', 'etl', %s)", d.Table("pauses"), ticktest.Literal(d, d.Clock.Now())))
 		d.Clock.Add(61 * time.Minute)
-		if r := run(t, d); r.Made != 1 || r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Made != 1 || r.Succeeded != 1 {
 			t.Fatalf("paused: %+v", r)
 		}
-		d.Exec(t, fmt.Sprintf("UPDATE %s SET resumed_at = %s", d.Table("pauses"), literal(d, d.Clock.Now())))
-		if r := run(t, d); r.Made != 0 || r.Succeeded != 1 || r.Gaps[store.Paused] != 1 {
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET resumed_at = %s", d.Table("pauses"), ticktest.Literal(d, d.Clock.Now())))
+		if r := ticktest.Run(t, d); r.Made != 0 || r.Succeeded != 1 || r.Gaps[store.Paused] != 1 {
 			t.Fatalf("resumed: %+v", r)
 		}
 		d.Clock.Add(time.Hour)
-		if r := run(t, d); r.Made != 2 {
+		if r := ticktest.Run(t, d); r.Made != 2 {
 			t.Fatalf("an hour later: %+v", r)
 		}
 	})
@@ -240,9 +180,9 @@ func TestATagPauseThatIsResumedWakesItsJobs(t *testing.T) {
 
 func TestAUsedUpBudgetIsToldAndNoError(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{call("")}}}})
-		request(t, d, "job")
-		tk := newDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
 			<-ctx.Done()
 			return executor.Result{}, ctx.Err()
 		})
@@ -257,14 +197,14 @@ func TestAUsedUpBudgetIsToldAndNoError(t *testing.T) {
 func TestUntilNextEndsAtTheNextOccurrence(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		attempts, wait, share := store.Attempts(0), store.Duration(time.Minute), 0
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO nowhere VALUES (1)")},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")},
 			Retry: store.Retry{Attempts: &attempts, Backoff: &wait, MaxBackoff: &wait, Jitter: &share}}}})
-		run(t, d)
+		ticktest.Run(t, d)
 		for range 12 {
 			d.Clock.Add(time.Minute)
-			run(t, d)
+			ticktest.Run(t, d)
 		}
-		if got := states(t, d, "job"); !slices.Equal(got, []string{store.Failed, store.Waiting}) {
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{store.Failed, store.Waiting}) {
 			t.Fatalf("%v", got)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); n != 8 { // at :05 to :09, and at :10 to :12

@@ -13,6 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 func TestAHugeErrorTextEndsTheRunOnce(t *testing.T) {
@@ -25,13 +26,13 @@ func TestAHugeErrorTextEndsTheRunOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		var defs store.Definitions
 		for name := range texts {
-			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{call("")}})
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{ticktest.Call("")}})
 		}
-		apply(t, d, defs)
+		ticktest.Apply(t, d, defs)
 		for name := range texts {
-			request(t, d, name)
+			ticktest.Request(t, d, name)
 		}
-		tk := newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 			return executor.Result{}, errors.New(texts[r.Task.Job.Name])
 		})
 		for range 2 {
@@ -41,7 +42,7 @@ func TestAHugeErrorTextEndsTheRunOnce(t *testing.T) {
 			d.Clock.Add(5 * time.Minute)
 		}
 		for name := range texts {
-			if got := states(t, d, name); !slices.Equal(got, []string{store.Failed}) {
+			if got := ticktest.States(t, d, name); !slices.Equal(got, []string{store.Failed}) {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
@@ -54,10 +55,10 @@ func TestAHugeErrorTextEndsTheRunOnce(t *testing.T) {
 // The steps commit with their ends, and the answers to COMMIT are lost.
 func TestAStepWhoseCommitIsUnansweredGoesOnWithTheNext(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{call("one"), call("two"), call("three")}}}})
-		request(t, d, "job")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two"), ticktest.Call("three")}}}})
+		ticktest.Request(t, d, "job")
 		var executed []int
-		r, err := newDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
+		r, err := ticktest.NewDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
 			executed = append(executed, r.Task.Run.Step)
 			tx, err := d.SQL.BeginTx(ctx, nil)
 			if err != nil {
@@ -99,10 +100,10 @@ func TestAnAtomicStepWhoseCommitIsUnansweredTakesEffectOnce(t *testing.T) {
 			}
 			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
 			d.Exec(t, "CREATE TABLE effects (n int)")
-			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
-				stepWith(true, "INSERT INTO effects VALUES (1)"), stepWith(true, "INSERT INTO effects VALUES (20)")}}}})
-			request(t, d, "job")
-			r := run(t, d)
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
+				ticktest.StepWith(true, "INSERT INTO effects VALUES (1)"), ticktest.StepWith(true, "INSERT INTO effects VALUES (20)")}}}})
+			ticktest.Request(t, d, "job")
+			r := ticktest.Run(t, d)
 			if r.Succeeded != 1 || r.Started != 1 || !broken.Load() {
 				t.Fatalf("%+v", r)
 			}
@@ -116,9 +117,9 @@ func TestAnAtomicStepWhoseCommitIsUnansweredTakesEffectOnce(t *testing.T) {
 // An end that is recorded twice counts once: the second one is refused, and does not touch the step that came after.
 func TestAnEndIsRecordedOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{call("one"), call("two")}}}})
-		request(t, d, "job")
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
 		h := store.Holder{Name: "another", Lease: time.Minute}
 		tasks, err := d.Take(t.Context(), "others", 1, h)
 		if err != nil || len(tasks) != 1 {
@@ -158,31 +159,31 @@ func TestAPageDecidedAfterAnotherPassLosesNothing(t *testing.T) {
 				if armed && c.Kind == storetest.Begin {
 					armed = false
 					d.Clock.Add(2 * time.Second)
-					run(t, d)
+					ticktest.Run(t, d)
 				}
 				return nil
 			}
 			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
-			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "replace", Own: &store.Schedule{Rule: "every 1m"},
-				Steps: []store.Step{step("", "SELECT 1")}}}})
-			request(t, d, "job")
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "replace", Own: &store.Schedule{Rule: "every 1m"},
+				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			ticktest.Request(t, d, "job")
 			d.Clock.Add(2*time.Minute - time.Second)
 			armed = true
-			run(t, d)
+			ticktest.Run(t, d)
 			if armed {
 				t.Fatal("no other pass came between")
 			}
-			through := d.Int(t, "SELECT count(*) FROM "+d.Table("plans")+" WHERE decided_through < "+literal(d, d.Clock.Now()))
+			through := d.Int(t, "SELECT count(*) FROM "+d.Table("plans")+" WHERE decided_through < "+ticktest.Literal(d, d.Clock.Now()))
 			if through != 0 {
 				t.Error("the plan went back")
 			}
-			run(t, d)
-			got := states(t, d, "job") // the request, and 08:02, which has replaced nothing
+			ticktest.Run(t, d)
+			got := ticktest.States(t, d, "job") // the request, and 08:02, which has replaced nothing
 			if !slices.Equal(got, []string{store.Queued, store.Waiting}) {
 				t.Fatalf("%v", got)
 			}
 			d.Clock.Add(time.Minute)
-			if r := run(t, d); r.Made != 1 {
+			if r := ticktest.Run(t, d); r.Made != 1 {
 				t.Fatalf("the next one: %+v", r)
 			}
 		})
@@ -192,17 +193,17 @@ func TestAPageDecidedAfterAnotherPassLosesNothing(t *testing.T) {
 func TestStatementsThatLeaveATransactionOpenFailAndSaySo(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "open", Steps: []store.Step{step("", "BEGIN", "INSERT INTO effects VALUES (1)")}},
-			{Name: "ended", Steps: []store.Step{step("", "BEGIN", "INSERT INTO effects VALUES (2)", "COMMIT")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "open", Steps: []store.Step{ticktest.Step("", "BEGIN", "INSERT INTO effects VALUES (1)")}},
+			{Name: "ended", Steps: []store.Step{ticktest.Step("", "BEGIN", "INSERT INTO effects VALUES (2)", "COMMIT")}},
 		}})
-		request(t, d, "open")
-		r := run(t, d)
+		ticktest.Request(t, d, "open")
+		r := ticktest.Run(t, d)
 		if r.Failed != 1 || len(r.Runs) != 1 || !strings.Contains(r.Runs[0].Error, "left a transaction open") {
 			t.Fatalf("%+v", r)
 		}
-		request(t, d, "ended")
-		if r := run(t, d); r.Succeeded != 1 {
+		ticktest.Request(t, d, "ended")
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 		if n := d.Int(t, "SELECT sum(n) FROM effects"); n != 2 {
@@ -222,13 +223,13 @@ func TestALongCatchUpGetsThrough(t *testing.T) {
 			var defs store.Definitions
 			for i := range jobs {
 				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("job ", i), Queue: strings.Repeat("q", 180), Missed: "all", MissedLimit: each,
-					Own: &store.Schedule{Rule: "every 1m"}, Steps: []store.Step{step("", "SELECT 1")}})
+					Own: &store.Schedule{Rule: "every 1m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
 			}
-			apply(t, d, defs)
-			run(t, d)
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
 			d.Clock.Add(each * time.Minute)
 			calls.Reset()
-			if r := run(t, d); r.Made != jobs*each {
+			if r := ticktest.Run(t, d); r.Made != jobs*each {
 				t.Fatalf("%+v", r)
 			}
 			parts := 0
@@ -256,16 +257,16 @@ func TestALongCatchUpGetsThrough(t *testing.T) {
 func TestACancelRequestOnAWaitingRunIsHeeded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		attempts, wait := store.Attempts(5), store.Duration(time.Minute)
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Retry: store.Retry{Attempts: &attempts, Backoff: &wait},
-			Steps: []store.Step{step("", "INSERT INTO nowhere VALUES (1)")}}}})
-		request(t, d, "job")
-		if r := run(t, d); r.Waiting != 1 {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Retry: store.Retry{Attempts: &attempts, Backoff: &wait},
+			Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Waiting != 1 {
 			t.Fatalf("%+v", r)
 		}
-		d.Exec(t, "UPDATE "+d.Table("runs")+" SET cancel_at = "+literal(d, d.Clock.Now()))
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET cancel_at = "+ticktest.Literal(d, d.Clock.Now()))
 		d.Clock.Add(10 * time.Minute)
-		r := run(t, d)
-		if got := states(t, d, "job"); r.Started != 0 || !slices.Equal(got, []string{store.Cancelled}) {
+		r := ticktest.Run(t, d)
+		if got := ticktest.States(t, d, "job"); r.Started != 0 || !slices.Equal(got, []string{store.Cancelled}) {
 			t.Fatalf("%v: %+v", got, r)
 		}
 	})

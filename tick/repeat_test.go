@@ -11,13 +11,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // repeating is a tick whose sleep moves the test's clock, which is the host's too.
 func repeating(t testing.TB, d *storetest.DB) (*tick.Tick, *[]time.Duration) {
 	t.Helper()
 	var slept []time.Duration
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Now = d.Clock.Now
 	tk.Sleep = func(_ context.Context, wait time.Duration) {
 		slept = append(slept, wait)
@@ -27,7 +28,7 @@ func repeating(t testing.TB, d *storetest.DB) (*tick.Tick, *[]time.Duration) {
 }
 
 func every(rule string) store.Job {
-	return store.Job{Name: rule, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{step("", "SELECT 1")}}
+	return store.Job{Name: rule, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 }
 
 func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
@@ -36,7 +37,7 @@ func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
 			t.Parallel()
 			var calls storetest.Calls
 			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
-			apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s"), every("every 25s")}})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s"), every("every 25s")}})
 			tk, slept := repeating(t, d)
 			r, err := tk.RunFor(t.Context(), 55*time.Second)
 			if err != nil || r.Made != 7 || r.Succeeded != 7 || len(r.Runs) != 7 || r.Passes != 7 {
@@ -57,7 +58,7 @@ func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
 				d.Clock.Add(wait)
 				if *slept = append(*slept, wait); first {
 					first = false
-					run(t, d)
+					ticktest.Run(t, d)
 					calls.Reset()
 				}
 			}
@@ -66,7 +67,7 @@ func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
 				t.Fatalf("%v: %+v", err, r)
 			}
 			if n := calls.Count(); n != 2 || len(*slept) != 1 {
-				t.Errorf("slept %v; %s", *slept, kinds(&calls))
+				t.Errorf("slept %v; %s", *slept, ticktest.Kinds(&calls))
 			}
 		})
 	}
@@ -74,7 +75,7 @@ func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
 
 func TestALimitCountsOverAllPasses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
 		tk, _ := repeating(t, d)
 		tk.Limit = 2
 		r, err := tk.RunFor(t.Context(), 55*time.Second)
@@ -90,8 +91,8 @@ func TestAPassThatLeavesADueJobRests(t *testing.T) {
 		if d.Engine == "sqlite" {
 			t.Skip("locks no rows")
 		}
-		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
+		ticktest.Run(t, d)
 		tx, err := d.SQL.Begin()
 		if err != nil {
 			t.Fatal(err)
@@ -115,17 +116,17 @@ func TestAPassThatLeavesADueJobRests(t *testing.T) {
 // The end of its context ends a sleep, and is no error. A run outlives the length, and not the budget.
 func TestRunForEndsInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
 		ctx, cancel := context.WithCancel(t.Context())
-		tk := newDoing(t, d, nil)
+		tk := ticktest.NewDoing(t, d, nil)
 		real := tk.Now
 		tk.Now = d.Clock.Now
 		time.AfterFunc(time.Second, cancel)
 		if r, err := tk.RunFor(ctx, time.Hour); err != nil || r.Passes != 1 {
 			t.Fatalf("%v: %+v", err, r)
 		}
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "endless", Steps: []store.Step{call("")}}}})
-		request(t, d, "endless")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "endless", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "endless")
 		bounded := func(ctx context.Context, _ executor.Request) (executor.Result, error) {
 			if end, ok := ctx.Deadline(); !ok || time.Until(end) > 2*time.Second {
 				return executor.Result{}, fmt.Errorf("it may run until %v", end)
@@ -133,13 +134,13 @@ func TestRunForEndsInside(t *testing.T) {
 			<-ctx.Done()
 			return executor.Result{}, ctx.Err()
 		}
-		tk = newDoing(t, d, bounded)
+		tk = ticktest.NewDoing(t, d, bounded)
 		tk.Now, tk.Budget = real, 2*time.Second
 		if r, err := tk.RunFor(t.Context(), time.Hour); err != nil || r.Started != 1 || r.Waiting != 1 {
 			t.Fatalf("%v: %+v", err, r)
 		}
 		d.Clock.Add(time.Minute)
-		tk = newDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+		tk = ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
 			if end, ok := ctx.Deadline(); ok {
 				return executor.Result{}, fmt.Errorf("it may run until %v", end)
 			}

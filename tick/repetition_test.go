@@ -7,6 +7,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // course is what happens to a job called job, whose runs a worker takes: at each time, what is done.
@@ -39,7 +40,7 @@ func (c *course) do(t *testing.T, what string) {
 	var err error
 	switch what {
 	case "tick":
-		decideOnly(t, c.DB)
+		ticktest.DecideOnly(t, c.DB)
 	case "take":
 		var tasks []store.Task
 		tasks, err = c.Take(ctx, "another", 10, h)
@@ -122,10 +123,10 @@ var repetitions = []struct {
 	{"max_runs", store.Job{MaxRuns: 2}, "08:00 tick take; 08:01 end=succeeded; 08:06 tick take; 08:07 end=succeeded tick; 09:00 request tick take end=succeeded; 10:00 tick",
 		"08:00 succeeded; 08:06 succeeded; on request succeeded; next -"},
 	{"more cycles", store.Job{MaxRuns: 1}, "08:00 tick take; 08:01 end=succeeded tick; 09:00 sql=max_runs_is_2 tick", "08:00 succeeded; edited (08:01:00, 09:00:00]; next 09:05"},
-	{"not_before", store.Job{NotBefore: morning(8, 30)}, "08:00 tick; 08:29 tick; 08:30 tick take; 08:31 end=succeeded tick", "08:30 succeeded; next 08:36"},
-	{"not_before is taken away", store.Job{NotBefore: morning(8, 30)}, "08:00 tick; 08:10 sql=not_before_is_NULL tick", "next 08:15"},
-	{"a request before not_before", store.Job{NotBefore: morning(8, 30)}, "08:00 tick; 08:10 request tick take end=succeeded tick", "on request succeeded; next 08:30"},
-	{"not_after", store.Job{NotAfter: morning(8, 10)}, "08:00 tick take; 08:01 end=succeeded tick; 08:06 tick take; 08:07 end=succeeded tick; 09:00 tick",
+	{"not_before", store.Job{NotBefore: ticktest.Morning(8, 30)}, "08:00 tick; 08:29 tick; 08:30 tick take; 08:31 end=succeeded tick", "08:30 succeeded; next 08:36"},
+	{"not_before is taken away", store.Job{NotBefore: ticktest.Morning(8, 30)}, "08:00 tick; 08:10 sql=not_before_is_NULL tick", "next 08:15"},
+	{"a request before not_before", store.Job{NotBefore: ticktest.Morning(8, 30)}, "08:00 tick; 08:10 request tick take end=succeeded tick", "on request succeeded; next 08:30"},
+	{"not_after", store.Job{NotAfter: ticktest.Morning(8, 10)}, "08:00 tick take; 08:01 end=succeeded tick; 08:06 tick take; 08:07 end=succeeded tick; 09:00 tick",
 		"08:00 succeeded; 08:06 succeeded; next -"},
 	{"longer", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 sql=repeat_after_ms_is_600000 tick", "08:00 succeeded; next 08:11"},
 	{"shorter", store.Job{}, "08:00 tick take; 08:01 end=succeeded tick; 08:03 sql=repeat_after_ms_is_60000 tick", "08:00 succeeded; next 08:04"},
@@ -147,18 +148,18 @@ func TestRepeatAfter(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				j := row.policy
-				j.Name, j.Queue, j.RepeatAfter, j.Steps = "job", "another", store.Duration(5*time.Minute), []store.Step{step("", "SELECT 1")}
-				apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				j.Name, j.Queue, j.RepeatAfter, j.Steps = "job", "another", store.Duration(5*time.Minute), []store.Step{ticktest.Step("", "SELECT 1")}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 				(&course{DB: d}).follow(t, row.course)
-				got := strings.NewReplacer("01-05T", "", "01-01T00:00 ", "on request ", "next 01-01T00:00", "next -").Replace(told(t, d, "job"))
+				got := strings.NewReplacer("01-05T", "", "01-01T00:00 ", "on request ", "next 01-01T00:00", "next -").Replace(ticktest.Told(t, d, "job"))
 				if got != row.want {
 					t.Errorf("\n got %s\nwant %s", got, row.want)
 				}
 				d.Clock.Add(24 * time.Hour) // each time is decided once, in a run or in a gap, and no pass hangs on what is left
-				decideOnly(t, d)
-				before := told(t, d, "job")
-				if decideOnly(t, d); told(t, d, "job") != before {
-					t.Errorf("decided again: %s, %s", before, told(t, d, "job"))
+				ticktest.DecideOnly(t, d)
+				before := ticktest.Told(t, d, "job")
+				if ticktest.DecideOnly(t, d); ticktest.Told(t, d, "job") != before {
+					t.Errorf("decided again: %s, %s", before, ticktest.Told(t, d, "job"))
 				}
 			})
 		})
@@ -168,17 +169,17 @@ func TestRepeatAfter(t *testing.T) {
 // The intervals join what became runs, whatever lies between.
 func TestIntervalsOfRepeatAfter(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "another", RepeatAfter: store.Duration(5 * time.Minute), Missed: "skip",
-			Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "another", RepeatAfter: store.Duration(5 * time.Minute), Missed: "skip",
+			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		(&course{DB: d}).follow(t, "08:00 tick take; 08:01 end=succeeded tick; 09:00 tick; 09:05 tick take")
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
 		if err != nil || len(runs) != 2 {
 			t.Fatalf("%v: %+v", err, runs)
 		}
-		if r := runs[1]; !r.IntervalStart.Equal(morning(7, 55)) || !r.IntervalEnd.Equal(morning(8, 0)) {
+		if r := runs[1]; !r.IntervalStart.Equal(ticktest.Morning(7, 55)) || !r.IntervalEnd.Equal(ticktest.Morning(8, 0)) {
 			t.Errorf("the first: %s to %s", r.IntervalStart, r.IntervalEnd)
 		}
-		if r := runs[0]; !r.IntervalStart.Equal(morning(8, 0)) || !r.IntervalEnd.Equal(morning(9, 5)) {
+		if r := runs[0]; !r.IntervalStart.Equal(ticktest.Morning(8, 0)) || !r.IntervalEnd.Equal(ticktest.Morning(9, 5)) {
 			t.Errorf("the next: %s to %s", r.IntervalStart, r.IntervalEnd)
 		}
 	})

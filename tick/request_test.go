@@ -8,28 +8,19 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
-
-// decideOnly is a pass that starts nothing.
-func decideOnly(t testing.TB, d *storetest.DB) {
-	t.Helper()
-	tk := newTick(t, d.Store)
-	tk.Limit = -1
-	if _, err := tk.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A run that is opened again waits behind what is active, like every request, and makes no gap of an occurrence.
 func TestARetriedRunWaitsItsTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO effects VALUES (1)")}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}}}})
+		ticktest.Run(t, d)
 		d.Clock.Add(5 * time.Minute)
-		failed := run(t, d).Runs[0].ID
+		failed := ticktest.Run(t, d).Runs[0].ID
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		d.Clock.Add(5 * time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		h := store.Holder{Name: "h", Lease: time.Hour}
 		tasks, err := d.Take(t.Context(), "tick", 1, h)
 		if err != nil || len(tasks) != 1 {
@@ -39,19 +30,19 @@ func TestARetriedRunWaitsItsTurn(t *testing.T) {
 		if err != nil || r.State != store.Waiting || r.ScheduledFor.Minute() != 5 || r.IntervalEnd.Minute() != 5 {
 			t.Fatalf("%v: %+v", err, r)
 		}
-		decideOnly(t, d)
-		if got := states(t, d, "job"); !slices.Equal(got, []string{store.Waiting, store.Running}) {
+		ticktest.DecideOnly(t, d)
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{store.Waiting, store.Running}) {
 			t.Fatalf("beside what is active: %v", got)
 		}
 		d.Clock.Add(5 * time.Minute)
-		decideOnly(t, d) // 08:15 becomes a run: the opened one is no occurrence that waits
+		ticktest.DecideOnly(t, d) // 08:15 becomes a run: the opened one is no occurrence that waits
 		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, d); r.Succeeded != 2 {
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Fatalf("%+v", r)
 		}
-		if got := states(t, d, "job"); !slices.Equal(got, []string{store.Succeeded, store.Succeeded, store.Succeeded}) {
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{store.Succeeded, store.Succeeded, store.Succeeded}) {
 			t.Fatalf("%v", got)
 		}
 		j, err := d.Job(t.Context(), "job")
@@ -64,23 +55,23 @@ func TestARetriedRunWaitsItsTurn(t *testing.T) {
 // A lost run has its deliveries again; who lost it can finish nothing of it.
 func TestALostRunThatIsRetried(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{step("", "SELECT 1")}}}})
-		request(t, d, "job")
-		decideOnly(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.DecideOnly(t, d)
 		h := store.Holder{Name: "h", Lease: time.Minute}
 		tasks, err := d.Take(t.Context(), "tick", 1, h)
 		if err != nil || len(tasks) != 1 {
 			t.Fatal(err, tasks)
 		}
 		d.Clock.Add(time.Hour)
-		run(t, d)
-		if got := states(t, d, "job"); !slices.Equal(got, []string{store.Lost}) {
+		ticktest.Run(t, d)
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{store.Lost}) {
 			t.Fatal(got)
 		}
 		if _, err := d.RetryRun(t.Context(), tasks[0].Run.ID, "", store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Failed, Final: store.Failed}, h); err == nil {
@@ -116,12 +107,12 @@ func fills(t testing.TB, d *storetest.DB, from, to string, limit int, again bool
 func TestBackfill(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (upto varchar(40), wanted varchar(40))")
-		st := stepWith(false, map[bool]string{true: "INSERT INTO effects VALUES ($1, $2)", false: "INSERT INTO effects VALUES (?, ?)"}[d.Engine == "postgres"],
+		st := ticktest.StepWith(false, map[bool]string{true: "INSERT INTO effects VALUES ($1, $2)", false: "INSERT INTO effects VALUES (?, ?)"}[d.Engine == "postgres"],
 			"to ${interval_end}", "for ${scheduled_for}")
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Overlap: "skip", Steps: []store.Step{st}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: "skip", Steps: []store.Step{st}}}})
+		ticktest.Run(t, d)
 		d.Clock.Add(12 * time.Minute) // 08:10 becomes a run, whose interval begins at 08:05, a missed one
-		run(t, d)
+		ticktest.Run(t, d)
 		if got, more := fills(t, d, "07:48", "", 3, false); got != "07:45-07:50 07:50-07:55 07:55-08:00 " || !more {
 			t.Errorf("before the job was made: %q, %v", got, more)
 		}
@@ -136,7 +127,7 @@ func TestBackfill(t *testing.T) {
 		if got, _ := fills(t, d, "07:58", "08:30", 9, true); got != "07:55-08:00 08:00-08:05 08:05-08:10 " {
 			t.Errorf("again: %q", got)
 		}
-		if r := run(t, d); r.Succeeded != 7 || r.Gaps[store.Overlap] != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 7 || r.Gaps[store.Overlap] != 1 {
 			t.Errorf("%+v", r)
 		}
 		var order []string
@@ -163,8 +154,8 @@ func TestBackfill(t *testing.T) {
 // Two who backfill the same range at once ask for each nominal time once.
 func TestTwoWhoBackfillAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
 		made := make(chan int, 4)
 		for range cap(made) {
 			go func() {

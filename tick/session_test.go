@@ -43,17 +43,17 @@ func TestWhatAJobDoesToItsSessionHarmsNobody(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (what varchar(500))")
-		polite := step("", "INSERT INTO effects "+facts[d.Engine])
-		apply(t, d, store.Definitions{Jobs: []store.Job{
+		polite := ticktest.Step("", "INSERT INTO effects "+facts[d.Engine])
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "before", Steps: []store.Step{polite}},
-			{Name: "rude", Priority: 9, Steps: []store.Step{step("", rude[d.Engine]...)}},
-			{Name: "after", Priority: 1, Steps: []store.Step{polite, atomicStep("INSERT INTO effects " + facts[d.Engine])}},
+			{Name: "rude", Priority: 9, Steps: []store.Step{ticktest.Step("", rude[d.Engine]...)}},
+			{Name: "after", Priority: 1, Steps: []store.Step{polite, ticktest.AtomicStep("INSERT INTO effects " + facts[d.Engine])}},
 		}})
-		request(t, d, "before")
-		run(t, d)
-		request(t, d, "rude")
-		request(t, d, "after")
-		tk := newTick(t, d.Store)
+		ticktest.Request(t, d, "before")
+		ticktest.Run(t, d)
+		ticktest.Request(t, d, "rude")
+		ticktest.Request(t, d, "after")
+		tk := ticktest.New(t, d.Store)
 		tk.Concurrency = 1
 		r, err := tk.Run(t.Context())
 		if err != nil || r.Started != 2 || r.Runs[1].State != store.Succeeded {
@@ -91,14 +91,14 @@ func TestAMillionRowsAreDropped(t *testing.T) {
 		t.Run(e, func(t *testing.T) {
 			d := storetest.Open(t, e, store.Options{})
 			d.Exec(t, "CREATE TABLE effects (n int)")
-			apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
-				step("", map[string]string{
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
+				ticktest.Step("", map[string]string{
 					"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1000000) SELECT x, printf('%400d', x) FROM c",
 					"postgres": "SELECT x, repeat('x', 400) FROM generate_series(1, 1000000) AS x",
 					"mariadb":  "SELECT seq, REPEAT('x', 400) FROM seq_1_to_1000000",
 				}[e], "INSERT INTO effects VALUES (1)"),
 			}}}})
-			request(t, d, "job")
+			ticktest.Request(t, d, "job")
 			reports, errs := ticktest.Together(t, []ticktest.Child{{URL: d.URL, Engine: e, Now: d.Clock.Now(), Holder: "child"}})
 			if errs[0] != nil || reports[0].Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects") != 1 {
 				t.Fatalf("%v: %+v", errs[0], reports[0])
@@ -126,12 +126,12 @@ func TestConnectionsAreBounded(t *testing.T) {
 			}[e]
 			var defs store.Definitions
 			for i := range runs {
-				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO seen SELECT "+count)}})
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO seen SELECT "+count)}})
 			}
-			apply(t, d, defs)
-			run(t, d)
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
 			d.Clock.Add(5 * time.Minute)
-			tk := newTick(t, d.Store)
+			tk := ticktest.New(t, d.Store)
 			tk.Concurrency = side
 			if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != runs {
 				t.Fatalf("%v: %+v", err, r)
@@ -149,9 +149,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 // Nothing but comments is nothing to do, on every engine.
 func TestAStatementOfCommentsDoesNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "-- nothing"), atomicStep("/* nothing */")}}}})
-		request(t, d, "job")
-		if r := run(t, d); r.Succeeded != 1 {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "-- nothing"), ticktest.AtomicStep("/* nothing */")}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 	})
@@ -165,10 +165,10 @@ func TestACopyFromTheClientFails(t *testing.T) {
 			t.Skip("COPY is PostgreSQL's")
 		}
 		d.Exec(t, "CREATE TABLE effects (what text)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(time.Minute), Steps: []store.Step{
-			step("one", "INSERT INTO effects VALUES ('COPY effects FROM STDIN')"), step("two", "-- rows\n/* to */ copy effects (what)\nfrom stdin WITH (FORMAT csv)")}}}})
-		request(t, d, "job")
-		if r := run(t, d); r.Failed != 1 || r.Runs[0].Step != 2 || !strings.Contains(r.Runs[0].Error, "COPY FROM STDIN would wait for ever") {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(time.Minute), Steps: []store.Step{
+			ticktest.Step("one", "INSERT INTO effects VALUES ('COPY effects FROM STDIN')"), ticktest.Step("two", "-- rows\n/* to */ copy effects (what)\nfrom stdin WITH (FORMAT csv)")}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Failed != 1 || r.Runs[0].Step != 2 || !strings.Contains(r.Runs[0].Error, "COPY FROM STDIN would wait for ever") {
 			t.Fatalf("%+v", r)
 		}
 	})
@@ -190,10 +190,10 @@ func TestATransactionLeftOpenFails(t *testing.T) {
 		}
 		var defs store.Definitions
 		for name, statements := range list {
-			defs.Jobs = append(defs.Jobs, store.Job{Name: name, OnStartup: true, Steps: []store.Step{step("", statements...)}})
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, OnStartup: true, Steps: []store.Step{ticktest.Step("", statements...)}})
 		}
-		apply(t, d, defs)
-		tk := newTick(t, d.Store)
+		ticktest.Apply(t, d, defs)
+		tk := ticktest.New(t, d.Store)
 		tk.StartupID = "a start"
 		r, err := tk.Run(t.Context())
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // Settings that work together stand in one list, those that are told of in one each.
@@ -71,10 +72,10 @@ func TestTicksBesideEachOtherInSerializableSessions(t *testing.T) {
 			url := storetest.Settings(t, d.URL, setting)
 			var defs store.Definitions
 			for i := range jobs {
-				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}})
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
 			}
-			apply(t, d, defs)
-			run(t, d)
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
 			d.Clock.Add(5 * time.Minute)
 			var all sync.WaitGroup
 			var succeeded atomic.Int64
@@ -86,7 +87,7 @@ func TestTicksBesideEachOtherInSerializableSessions(t *testing.T) {
 						return
 					}
 					defer s.Close()
-					tk := newTick(t, s)
+					tk := ticktest.New(t, s)
 					tk.Batch = 7
 					for range 3 {
 						r, err := tk.Run(t.Context())

@@ -15,6 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A foreign setting is what somebody has set for a database, with the best intentions.
@@ -71,10 +72,10 @@ func useAll(t *testing.T, engine, url string) error {
 	}
 	defs := store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "every 5m"}}, Groups: []store.Group{{Name: "few", MaxRunning: 1}},
 		Jobs: []store.Job{
-			{Name: "Jürgen", Schedules: []string{"often"}, Tags: []string{"ä"}, Keep: store.Keep{Runs: 1}, Steps: []store.Step{stepWith(true, "INSERT INTO "+table+" VALUES ("+place+")", "${job}")}},
-			{Name: "plain", Schedules: []string{"often"}, Group: "few", Steps: []store.Step{step("", "INSERT INTO "+table+" VALUES ('plain')")}},
-			{Name: "two", Own: everyFiveMinutes(), Group: "few", Steps: []store.Step{step("one", "INSERT INTO "+table+" VALUES ('one')"), step("two", "INSERT INTO "+table+" VALUES ('two')")}},
-			{Name: "bad", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO "+public(engine)+"no_such_table VALUES (1)")}},
+			{Name: "Jürgen", Schedules: []string{"often"}, Tags: []string{"ä"}, Keep: store.Keep{Runs: 1}, Steps: []store.Step{ticktest.StepWith(true, "INSERT INTO "+table+" VALUES ("+place+")", "${job}")}},
+			{Name: "plain", Schedules: []string{"often"}, Group: "few", Steps: []store.Step{ticktest.Step("", "INSERT INTO "+table+" VALUES ('plain')")}},
+			{Name: "two", Own: ticktest.EveryFiveMinutes(), Group: "few", Steps: []store.Step{ticktest.Step("one", "INSERT INTO "+table+" VALUES ('one')"), ticktest.Step("two", "INSERT INTO "+table+" VALUES ('two')")}},
+			{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO "+public(engine)+"no_such_table VALUES (1)")}},
 		}}
 	var run store.Run
 	for _, do := range []func() error{

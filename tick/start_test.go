@@ -9,6 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 func TestStart(t *testing.T) {
@@ -35,13 +36,13 @@ func TestStart(t *testing.T) {
 // What a start schedule comes to, made by apply, or by plain SQL, which does not say what it is resolved to.
 func TestAStartScheduleIsTheNotBefore(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		st := []store.Step{step("", "SELECT 1")}
+		st := []store.Step{ticktest.Step("", "SELECT 1")}
 		bring := func(start string) string {
 			t.Helper()
 			changes, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{
-				{Name: "job", Queue: "another", Start: start, Own: everyFiveMinutes(), Steps: st},
+				{Name: "job", Queue: "another", Start: start, Own: ticktest.EveryFiveMinutes(), Steps: st},
 				{Name: "again", Queue: "another", Start: start, RepeatAfter: store.Duration(time.Hour), Steps: st},
-				{Name: "by SQL", Queue: "another", Own: everyFiveMinutes(), Steps: st},
+				{Name: "by SQL", Queue: "another", Own: ticktest.EveryFiveMinutes(), Steps: st},
 			}}, store.ApplyOptions{Start: tick.Start})
 			if err != nil {
 				t.Fatal(err)
@@ -51,21 +52,21 @@ func TestAStartScheduleIsTheNotBefore(t *testing.T) {
 		bring("D 8:13")
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET start_rule = 'D 8:13' WHERE name = 'by SQL'", d.Table("jobs")))
 		for range 12 {
-			decideOnly(t, d)
+			ticktest.DecideOnly(t, d)
 			d.Clock.Add(time.Minute)
 		}
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET priority = 3", d.Table("jobs"))) // brings back nothing of what was before the start
 		for range 4 {
-			decideOnly(t, d)
+			ticktest.DecideOnly(t, d)
 			d.Clock.Add(time.Minute)
 		}
 		for name, want := range map[string]string{"job": "08:15 queued; next 08:20", "by SQL": "08:15 queued; next 08:20", "again": "08:13 queued; next 0001-"} {
-			got := strings.ReplaceAll(strings.ReplaceAll(told(t, d, name), "01-05T", ""), "01-01T00:00", "0001-")
+			got := strings.ReplaceAll(strings.ReplaceAll(ticktest.Told(t, d, name), "01-05T", ""), "01-01T00:00", "0001-")
 			if got != want {
 				t.Errorf("%s: %s", name, got)
 			}
 		}
-		if v, err := d.Job(t.Context(), "job"); err != nil || !v.NotBefore.Equal(morning(8, 13)) {
+		if v, err := d.Job(t.Context(), "job"); err != nil || !v.NotBefore.Equal(ticktest.Morning(8, 13)) {
 			t.Errorf("%v: %s", err, v.NotBefore)
 		}
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET start_rule = NULL, priority = 0 WHERE name = 'by SQL'", d.Table("jobs")))
@@ -76,9 +77,9 @@ func TestAStartScheduleIsTheNotBefore(t *testing.T) {
 		if n := bring("D 9:13"); n != "2" { // it is resolved anew
 			t.Errorf("another start: %s changes", n)
 		}
-		d.Clock.Set(morning(9, 14))
-		decideOnly(t, d)
-		if v, err := d.Job(t.Context(), "job"); err != nil || !v.NotBefore.Equal(morning(9, 13)) || !v.NextRun.Equal(morning(9, 15)) {
+		d.Clock.Set(ticktest.Morning(9, 14))
+		ticktest.DecideOnly(t, d)
+		if v, err := d.Job(t.Context(), "job"); err != nil || !v.NotBefore.Equal(ticktest.Morning(9, 13)) || !v.NextRun.Equal(ticktest.Morning(9, 15)) {
 			t.Errorf("%v: %s, next %s", err, v.NotBefore, v.NextRun)
 		}
 	})
@@ -87,7 +88,7 @@ func TestAStartScheduleIsTheNotBefore(t *testing.T) {
 func TestAStartThatIsNoneIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: lies before the first time of start, 2026-01-05T17:30:00Z"} {
-			j := store.Job{Name: "job", Start: start, NotAfter: morning(9, 0), Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}
+			j := store.Job{Name: "job", Start: start, NotAfter: ticktest.Morning(9, 0), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: tick.Start})
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", start, err)
@@ -98,7 +99,7 @@ func TestAStartThatIsNoneIsRefused(t *testing.T) {
 			if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if r := run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, want) {
+			if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, want) {
 				t.Errorf("left to the first decision: %+v", r)
 			}
 			if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {

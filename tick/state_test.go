@@ -7,13 +7,14 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A job goes through all states, each by what is done to it.
 func TestTheStatesOfAJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{step("", "SELECT 1")}}
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		is := func(want string) {
 			t.Helper()
 			v, err := d.Job(t.Context(), "job")
@@ -32,27 +33,27 @@ func TestTheStatesOfAJob(t *testing.T) {
 			}
 		}
 		is(store.JobEnabled)
-		run(t, d)
+		ticktest.Run(t, d)
 		is(store.JobSleeping)
 		d.Clock.Add(5 * time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		is(store.JobSleeping) // with a run that nobody has taken
 		h := store.Holder{Name: "h", Lease: time.Hour}
 		tasks, err := d.Take(t.Context(), "tick", 1, h)
 		do(err)
 		is(store.JobRunning)
 		do(d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h))
-		run(t, d)
+		ticktest.Run(t, d)
 		pause(t, d, store.ScopeJob, "job", time.Time{})
 		is(store.JobPaused)
 		d.Clock.Add(time.Minute)
 		resume(t, d, store.ScopeJob, "job", false)
 		is(store.JobResumed)
 		d.Clock.Add(4 * time.Minute)
-		run(t, d)
+		ticktest.Run(t, d)
 		is(store.JobSleeping)
 		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET zone = 'Nowhere/Land'")
-		run(t, d)
+		ticktest.Run(t, d)
 		is(store.JobParked)
 		do(d.EnableJob(t.Context(), "job", false, store.Author{}))
 		is(store.JobDisabled)
@@ -64,11 +65,11 @@ func TestTheStatesOfAJob(t *testing.T) {
 		do(err)
 		is(store.JobAborted) // what is done to its runs is no matter
 		j.Own.Rule, j.Disabled = "at 2026-01-05T08:30:00Z", false
-		apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
 		is(store.JobSleeping)
 		d.Clock.Add(time.Hour)
-		run(t, d)
+		ticktest.Run(t, d)
 		is(store.JobFinished)
 	})
 }
@@ -76,8 +77,8 @@ func TestTheStatesOfAJob(t *testing.T) {
 // The outlook: how late the last run was, what comes, and how long nobody has looked.
 func TestTheOutlookOfAJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxRuns: 3,
-			Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxRuns: 3,
+			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		look := func() (store.JobStatus, tick.Outlook) {
 			t.Helper()
 			v, err := d.Job(t.Context(), "job")
@@ -94,12 +95,12 @@ func TestTheOutlookOfAJob(t *testing.T) {
 		if _, o := look(); len(o.Next) != 3 || !o.Next[0].Equal(at(5)) || !o.Next[2].Equal(at(15)) {
 			t.Errorf("before any tick: %+v", o)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		d.Clock.Add(9 * time.Minute)
 		if v, _ := look(); v.Overdue != store.Duration(4*time.Minute) {
 			t.Errorf("overdue by %s", v.Overdue)
 		}
-		run(t, d)
+		ticktest.Run(t, d)
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
 		if err != nil || len(runs) != 1 {
 			t.Fatal(err, runs)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A pass that finds nothing to do tells the states of jobs by one statement more, however many there are, and none where there
@@ -18,7 +19,7 @@ func TestStatesCostOneStatement(t *testing.T) {
 			var c storetest.Calls
 			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
 			d.Seed(t, storetest.Seed{Jobs: 200, Rules: []string{"every 2h"}})
-			tk := newTick(t, d.Store)
+			tk := ticktest.New(t, d.Store)
 			if _, err := tk.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +52,7 @@ func TestStatesCostOneStatement(t *testing.T) {
 					want = 3
 				}
 				if c.Count() != want {
-					t.Errorf("%s: %s", s.sql, kinds(&c))
+					t.Errorf("%s: %s", s.sql, ticktest.Kinds(&c))
 				}
 			}
 		})
@@ -64,7 +65,7 @@ func TestOldestQueuedRun(t *testing.T) {
 		now := d.Clock.Now()
 		oldest := func(want time.Time) {
 			t.Helper()
-			tk := newTick(t, d.Store)
+			tk := ticktest.New(t, d.Store)
 			tk.Gauges, tk.Limit = true, -1
 			r, err := tk.Run(t.Context())
 			if err != nil || !r.OldestQueued.Equal(want) {
@@ -80,7 +81,7 @@ func TestOldestQueuedRun(t *testing.T) {
 		}{{"b", 0, 3, "queued"}, {"a", 7, 2, "queued"}, {"a", -1, 4, "queued"}, {"a", 7, 1, "queued"}, {"c", 1, 2, "queued"}, {"c", 1, 9, "succeeded"}} {
 			d.Exec(t, fmt.Sprintf(`INSERT INTO %s (id, job_id, occurrence, state, queue, priority, ready_at, created_at, settled_at)
 				VALUES ('00000000-0000-7000-9000-00000000000%d', 1, 'now:%d', '%s', '%s', %d, %s, %s, %s)`, d.Table("runs"), i, i, r.state, r.queue, r.priority,
-				literal(d, now.Add(-time.Duration(r.hours)*time.Hour)), literal(d, now), map[bool]string{true: literal(d, now), false: "NULL"}[r.state == "succeeded"]))
+				ticktest.Literal(d, now.Add(-time.Duration(r.hours)*time.Hour)), ticktest.Literal(d, now), map[bool]string{true: ticktest.Literal(d, now), false: "NULL"}[r.state == "succeeded"]))
 		}
 		oldest(now.Add(-4 * time.Hour))
 		d.Exec(t, "DELETE FROM "+d.Table("runs")+" WHERE queue = 'a'")

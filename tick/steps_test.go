@@ -12,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // endless is a statement that takes longer than any test.
@@ -35,11 +36,11 @@ func stillRunning(t testing.TB, d *storetest.DB) int {
 
 func TestATimeoutStopsTheStatementOnTheServer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		st := step("slow", endless(d))
+		st := ticktest.Step("slow", endless(d))
 		st.Timeout = store.Duration(300 * time.Millisecond)
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
-		request(t, d, "job")
-		if r := run(t, d); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
 			t.Fatalf("%+v", r)
 		}
 		if n := stillRunning(t, d); n != 0 {
@@ -53,12 +54,12 @@ func TestARunsTimeoutEndsItsSteps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		tries := store.Attempts(5)
-		slow := step("slow", endless(d))
+		slow := ticktest.Step("slow", endless(d))
 		slow.OnFailure = "next"
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(700 * time.Millisecond), Retry: store.Retry{Attempts: &tries},
-			Steps: []store.Step{step("one", "INSERT INTO effects VALUES (1)"), slow, step("three", "INSERT INTO effects VALUES (3)")}}}})
-		request(t, d, "job")
-		r := run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(700 * time.Millisecond), Retry: store.Retry{Attempts: &tries},
+			Steps: []store.Step{ticktest.Step("one", "INSERT INTO effects VALUES (1)"), slow, ticktest.Step("three", "INSERT INTO effects VALUES (3)")}}}})
+		ticktest.Request(t, d, "job")
+		r := ticktest.Run(t, d)
 		if r.Failed != 1 || r.Waiting != 0 || !strings.Contains(r.Runs[0].Error, "the run's timeout of 700ms is over") {
 			t.Fatalf("%+v", r)
 		}
@@ -75,18 +76,18 @@ func TestARunsTimeoutEndsItsSteps(t *testing.T) {
 func TestARunsTimeoutCountsFromItsFirstDelivery(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(0), store.Duration(4*time.Minute), 0
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "retried", Timeout: store.Duration(10 * time.Minute), Retry: store.Retry{Attempts: &tries, Backoff: &wait, MaxBackoff: &wait, Jitter: &jitter}, Steps: []store.Step{call("")}},
-			{Name: "lost", Queue: "others", Timeout: store.Duration(10 * time.Minute), Steps: []store.Step{call("")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "retried", Timeout: store.Duration(10 * time.Minute), Retry: store.Retry{Attempts: &tries, Backoff: &wait, MaxBackoff: &wait, Jitter: &jitter}, Steps: []store.Step{ticktest.Call("")}},
+			{Name: "lost", Queue: "others", Timeout: store.Duration(10 * time.Minute), Steps: []store.Step{ticktest.Call("")}},
 		}})
 		executed := map[string]int{}
-		tk := newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 			executed[r.Task.Job.Name]++
 			return executor.Result{}, errors.New("no such luck")
 		})
 		tk.Now, tk.Queues = d.Clock.Now, []string{"others", "tick"}
-		request(t, d, "retried")
-		request(t, d, "lost")
+		ticktest.Request(t, d, "retried")
+		ticktest.Request(t, d, "lost")
 		pass := func() {
 			t.Helper()
 			if _, err := tk.Run(t.Context()); err != nil {
@@ -117,7 +118,7 @@ func TestARunsTimeoutCountsFromItsFirstDelivery(t *testing.T) {
 			t.Fatalf("%v: %+v", err, runs)
 		}
 		// One that is delivered after its time does not begin.
-		request(t, d, "lost")
+		ticktest.Request(t, d, "lost")
 		tk.Limit = -1
 		pass()
 		if tasks, err := d.Take(t.Context(), "others", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil || len(tasks) != 1 {
@@ -137,14 +138,14 @@ func TestARunsTimeoutCountsFromItsFirstDelivery(t *testing.T) {
 func TestARunThatDoesNotFitTheBudgetIsLeft(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		job := func(name string, timeout time.Duration, priority int) store.Job {
-			return store.Job{Name: name, Timeout: store.Duration(timeout), Priority: priority, Steps: []store.Step{call("")}}
+			return store.Job{Name: name, Timeout: store.Duration(timeout), Priority: priority, Steps: []store.Step{ticktest.Call("")}}
 		}
-		apply(t, d, store.Definitions{Jobs: []store.Job{job("never", time.Hour, 9), job("slow", 0, 8), job("long", 40*time.Second, 7), job("short", 5*time.Second, 6), job("timeless", 0, 5)}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("never", time.Hour, 9), job("slow", 0, 8), job("long", 40*time.Second, 7), job("short", 5*time.Second, 6), job("timeless", 0, 5)}})
 		for _, name := range []string{"never", "slow", "long", "short", "timeless"} {
-			request(t, d, name)
+			ticktest.Request(t, d, name)
 		}
 		var executed []string
-		tk := newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 			if executed = append(executed, r.Task.Job.Name); r.Task.Job.Name == "slow" {
 				d.Clock.Add(35 * time.Second)
 			}
@@ -186,19 +187,19 @@ func TestStepsFollowAsTold(t *testing.T) {
 				if strings.Count(c.order, " ") > 500 && d.Engine != "sqlite" {
 					t.Skip("what bounds them knows no engine")
 				}
-				good, bad := call("good"), call("bad")
+				good, bad := ticktest.Call("good"), ticktest.Call("bad")
 				good.OnSuccess, bad.OnFailure = c.success, c.failure
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{good, bad, call("last")}}}})
-				request(t, d, "job")
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{good, bad, ticktest.Call("last")}}}})
+				ticktest.Request(t, d, "job")
 				var order []string
-				r, err := newDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+				r, err := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 					name := r.Task.StepAt(r.Task.Run.Step).Name
 					if order = append(order, name); name == "bad" {
 						return executor.Result{}, errors.New("bad")
 					}
 					return executor.Result{}, nil
 				}).Run(t.Context())
-				if err != nil || strings.Join(order, " ") != c.order || !slices.Equal(states(t, d, "job"), []string{c.state}) {
+				if err != nil || strings.Join(order, " ") != c.order || !slices.Equal(ticktest.States(t, d, "job"), []string{c.state}) {
 					t.Fatalf("%v: %d steps: %.80v: %+v", err, len(order), order, r)
 				}
 				if len(order) >= 1000 && !strings.Contains(r.Runs[0].Error, "its steps go round in a circle: the next would again be step good, after 1000 attempts") {
@@ -228,7 +229,7 @@ func TestACircleWithoutAWayOutIsRefused(t *testing.T) {
 	} {
 		j := store.Job{Name: "job"}
 		for i, w := range c.ways {
-			j.Steps = append(j.Steps, store.Step{Name: fmt.Sprintf("%c", 'a'+i), Executor: "sql", Spec: step("", "SELECT 1").Spec, OnSuccess: w.success, OnFailure: w.failure})
+			j.Steps = append(j.Steps, store.Step{Name: fmt.Sprintf("%c", 'a'+i), Executor: "sql", Spec: ticktest.Step("", "SELECT 1").Spec, OnSuccess: w.success, OnFailure: w.failure})
 		}
 		j.Normalize()
 		if err := j.Validate(); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "circle") {
@@ -240,9 +241,9 @@ func TestACircleWithoutAWayOutIsRefused(t *testing.T) {
 // Plain SQL gives a step what is refused when it is made: the job is parked, and says why.
 func TestAStepThatWouldBeTriedForEverParks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(time.Hour), Steps: []store.Step{step("", "SELECT * FROM nowhere")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(time.Hour), Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
 		d.Exec(t, "UPDATE "+d.Table("steps")+" SET retry_attempts = 0")
-		r := run(t, d)
+		r := ticktest.Run(t, d)
 		if j, err := d.Job(t.Context(), "job"); err != nil || r.Started != 0 || !strings.Contains(j.Parked, "retry.attempts: until-next has no end with repeat_after") {
 			t.Fatalf("%v: %+v", err, r)
 		}
@@ -252,9 +253,9 @@ func TestAStepThatWouldBeTriedForEverParks(t *testing.T) {
 // A report is mailed: it has the error that is on record, whatever length an engine's had.
 func TestTheReportHasTheErrorOnRecord(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{call("")}}}})
-		request(t, d, "job")
-		r, err := newDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		r, err := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
 			return executor.Result{}, errors.New(strings.Repeat("a statement of megabytes ", 40_000) + "\x00")
 		}).Run(t.Context())
 		if err != nil || r.Failed != 1 {
@@ -270,11 +271,11 @@ func TestTheReportHasTheErrorOnRecord(t *testing.T) {
 // A run that fails because its step went well says so.
 func TestAStepThatFailsTheRunOnSuccess(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		st := step("alarm", "SELECT 1")
+		st := ticktest.Step("alarm", "SELECT 1")
 		st.OnSuccess = "fail"
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
-		request(t, d, "job")
-		if r := run(t, d); r.Failed != 1 || r.Runs[0].Error != `step "alarm" has succeeded, and its on_success is fail` {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Failed != 1 || r.Runs[0].Error != `step "alarm" has succeeded, and its on_success is fail` {
 			t.Fatalf("%+v", r)
 		}
 	})

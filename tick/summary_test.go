@@ -8,17 +8,18 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // What became due during a pass is for the next one: its summary says so, and names no time that is over.
 func TestTheNextTimeOfASummaryIsNotPast(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		own := func(rule string) *store.Schedule { return &store.Schedule{Rule: rule} }
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "slow", Own: own("every 1h"), Steps: []store.Step{call("")}},
-			{Name: "often", Own: own("every 5m"), Steps: []store.Step{step("", "SELECT 1")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "slow", Own: own("every 1h"), Steps: []store.Step{ticktest.Call("")}},
+			{Name: "often", Own: own("every 5m"), Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
 		}})
-		tk := newDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
 			d.Clock.Add(7 * time.Minute)
 			return executor.Result{}, nil
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // policyTable is what every value of overlap and missed comes to for a job that is due every five minutes from 08:05 on.
@@ -34,7 +35,7 @@ func TestEveryOverlapWithEveryMissed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		var defs store.Definitions
 		for _, row := range policyTable {
-			j := grouped(row.overlap+" "+row.missed, "", 0)
+			j := ticktest.Grouped(row.overlap+" "+row.missed, "", 0)
 			if j.Overlap, j.Missed = row.overlap, row.missed; row.overlap == "allow" {
 				j.MaxRunning = 2
 			}
@@ -43,20 +44,20 @@ func TestEveryOverlapWithEveryMissed(t *testing.T) {
 			}
 			defs.Jobs = append(defs.Jobs, j)
 		}
-		apply(t, d, defs)
-		decideOnly(t, d)
+		ticktest.Apply(t, d, defs)
+		ticktest.DecideOnly(t, d)
 		d.Clock.Add(5 * time.Minute)
-		decideOnly(t, d)
+		ticktest.DecideOnly(t, d)
 		tasks, err := d.Take(t.Context(), "another", 100, store.Holder{Name: "h", Lease: time.Hour})
 		if err != nil || len(tasks) != len(policyTable) {
 			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
 		for _, wait := range []time.Duration{21 * time.Minute, 7 * time.Minute} {
 			d.Clock.Add(wait)
-			decideOnly(t, d)
+			ticktest.DecideOnly(t, d)
 		}
 		for _, row := range policyTable {
-			got := strings.ReplaceAll(told(t, d, row.overlap+" "+row.missed), "01-05T", "")
+			got := strings.ReplaceAll(ticktest.Told(t, d, row.overlap+" "+row.missed), "01-05T", "")
 			if want := row.want + "; next 08:35"; got != want {
 				t.Errorf("overlap %s, missed %s:\n got %s\nwant %s", row.overlap, row.missed, got, want)
 			}

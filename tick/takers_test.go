@@ -10,14 +10,15 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // queued are so many runs in the queue of others, the first of a higher priority.
 func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 	t.Helper()
-	apply(t, d, store.Definitions{Jobs: []store.Job{
-		{Name: "urgent", Queue: "others", Priority: 1, Overlap: "allow", MaxRunning: 100, Steps: []store.Step{call("")}},
-		{Name: "job", Queue: "others", Overlap: "allow", MaxRunning: 100, Steps: []store.Step{call("")}},
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+		{Name: "urgent", Queue: "others", Priority: 1, Overlap: "allow", MaxRunning: 100, Steps: []store.Step{ticktest.Call("")}},
+		{Name: "job", Queue: "others", Overlap: "allow", MaxRunning: 100, Steps: []store.Step{ticktest.Call("")}},
 	}})
 	for i := range n {
 		name := map[bool]string{true: "urgent", false: "job"}[i == n-1]
@@ -28,7 +29,7 @@ func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 		d.Clock.Add(time.Millisecond)
 		ids = append(ids, r.ID)
 	}
-	decideOnly(t, d)
+	ticktest.DecideOnly(t, d)
 	return append(ids[n-1:], ids[:n-1]...)
 }
 
@@ -36,7 +37,7 @@ func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 // what comes next, and ends it.
 func TestATakerIsInNobodysWay(t *testing.T) {
 	const limit = 3
-	onServers(t, func(t *testing.T, d *storetest.DB) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		ids := queued(t, d, 12)
 		h := store.Holder{Name: "second", Lease: time.Minute}
 		met := false
@@ -62,7 +63,7 @@ func TestATakerIsInNobodysWay(t *testing.T) {
 			}
 			return nil
 		}
-		tasks, err := openBeside(t, d, "", store.Options{Wrap: calls.Wrap}).Take(t.Context(), "others", limit, store.Holder{Name: "first", Lease: time.Minute})
+		tasks, err := ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}).Take(t.Context(), "others", limit, store.Holder{Name: "first", Lease: time.Minute})
 		if err != nil || len(tasks) != limit || !met {
 			t.Fatalf("the first takes %d runs, %v", len(tasks), err)
 		}
@@ -78,7 +79,7 @@ func TestATakerIsInNobodysWay(t *testing.T) {
 // run that another has taken meanwhile, and its holder finishes it at once.
 func TestASlowTakerLocksNothingThatIsTaken(t *testing.T) {
 	const limit = 3
-	onServers(t, func(t *testing.T, d *storetest.DB) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 6)
 		slow := map[string]string{"postgres": "pg_sleep(0.15) IS NOT NULL", "mariadb": "SLEEP(0.15) = 0"}[d.Engine]
 		h := store.Holder{Name: "second", Lease: time.Minute}
@@ -113,7 +114,7 @@ func TestASlowTakerLocksNothingThatIsTaken(t *testing.T) {
 			}
 			return nil
 		}
-		tasks, err := openBeside(t, d, "", store.Options{Wrap: calls.Wrap}).Take(t.Context(), "others", limit, store.Holder{Name: "first", Lease: time.Minute})
+		tasks, err := ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}).Take(t.Context(), "others", limit, store.Holder{Name: "first", Lease: time.Minute})
 		if err != nil || len(tasks) != limit || !met || slowed != 1 {
 			t.Fatalf("the first takes %d runs, %v", len(tasks), err)
 		}
@@ -129,11 +130,11 @@ func TestConnectionsStay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, runs)
 		var calls storetest.Calls
-		tk := newDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
 			time.Sleep(5 * time.Millisecond)
 			return executor.Result{}, nil
 		})
-		tk.Store, tk.Concurrency, tk.Queues = openBeside(t, d, "", store.Options{Wrap: calls.Wrap}), beside, []string{"others"}
+		tk.Store, tk.Concurrency, tk.Queues = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}), beside, []string{"others"}
 		r, err := tk.Work(t.Context())
 		if err != nil || r.Succeeded != runs {
 			t.Fatalf("%v: %+v", err, r)

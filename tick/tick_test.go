@@ -1,7 +1,6 @@
 package tick_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,82 +8,35 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
-	"github.com/dbjobs/dbjobs/tick"
-	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
-
-// newTick is a tick over the test's database, by the test's clock.
-func newTick(t testing.TB, s *store.Store) *tick.Tick {
-	t.Helper()
-	x, err := executor.NewSQL(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
-	return &tick.Tick{Store: s, Name: "test", Holder: t.Name(), Version: "test", Now: time.Now, Executors: executor.Registry{"sql": x}}
-}
-
-func run(t testing.TB, d *storetest.DB) tick.Report {
-	t.Helper()
-	r, err := newTick(t, d.Store).Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func apply(t testing.TB, d *storetest.DB, defs store.Definitions) {
-	t.Helper()
-	if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func step(name string, statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...)})
-	if err != nil {
-		panic(err)
-	}
-	return store.Step{Name: name, Executor: "sql", Spec: b}
-}
-
-// stepWith is a step of one statement with arguments.
-func stepWith(atomic bool, statement string, args ...any) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: []store.Statement{{Text: statement, Args: args}}, Atomic: atomic})
-	if err != nil {
-		panic(err)
-	}
-	return store.Step{Executor: "sql", Spec: b}
-}
-
-func everyFiveMinutes() *store.Schedule { return &store.Schedule{Rule: "every 5m"} }
 
 func TestAPassRunsWhatIsDue(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "good", Own: everyFiveMinutes(), Steps: []store.Step{step("one", "INSERT INTO effects VALUES (1)"), step("two", "INSERT INTO effects VALUES (2)")}},
-			{Name: "bad", Own: everyFiveMinutes(), Steps: []store.Step{step("", "INSERT INTO no_such_table VALUES (1)")}},
-			{Name: "idle", Steps: []store.Step{step("", "INSERT INTO effects VALUES (3)")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "good", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("one", "INSERT INTO effects VALUES (1)"), ticktest.Step("two", "INSERT INTO effects VALUES (2)")}},
+			{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO no_such_table VALUES (1)")}},
+			{Name: "idle", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (3)")}},
 		}})
-		if r := run(t, d); r.Decided != 3 || r.Made != 0 {
+		if r := ticktest.Run(t, d); r.Decided != 3 || r.Made != 0 {
 			t.Fatalf("first pass: %+v", r)
 		}
 		d.Clock.Add(12 * time.Minute)
-		r := run(t, d)
+		r := ticktest.Run(t, d)
 		if r.Made != 2 || r.Succeeded != 1 || r.Failed != 1 || r.Gaps[store.Missed] != 2 {
 			t.Fatalf("second pass: %+v", r)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2 {
 			t.Fatalf("%d effects", n)
 		}
-		if r := run(t, d); r.Decided != 0 || r.Started != 0 {
+		if r := ticktest.Run(t, d); r.Decided != 0 || r.Started != 0 {
 			t.Fatalf("third pass: %+v", r)
 		}
 		if _, err := d.RunNow(t.Context(), "idle", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("run-now: %+v", r)
 		}
 		j, err := d.Job(t.Context(), "bad")
@@ -114,15 +66,15 @@ func TestWhatWasMissed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				j := c.job
-				j.Name, j.Own, j.Steps = "job", &store.Schedule{Rule: "0 8 * * *", Zone: "UTC"}, []store.Step{step("", "SELECT 1")}
-				apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-				run(t, d)
+				j.Name, j.Own, j.Steps = "job", &store.Schedule{Rule: "0 8 * * *", Zone: "UTC"}, []store.Step{ticktest.Step("", "SELECT 1")}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				ticktest.Run(t, d)
 				d.Clock.Add(c.down)
-				r := run(t, d)
+				r := ticktest.Run(t, d)
 				if r.Made != c.runs || r.Succeeded != c.runs || r.Gaps[store.Missed]+r.Gaps[store.OverLimit] != c.missed {
 					t.Fatalf("%+v", r)
 				}
-				if r := run(t, d); r.Decided != 0 {
+				if r := ticktest.Run(t, d); r.Decided != 0 {
 					t.Fatalf("again: %+v", r)
 				}
 			})
@@ -134,16 +86,16 @@ func TestABadRowStopsItsJobOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		jobs := []store.Job{}
 		for _, name := range []string{"good", "bad rule", "bad policy", "no steps", "bad spec", "other owner"} {
-			jobs = append(jobs, store.Job{Name: name, Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}})
+			jobs = append(jobs, store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
 		}
-		apply(t, d, store.Definitions{Jobs: jobs})
+		ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
 		id := func(name string) int { return d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"'") }
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET rule = 'every full moon' WHERE job_id = %d", d.Table("schedules"), id("bad rule")))
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET max_running = 3 WHERE name = 'bad policy'")
 		d.Exec(t, fmt.Sprintf("DELETE FROM %s WHERE job_id = %d", d.Table("steps"), id("no steps")))
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET spec = '{\"sql\": 7}' WHERE job_id = %d", d.Table("steps"), id("bad spec")))
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET owner = 'somebody' WHERE name = 'other owner'")
-		if r := run(t, d); len(r.Parked) != 3 { // the other owner's is left to that one's ticks
+		if r := ticktest.Run(t, d); len(r.Parked) != 3 { // the other owner's is left to that one's ticks
 			t.Fatalf("parked: %+v", r.Parked)
 		}
 		d.Clock.Add(5 * time.Minute)
@@ -151,16 +103,16 @@ func TestABadRowStopsItsJobOnly(t *testing.T) {
 		if d.Engine == "sqlite" {
 			good = 2
 		}
-		r := run(t, d)
+		r := ticktest.Run(t, d)
 		if r.Succeeded != good || r.Failed != 1 {
 			t.Fatalf("%+v", r)
 		}
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET rule = 'every 10m' WHERE job_id = %d", d.Table("schedules"), id("bad rule")))
-		if r := run(t, d); r.Made != 0 {
+		if r := ticktest.Run(t, d); r.Made != 0 {
 			t.Fatalf("a mended rule fired back: %+v", r)
 		}
 		d.Clock.Add(5 * time.Minute)
-		if r := run(t, d); r.Succeeded != good+1 {
+		if r := ticktest.Run(t, d); r.Succeeded != good+1 {
 			t.Fatalf("mended: %+v", r)
 		}
 	})
@@ -168,8 +120,8 @@ func TestABadRowStopsItsJobOnly(t *testing.T) {
 
 func TestAPauseHoldsAndIsAGap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Steps: []store.Step{step("", "SELECT 1")}}}})
-		run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{Reason: "inventory"}); err != nil {
 			t.Fatal(err)
 		}
@@ -177,14 +129,14 @@ func TestAPauseHoldsAndIsAGap(t *testing.T) {
 		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, d); r.Made != 0 || r.Started != 0 {
+		if r := ticktest.Run(t, d); r.Made != 0 || r.Started != 0 {
 			t.Fatalf("paused: %+v", r)
 		}
 		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		d.Clock.Add(5 * time.Minute)
-		r := run(t, d)
+		r := ticktest.Run(t, d)
 		if r.Made != 1 || r.Succeeded != 2 {
 			t.Fatalf("resumed: %+v", r)
 		}
@@ -205,11 +157,11 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 		d.Exec(t, "CREATE TABLE effects (run varchar(60), n int)")
 		mark := map[string]string{"postgres": "$1, $2", "mariadb": "?, ?", "sqlite": "?1, ?2"}[d.Engine]
 		tries, wait := store.Attempts(2), store.Duration(time.Minute)
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "atomic", Steps: []store.Step{stepWith(true, "INSERT INTO effects VALUES ("+mark+")", "${run_id}", 5)}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "atomic", Steps: []store.Step{ticktest.StepWith(true, "INSERT INTO effects VALUES ("+mark+")", "${run_id}", 5)}},
 			{Name: "failing", Retry: store.Retry{Attempts: &tries, Backoff: &wait}, Steps: []store.Step{
-				{Name: "load", Executor: "sql", Spec: step("", "INSERT INTO nowhere VALUES (1)").Spec, OnFailure: "next"},
-				step("tell", "INSERT INTO effects VALUES ('told', 1)"),
+				{Name: "load", Executor: "sql", Spec: ticktest.Step("", "INSERT INTO nowhere VALUES (1)").Spec, OnFailure: "next"},
+				ticktest.Step("tell", "INSERT INTO effects VALUES ('told', 1)"),
 			}},
 		}})
 		for _, name := range []string{"atomic", "failing"} {
@@ -217,14 +169,14 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r := run(t, d); r.Succeeded != 1 || r.Waiting != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 || r.Waiting != 1 {
 			t.Fatalf("%+v", r)
 		}
-		if r := run(t, d); r.Started != 0 {
+		if r := ticktest.Run(t, d); r.Started != 0 {
 			t.Fatalf("before the back-off is over: %+v", r)
 		}
 		d.Clock.Add(2 * time.Minute)
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "failing"})
@@ -243,12 +195,12 @@ func TestAtomicStepsAndRetries(t *testing.T) {
 
 func TestHistoryIsKeptAsTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "few", Own: everyFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: []store.Step{step("", "SELECT 1")}},
-			{Name: "young", Own: everyFiveMinutes(), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{step("", "SELECT 1")}},
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "few", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "young", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
 		}})
 		for range 8 {
-			run(t, d)
+			ticktest.Run(t, d)
 			d.Clock.Add(5 * time.Minute)
 		}
 		for name, most := range map[string]int{"few": 3, "young": 3} {
@@ -265,11 +217,11 @@ func TestHistoryIsKeptAsTold(t *testing.T) {
 
 func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		r := newTick(t, d.Store)
+		r := ticktest.New(t, d.Store)
 		r.Limit = -1 // decides only
 		if _, err := r.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -280,11 +232,11 @@ func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 			t.Fatal(err, late)
 		}
 		d.Clock.Add(time.Minute)
-		if r := run(t, d); r.Started != 0 {
+		if r := ticktest.Run(t, d); r.Started != 0 {
 			t.Fatalf("overtaken within a heartbeat: %+v", r)
 		}
 		d.Clock.Add(time.Minute)
-		if r := run(t, d); r.Succeeded != 1 {
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 		err = d.EndStep(t.Context(), &late[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, dead)
@@ -303,11 +255,11 @@ func TestARunWhoseHolderDiedIsHandedOutAgain(t *testing.T) {
 
 func TestASignOfLifeKeepsARunOnSQLite(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
-	apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step("", "SELECT 1")}}}})
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 	if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	r := newTick(t, d.Store)
+	r := ticktest.New(t, d.Store)
 	r.Limit = -1
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -321,11 +273,11 @@ func TestASignOfLifeKeepsARunOnSQLite(t *testing.T) {
 		t.Fatal(err, tasks)
 	}
 	d.Clock.Add(time.Hour)
-	if r := run(t, d); r.Started != 0 {
+	if r := ticktest.Run(t, d); r.Started != 0 {
 		t.Fatalf("taken from a living holder: %+v", r)
 	}
 	release()
-	if r := run(t, d); r.Succeeded != 1 {
+	if r := ticktest.Run(t, d); r.Succeeded != 1 {
 		t.Fatalf("not taken from a dead one: %+v", r)
 	}
 }

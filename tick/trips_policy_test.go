@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // With every policy in use the number of round trips of a pass is the same for 10 jobs as for thousands, and so is what
@@ -65,7 +66,7 @@ func everyPolicy(t *testing.T, engine string, n int) (trips []trip) {
 	var c storetest.Calls
 	d := storetest.Open(t, engine, store.Options{Wrap: c.Wrap})
 	w, exec := words[engine], fill(t, d)
-	tk := newTick(t, d.Store)
+	tk := ticktest.New(t, d.Store)
 	tk.Batch = 10 * n // a full page has another behind it, also one of runs
 	pass := func(what string) {
 		t.Helper()
@@ -74,7 +75,7 @@ func everyPolicy(t *testing.T, engine string, n int) (trips []trip) {
 		if err != nil || len(r.Parked) > 0 {
 			t.Fatalf("%s: %v: %v", what, err, r.Parked)
 		}
-		trips = append(trips, trip{what, kinds(&c), became(t, d, n)})
+		trips = append(trips, trip{what, ticktest.Kinds(&c), became(t, d, n)})
 	}
 	set := func(text string, a ...any) {
 		t.Helper()

@@ -1,13 +1,12 @@
 package tick_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A batch costs what a batch costs: on a far database, the number of calls is the time that it takes.
@@ -21,7 +20,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 				var c storetest.Calls
 				d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
 				d.Seed(t, storetest.Seed{Jobs: n, Rules: []string{"every 5m", "0 * * * *"}, Queue: "another"})
-				tk := newTick(t, d.Store)
+				tk := ticktest.New(t, d.Store)
 				tk.Batch = many + 1 // a full page has another behind it
 				if r, err := tk.Run(t.Context()); err != nil || r.Decided != n {
 					t.Fatalf("plan: %v: %+v", err, r)
@@ -33,7 +32,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 					t.Fatalf("decide: %v: %+v", err, r)
 				}
 				transactions[n] = c.Count(storetest.Begin)
-				calls[n] = kinds(&c)
+				calls[n] = ticktest.Kinds(&c)
 			}
 			t.Logf("a pass over %d or %d due jobs: %s", few, many, calls[few])
 			if calls[few] != calls[many] || transactions[few] != 1 {
@@ -43,19 +42,6 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 	}
 }
 
-// kinds lists the calls in order.
-func kinds(c *storetest.Calls) string {
-	var b strings.Builder
-	for _, call := range c.All() {
-		words := strings.Fields(call.SQL)
-		fmt.Fprintf(&b, " %s", call.Kind)
-		if len(words) > 0 {
-			b.WriteString(":" + words[0])
-		}
-	}
-	return fmt.Sprintf("%d calls:%s", c.Count(), b.String())
-}
-
 func TestATickWithNothingDueIsTwoStatements(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
@@ -63,14 +49,14 @@ func TestATickWithNothingDueIsTwoStatements(t *testing.T) {
 			var c storetest.Calls
 			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
 			d.Seed(t, storetest.Seed{Jobs: 100, Rules: []string{"every 5m"}})
-			tk := newTick(t, d.Store)
+			tk := ticktest.New(t, d.Store)
 			for _, pass := range []string{"plan", "first with nothing due", "next"} {
 				c.Reset()
 				if _, err := tk.Run(t.Context()); err != nil {
 					t.Fatalf("%s: %v", pass, err)
 				}
 				if n := c.Count(); pass != "plan" && (n != 2 || c.Count(storetest.Query, storetest.Exec) != 2) {
-					t.Errorf("%s: %s", pass, kinds(&c))
+					t.Errorf("%s: %s", pass, ticktest.Kinds(&c))
 				}
 				d.Clock.Add(time.Minute)
 			}
@@ -86,7 +72,7 @@ func TestATickWithNothingDueIsTwoStatements(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.Count() != 3 || c.Count(storetest.Connect) != 1 {
-				t.Errorf("a process of its own: %s", kinds(&c))
+				t.Errorf("a process of its own: %s", ticktest.Kinds(&c))
 			}
 		})
 	}

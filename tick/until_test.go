@@ -8,6 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // The next occurrence ends the tries of a step for which that is said: by the step, or by the job where the step says
@@ -23,20 +24,20 @@ func TestTriesUntilTheNextOccurrence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-				fails := step("", "SELECT * FROM nowhere")
+				fails := ticktest.Step("", "SELECT * FROM nowhere")
 				fails.Retry.Attempts = c.step
-				apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: everyFiveMinutes(), Retry: store.Retry{Attempts: c.job, Backoff: new(store.Duration(time.Hour))},
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Retry: store.Retry{Attempts: c.job, Backoff: new(store.Duration(time.Hour))},
 					Steps: []store.Step{fails}}}})
-				decideOnly(t, d)
+				ticktest.DecideOnly(t, d)
 				var r tick.Report
 				for range 2 {
 					d.Clock.Add(5 * time.Minute)
-					r = run(t, d)
+					r = ticktest.Run(t, d)
 				}
 				if ended := r.Failed == 1 && len(r.Runs) == 2 && r.Runs[0].State == store.Failed && strings.HasSuffix(r.Runs[0].Job, "job"); ended != strings.Contains(c.want, "failed") {
 					t.Errorf("what the pass tells of the run that it gave up: %+v", r)
 				}
-				if got := told(t, d, "job"); got != c.want {
+				if got := ticktest.Told(t, d, "job"); got != c.want {
 					t.Errorf("%s\nwant %s", got, c.want)
 				}
 			})

@@ -204,11 +204,3 @@ func Together(t testing.TB, children []Child) ([]ChildReport, []error) {
 	}
 	return reports, errs
 }
-
-// Nothing is an executor that does nothing, so that taking and finishing is all that is measured.
-type Nothing struct{}
-
-// Execute is an executor's.
-func (Nothing) Execute(context.Context, executor.Request) (executor.Result, error) {
-	return executor.Result{}, nil
-}

@@ -1,0 +1,82 @@
+package ticktest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// Step is a step of statements without arguments.
+func Step(name string, statements ...string) store.Step {
+	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...)})
+	if err != nil {
+		panic(err)
+	}
+	return store.Step{Name: name, Executor: "sql", Spec: b}
+}
+
+// StepWith is a step of one statement with arguments.
+func StepWith(atomic bool, statement string, args ...any) store.Step {
+	b, err := json.Marshal(store.SQLSpec{SQL: []store.Statement{{Text: statement, Args: args}}, Atomic: atomic})
+	if err != nil {
+		panic(err)
+	}
+	return store.Step{Executor: "sql", Spec: b}
+}
+
+// AtomicStep is a step of statements in one transaction with its end.
+func AtomicStep(statements ...string) store.Step {
+	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...), Atomic: true})
+	if err != nil {
+		panic(err)
+	}
+	return store.Step{Executor: "sql", Spec: b}
+}
+
+// EveryFiveMinutes is the schedule of most jobs here.
+func EveryFiveMinutes() *store.Schedule { return &store.Schedule{Rule: "every 5m"} }
+
+// Hourly is a job that is due on each hour since the epoch.
+func Hourly(name string) store.Job {
+	return store.Job{Name: name, Own: &store.Schedule{Rule: "every 1h"}, Steps: []store.Step{Step("", "SELECT 1")}}
+}
+
+// Grouped is a job of the group in the queue "another", which passes leave to workers.
+func Grouped(name, group string, priority int) store.Job {
+	return store.Job{Name: name, Group: group, Priority: priority, Queue: "another", Own: EveryFiveMinutes(),
+		Steps: []store.Step{Step("", "SELECT 1")}}
+}
+
+// Doing is an executor that does what the test wants; its steps are those of Call.
+type Doing func(context.Context, executor.Request) (executor.Result, error)
+
+// Execute is an executor's.
+func (f Doing) Execute(ctx context.Context, r executor.Request) (executor.Result, error) {
+	return f(ctx, r)
+}
+
+// Call is a step that Doing executes.
+func Call(name string) store.Step {
+	return store.Step{Name: name, Executor: "doing", Spec: json.RawMessage("{}")}
+}
+
+// NewDoing is a tick that executes Call's steps by f, and those of SQL.
+func NewDoing(t testing.TB, d *storetest.DB, f Doing) *tick.Tick {
+	t.Helper()
+	tk := New(t, d.Store)
+	tk.Executors["doing"] = f
+	return tk
+}
+
+// Nothing is an executor that does nothing, so that taking and finishing is all that is measured.
+type Nothing struct{}
+
+// Execute is an executor's.
+func (Nothing) Execute(context.Context, executor.Request) (executor.Result, error) {
+	return executor.Result{}, nil
+}

@@ -1,0 +1,83 @@
+package ticktest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// Told is what the ledger has of a job: its runs' nominal times, its gaps with their bounds, and
+// the next time.
+func Told(t *testing.T, d *storetest.DB, job string) string {
+	t.Helper()
+	return ToldIn(t, d, job, "01-02T15:04")
+}
+
+// ToldIn is Told with times in a form of its own, which ends with the minute.
+func ToldIn(t *testing.T, d *storetest.DB, job, minute string) string {
+	t.Helper()
+	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gaps, err := d.Gaps(t.Context(), job, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := d.Job(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for _, r := range slices.Backward(runs) {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.ScheduledFor.Format(minute), r.State, r.HeldBy)))
+	}
+	for _, g := range slices.Backward(gaps) {
+		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format(minute+":05.999999"), g.Through.Format(minute+":05.999999")))
+	}
+	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format(minute)), "; ")
+}
+
+// States are the states of the job's runs, oldest first.
+func States(t testing.TB, d *storetest.DB, job string) []string {
+	t.Helper()
+	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]string, 0, len(runs))
+	for _, r := range runs {
+		list = append(list, r.State)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// Kinds lists the calls in order.
+func Kinds(c *storetest.Calls) string {
+	var b strings.Builder
+	for _, call := range c.All() {
+		words := strings.Fields(call.SQL)
+		fmt.Fprintf(&b, " %s", call.Kind)
+		if len(words) > 0 {
+			b.WriteString(":" + words[0])
+		}
+	}
+	return fmt.Sprintf("%d calls:%s", c.Count(), b.String())
+}
+
+// Literal is an instant as plain SQL has it.
+func Literal(d *storetest.DB, at time.Time) string {
+	if d.Engine == "mariadb" {
+		return at.UTC().Format("'2006-01-02 15:04:05.000000'")
+	}
+	return at.UTC().Format("'2006-01-02T15:04:05.000000Z'")
+}
+
+// Morning is a time of the day on which the test's clock begins.
+func Morning(hour, minute int) time.Time { return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC) }

@@ -1,0 +1,96 @@
+// Package ticktest has what the tests of passes share: ticks over a test's database, small jobs,
+// what is on record of them, and ticks in processes of their own. Only tests import it.
+package ticktest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// New is a tick over the test's database, by the test's clock.
+func New(t testing.TB, s *store.Store) *tick.Tick {
+	t.Helper()
+	x, err := executor.NewSQL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return &tick.Tick{Store: s, Name: "test", Holder: t.Name(), Version: "test", Now: time.Now,
+		Executors: executor.Registry{"sql": x}}
+}
+
+// Run is one pass, which must not fail.
+func Run(t testing.TB, d *storetest.DB) tick.Report {
+	t.Helper()
+	r, err := New(t, d.Store).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// DecideOnly is a pass that starts nothing.
+func DecideOnly(t testing.TB, d *storetest.DB) {
+	t.Helper()
+	tk := New(t, d.Store)
+	tk.Limit = -1
+	if _, err := tk.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Apply makes the definitions.
+func Apply(t testing.TB, d *storetest.DB, defs store.Definitions) {
+	t.Helper()
+	if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Request plans what there is, executes nothing, and asks for a run of the job.
+func Request(t testing.TB, d *storetest.DB, job string) {
+	t.Helper()
+	DecideOnly(t, d)
+	if _, err := d.RunNow(t.Context(), job, store.Request{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// OnServers runs a test on the engines that several sessions write to at once: all but SQLite.
+func OnServers(t *testing.T, fn func(t *testing.T, d *storetest.DB)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("one writer at a time")
+		}
+		fn(t, d)
+	})
+}
+
+// OpenBeside opens the test's database once more, with options of the URL, such as "a=b", and of
+// the store.
+func OpenBeside(t *testing.T, d *storetest.DB, options string, o store.Options) *store.Store {
+	t.Helper()
+	if options != "" {
+		if strings.Contains(d.URL, "?") {
+			options = "&" + options
+		} else {
+			options = "?" + options
+		}
+	}
+	if o.Clock == nil {
+		o.Clock = d.Clock.Now
+	}
+	s, err := store.Open(t.Context(), d.URL+options, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
