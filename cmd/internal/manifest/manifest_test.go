@@ -3,9 +3,12 @@ package manifest
 import (
 	"bytes"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,4 +169,48 @@ func FuzzDecode(f *testing.F) {
 		}
 		checkRoundTrip(t, m)
 	})
+}
+
+// TestExport: a file with every policy is written as it is, byte for byte.
+func TestExport(t *testing.T) {
+	text, err := os.ReadFile("testdata/export.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := decode(t, string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Encode(&out, m.Name, m.Definitions, ""); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(text) {
+		t.Errorf("read\n%s\nwritten\n%s", text, out.String())
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata/flags.txt anew; read the difference before committing it")
+
+// TestFlags: the flags of job create, by name, with their keys, kinds and help.
+func TestFlags(t *testing.T) {
+	var lines []string
+	for _, f := range append(append([]Flag(nil), RuleFlags...), JobFlags...) {
+		lines = append(lines, fmt.Sprintf("--%s %s %d %s\n", f.Name, f.Path, f.Kind, f.Help))
+	}
+	slices.Sort(lines)
+	const golden = "testdata/flags.txt"
+	got := strings.Join(lines, "")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("found\n%s\nwant\n%s\n`go test ./cmd/internal/manifest -run TestFlags -update` writes it anew", got, want)
+	}
 }

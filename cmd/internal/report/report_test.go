@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
@@ -75,5 +76,28 @@ func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 		Detail: "Key (n)=(1) already exists.", Hint: "try\nanother"}}})
 	if want := "duplicate key (SQLSTATE 23505), line 3; detail: Key (n)=(1) already exists.; hint: try another"; err != nil || !strings.Contains(out.String(), want) {
 		t.Errorf("%v: %q, want %q", err, out.String(), want)
+	}
+}
+
+// TestPolicies: every policy that differs from its default is told, in an order that stays.
+func TestPolicies(t *testing.T) {
+	at := time.Date(2026, 12, 1, 17, 30, 0, 0, time.UTC)
+	for want, j := range map[string]store.Job{
+		"overlap wait, missed latest": {},
+		"queue slow, priority -3, group etl, overlap allow, max_running 4, missed all, missed_limit 7, missed_within 36h, attempts until-next, " +
+			"max_deliveries 1, pause_after_failures 3, timeout 1h, jitter 1m30s, max_runs 1000, after others, on_startup true, start D 17:30 Asia/Tokyo, " +
+			"not_before 2026-12-01T17:30:00Z, not_after 2026-12-01T17:30:00Z, keep 10 runs, 30d, remove_when_done true": {
+			Owner: "ann", Description: "all", Disabled: true, Tags: []string{"eu"}, Queue: "slow", Priority: -3, Group: "etl", Overlap: "allow", MaxRunning: 4,
+			Missed: "all", MissedLimit: 7, MissedWithin: store.Duration(36 * time.Hour),
+			Retry:         store.Retry{Attempts: new(store.Attempts(0)), Backoff: new(store.Duration(time.Minute)), MaxBackoff: new(store.Duration(time.Minute)), Jitter: new(0)},
+			MaxDeliveries: 1, PauseAfterFailures: 3, Timeout: store.Duration(time.Hour), Jitter: store.Duration(90 * time.Second), MaxRuns: 1000,
+			NotBefore: at, NotAfter: at, Start: "D 17:30", StartZone: "Asia/Tokyo", RepeatAfter: store.Duration(time.Minute), OnStartup: true, After: "others",
+			Keep: store.Keep{Runs: 10, Age: store.Duration(30 * 24 * time.Hour)}, RemoveDone: true},
+		"overlap replace, missed skip, missed_grace 5m, on_error pause, keep 1000 runs, 7d": {
+			Overlap: "replace", Missed: "skip", MissedGrace: store.Duration(5 * time.Minute), OnError: "pause", Keep: store.Keep{Age: store.Duration(7 * 24 * time.Hour)}},
+	} {
+		if got := policies(j); got != want {
+			t.Errorf("told\n%s\nwant\n%s", got, want)
+		}
 	}
 }
