@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,18 +10,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // The pages that people read are checked against the program: their commands are run, their links lead somewhere, and
 // the tests that they name exist. The checks of a table are beside what it lists.
 
 // withCommands are the pages whose commands have to be run. A page that is not here may have commands, too.
-var withCommands = []string{"README.md", "rules/README.md"}
+var withCommands = []string{"README.md", "rules/README.md", programPage}
 
 // root is the top of the project.
 const root = "../.."
@@ -215,31 +217,130 @@ func TestReadmeNamesTests(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesTheSettings: each variable that the program reads is on the page, and the page names no other.
+// programPage says what the command line promises.
+const programPage = "cmd/dbjobs/README.md"
+
+// eachCommand calls fn with every command of the program, cobra's own apart.
+func eachCommand(cmd *cobra.Command, fn func(*cobra.Command)) {
+	fn(cmd)
+	for _, sub := range cmd.Commands() {
+		if sub.Name() != "help" {
+			eachCommand(sub, fn)
+		}
+	}
+}
+
+func allCommands() *cobra.Command {
+	return newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root()
+}
+
+// TestReadmeNamesTheSettings: each variable that the program reads is on its page, and no page names another.
 func TestReadmeNamesTheSettings(t *testing.T) {
 	read := map[string]bool{instanceVariable: true, marginVariable: true}
 	for _, name := range settings.Variables() {
 		read[name] = true
 	}
-	var walk func(cmd *cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		each := func(f *pflag.Flag) {
+	eachCommand(allCommands(), func(cmd *cobra.Command) {
+		note := func(f *pflag.Flag) {
 			for _, name := range f.Annotations[envAnnotation] {
 				read[name] = true
 			}
 		}
-		cmd.Flags().VisitAll(each)
-		cmd.PersistentFlags().VisitAll(each)
-		for _, sub := range cmd.Commands() {
-			walk(sub)
+		cmd.Flags().VisitAll(note)
+		cmd.PersistentFlags().VisitAll(note)
+	})
+	variable := regexp.MustCompile(`DBJOBS_\w+`)
+	named := variable.FindAllString(readPage(t, programPage).text, -1)
+	for name := range read {
+		if !slices.Contains(named, name) {
+			t.Errorf("%s does not name %s", programPage, name)
 		}
 	}
-	walk(newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root())
-	named := map[string]bool{}
-	for _, name := range regexp.MustCompile(`DBJOBS_\w+`).FindAllString(readPage(t, "README.md").text, -1) {
-		named[name] = true
+	for _, p := range pages(t) {
+		for _, name := range variable.FindAllString(p.text, -1) {
+			if !read[name] {
+				t.Errorf("%s names %s, which the program does not read", p.path, name)
+			}
+		}
 	}
-	if !maps.Equal(read, named) {
-		t.Errorf("the program reads %v\nREADME names %v", slices.Sorted(maps.Keys(read)), slices.Sorted(maps.Keys(named)))
+}
+
+// TestReadmeNamesTheCommands: each command is in the table of them.
+func TestReadmeNamesTheCommands(t *testing.T) {
+	rows := map[string]string{} // by the first command that a row names
+	for _, line := range readPage(t, programPage).rows("Commands") {
+		for _, name := range codeIn(line[0]) {
+			rows[name] = line[1]
+		}
 	}
+	for _, cmd := range allCommands().Commands() {
+		if cmd.Name() == "help" {
+			continue
+		}
+		row, found := rows[cmd.Name()]
+		if !found {
+			t.Errorf("%s has no row for %s", programPage, cmd.Name())
+		}
+		for _, sub := range cmd.Commands() {
+			if cmd.Name() != "completion" && !slices.Contains(codeIn(row), sub.Name()) {
+				t.Errorf("the row of %s in %s does not name %s", cmd.Name(), programPage, sub.Name())
+			}
+		}
+	}
+}
+
+// TestReadmeNamesTheExitCodes: the codes of the table are those of the help.
+func TestReadmeNamesTheExitCodes(t *testing.T) {
+	var page []string
+	for _, row := range readPage(t, programPage).rows("Exit codes") {
+		page = append(page, row[0])
+	}
+	_, help, _ := strings.Cut(allCommands().Long, "Exit codes:")
+	if told := regexp.MustCompile(`\b\d+\b`).FindAllString(help, -1); len(told) == 0 || !slices.Equal(page, told) {
+		t.Errorf("%s has the exit codes %q, and the help %q", programPage, page, told)
+	}
+}
+
+// TestReadmeNamesTheFigures: each figure of a pass is in the table of the log line's members.
+func TestReadmeNamesTheFigures(t *testing.T) {
+	var named []string
+	for _, row := range readPage(t, programPage).rows("Log line and metrics") {
+		named = append(named, codeIn(row[0])...)
+	}
+	now := time.Now()
+	everything := metrics.Pass{Report: tick.Report{States: true, StartedAt: now, NextRun: now}}
+	for _, a := range everything.Attrs() {
+		if !slices.Contains(named, a.Key) {
+			t.Errorf("%s does not name %s", programPage, a.Key)
+		}
+	}
+}
+
+// rows are those of the first table below a heading, without its head.
+func (p page) rows(below string) (cells [][]string) {
+	_, text, _ := strings.Cut(p.text, "\n## "+below+"\n")
+	in := false
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "|") {
+			if in {
+				break
+			}
+			continue
+		}
+		in = true
+		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		cells = append(cells, row)
+	}
+	return cells[min(2, len(cells)):]
+}
+
+// codeIn is what a text has between backquotes.
+func codeIn(text string) (all []string) {
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
 }
