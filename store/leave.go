@@ -56,7 +56,7 @@ func (a *applier) left(kind, subject string) {
 
 func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	if c.Jobs > 0 {
-		return &FieldError{"schedule " + c.Name, "jobs", fmt.Sprintf("%d use it; take it from them first", c.Jobs)}
+		return &FieldError{"schedule " + c.Name, "jobs", fmt.Sprintf("%d jobs use it; remove it from these jobs first", c.Jobs)}
 	}
 	if _, err := a.s.exec(ctx, a.tx, "delete_schedule", args{"id": c.ID}); err != nil {
 		return err

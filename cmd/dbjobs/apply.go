@@ -22,27 +22,29 @@ func (c *cli) apply() *cobra.Command {
 	var o store.ApplyOptions
 	cmd := &cobra.Command{
 		Use:   "apply -f jobs.yaml",
-		Short: "Bring the database to what a manifest says",
-		Long: `Brings jobs and schedules to what the manifest says, all of them or none, and shows what changed.
-Applying the same file again changes nothing. What a manifest of the same name brought in before and the file does not
-name any more stays, and is told of; --prune removes it, unless a job that stays runs after it. For that the file says its
-name, as manifest: NAME; else it is that of the file without its ending. What another manifest brought in is not changed,
-unless --take-ownership says so.`,
+		Short: "Make the jobs and schedules in the database match a manifest",
+		Long: `Creates and changes jobs and schedules so that they match the manifest, all of them or none, and prints the
+changes. Applying the same file again changes nothing.
+
+A job or schedule that the manifest defined earlier and no longer names stays, and is listed. --prune removes it,
+unless another job runs after it. For --prune the file has to contain its own name: manifest: NAME. Without that line, a
+manifest has the name of its file without the extension. Definitions that belong to another manifest are not changed,
+unless --take-ownership is given.`,
 		Example: `  dbjobs apply -f jobs.yaml --dry-run
   dbjobs apply -f jobs.yaml --prune --reason "release 4.2"`,
 		Args: positional(),
 	}
-	cmd.Flags().StringVarP(&path, "file", "f", "", "manifest to read; - is standard input")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show the changes")
-	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what this manifest owns and no longer names")
-	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "take over what another manifest owns")
+	cmd.Flags().StringVarP(&path, "file", "f", "", "manifest to read; - means standard input")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print the changes; write nothing")
+	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove definitions that belong to this manifest and are no longer in it")
+	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "also change definitions that belong to another manifest, and take them over")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		m, err := c.readManifest(cmd.Context(), path)
 		if err != nil {
 			return err
 		}
 		if o.Prune && !m.Named { // another folder's jobs.yaml may have brought in what its name owns
-			return badInput("--prune removes what the manifest owns, and this one does not say its name; write manifest: NAME into it")
+			return badInput("--prune needs a manifest that contains its own name; add the line manifest: NAME")
 		}
 		if err := c.resolve(cmd, m); err != nil {
 			return err
@@ -76,7 +78,7 @@ func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, badInput("%s is a folder; -f wants a file, one at a time", path)
+			return nil, badInput("%s is a folder; -f takes one file", path)
 		}
 		in = f
 	}
@@ -154,14 +156,14 @@ func (c *cli) export() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write what the database defines as a manifest",
-		Long: `Writes jobs and schedules as a manifest that apply reads back without a change. Definitions that
-different manifests own cannot stand in one file: --manifest chooses, and --manifest= is what none of them owns.`,
+		Short: "Print the definitions in the database as a manifest",
+		Long: `Prints jobs and schedules as a manifest. Applying that manifest changes nothing. Definitions that belong to
+different manifests cannot be in one file: choose one with --manifest, or those without a manifest with --manifest= .`,
 		Example: `  dbjobs export > jobs.yaml
   dbjobs export --manifest jobs`,
 		Args: positional(),
 	}
-	cmd.Flags().StringVar(&name, "manifest", "", "only what this manifest owns")
+	cmd.Flags().StringVar(&name, "manifest", "", "only definitions that belong to this manifest")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) error {
 		d, owners, err := definitions(ctx, s)
 		if err != nil {

@@ -14,17 +14,20 @@ func (c *cli) jobBackfill() *cobra.Command {
 	var from, to string
 	var r tick.Range
 	cmd := &cobra.Command{
-		Use: "backfill NAME --from INSTANT", Short: "Ask for runs of past nominal times that no run covers", Args: positional("NAME"),
-		Long: `Asks for a run of each nominal time from --from to --to (both included) that lies in no run's interval yet: the oldest
-first, behind what the job has open, each with its own data interval, which begins at the nominal time before it. Times
-before the job was created count, too; without --to, all that has been decided. A failed run keeps its interval: see
-dbjobs run retry. With --again, every nominal time of the range is taken, whatever covers it.`,
+		Use: "backfill NAME --from INSTANT", Short: "Request runs for past nominal times that no run covers", Args: positional("NAME"),
+		Long: `Requests one run for each nominal time from --from to --to (both included) that is not in the interval of a run
+yet. The runs wait behind the job's open runs, the oldest first. The data interval of each run begins at the nominal time
+before it. Times before the job was created are included. Without --to, the range ends at the last time that has been
+decided.
+
+A failed run keeps its interval, so backfill leaves it out: use dbjobs run retry. With --again, every nominal time of
+the range gets a run.`,
 		Example: `  dbjobs job backfill rollup --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59Z --limit 10`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first instant, such as 2026-01-01T00:00:00Z")
-	cmd.Flags().StringVar(&to, "to", "", "last instant (what has been decided)")
-	cmd.Flags().IntVar(&r.Limit, "limit", 1000, "at most so many, the oldest")
-	cmd.Flags().BoolVar(&r.Again, "again", false, "also those that lie in the interval of a run")
+	cmd.Flags().StringVar(&to, "to", "", "last instant (the last time that has been decided)")
+	cmd.Flags().IntVar(&r.Limit, "limit", 1000, "request at most `N` runs, the oldest first")
+	cmd.Flags().BoolVar(&r.Again, "again", false, "include nominal times that are in the interval of a run already")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) (err error) {
 		if r.From, err = instantFlag("from", from); err != nil {
 			return err
@@ -54,23 +57,24 @@ dbjobs run retry. With --again, every nominal time of the range is taken, whatev
 
 func (c *cli) jobReplan() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replan [NAME]", Short: "Take back what was decided while the database's clock was ahead", Args: positional("NAME?"),
-		Long: `Plans a job, or without NAME all of them, anew from now, where it was decided beyond the database's clock: which was ahead,
-and has been put right. The gaps of such a job end now, and its nominal times from now on are to come; what ran stays
-on record. Jobs that were not decided beyond now are left as they are.`,
+		Use: "replan [NAME]", Short: "Undo decisions about the future, made while the database's clock was ahead", Args: positional("NAME?"),
+		Long: `Use this after the database's clock was ahead and has been corrected. Without it, a job does not run before the time
+up to which it was decided. replan plans one job, or without NAME all jobs, again from now: their gaps end now, and their
+next nominal times are after now. The runs that took place stay on record. Jobs that were not decided beyond now are
+not changed.`,
 		Example: `  dbjobs job replan --reason "the clock was a year ahead"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		name := ""
 		if len(args) > 0 {
 			if name = args[0]; name == "" { // a shell's variable that is empty does not mean all of them
-				return badInput("job replan: NAME is empty; leave it out to plan all jobs anew")
+				return badInput("job replan: NAME is empty; leave it out to plan all jobs again")
 			}
 		}
 		n, err := s.Replan(ctx, name, c.author(s))
 		switch {
 		case n > 0:
-			c.say("jobs planned anew from now by the next dbjobs tick: %d", n)
+			c.say("the next dbjobs tick plans %s again from now", report.Plural(n, "job"))
 		case err == nil:
 			c.say("no job was decided beyond the database's clock")
 		}

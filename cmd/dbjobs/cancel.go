@@ -11,9 +11,9 @@ import (
 
 func (c *cli) runCancel() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "cancel ID", Short: "Cancel a run, also one that is running elsewhere", Args: positional("ID"),
-		Long: `Asks for the end of a run. What has not begun is cancelled by the next tick. The holder of what is
-running looks for that every 1.5 seconds, and stops its statement in the database. The job goes on with its next
+		Use: "cancel ID", Short: "Cancel a run, even one that another machine executes", Args: positional("ID"),
+		Long: `Cancels a run. If it has not started, the next tick cancels it. If it is running, the process that executes it
+checks for this every 1.5 seconds and stops its statement in the database. The job continues with its next
 occurrence.`,
 		Example: `  dbjobs run cancel 0199f3a2 --reason "it reads the old table"`,
 	}
@@ -25,9 +25,9 @@ occurrence.`,
 		return c.print(r, func() error {
 			what := "the next dbjobs tick cancels it"
 			if r.State == store.Running {
-				what = "its holder stops it within seconds"
+				what = "the process that executes it stops it within seconds"
 			}
-			c.say("run %s is to be cancelled: %s", r.ID, what)
+			c.say("cancelling run %s: %s", r.ID, what)
 			return nil
 		})
 	})
@@ -38,9 +38,10 @@ func (c *cli) jobAbort() *cobra.Command {
 	var runOnly bool
 	cmd := &cobra.Command{
 		Use: "abort NAME", Short: "Cancel a job's runs, and disable the job", Args: positional("NAME"),
-		Long: `Cancels all runs of a job that have not ended, as run cancel does, and disables the job, until dbjobs job enable.
-With --run-only the job goes on with its next occurrence. An apply of the manifest that the job comes from enables it,
-too, unless it says disabled: true.`,
+		Long: `Cancels all open runs of a job, as run cancel does, and disables the job until dbjobs job enable. With --run-only
+the job stays enabled and continues with its next occurrence.
+
+If the job comes from a manifest, the next apply of that manifest enables it again, unless it has disabled: true.`,
 		Example: `  dbjobs job abort rollup --reason "it fills the disk"`,
 	}
 	cmd.Flags().BoolVar(&runOnly, "run-only", false, "leave the job enabled")
@@ -65,7 +66,7 @@ too, unless it says disabled: true.`,
 func (c *cli) untilApply(ctx context.Context, s *store.Store, name string) error {
 	j, err := s.Job(ctx, name)
 	if err == nil && j.Manifest != "" {
-		c.say("job %s is from the manifest %q: so that an apply of it does not enable the job, write disabled: true into it", name, j.Manifest)
+		c.say("job %s is from the manifest %q, and the next apply enables it again; to prevent that, add disabled: true there", name, j.Manifest)
 	}
 	return err
 }
@@ -73,15 +74,16 @@ func (c *cli) untilApply(ctx context.Context, s *store.Store, name string) error
 func (c *cli) jobEnable() *cobra.Command {
 	return c.enables(&cobra.Command{
 		Use: "enable NAME", Short: "Enable a job that is disabled", Args: positional("NAME"),
-		Long: `Enables a job. What fell due while it was disabled stays a gap; the job begins with its next nominal time.`,
+		Long: `Enables a job. It continues with its next nominal time. Times that came while it was disabled stay a recorded gap.`,
 	}, true)
 }
 
 func (c *cli) jobDisable() *cobra.Command {
 	return c.enables(&cobra.Command{
-		Use: "disable NAME", Short: "Disable a job: nothing is decided for it", Args: positional("NAME"),
-		Long: `Disables a job. Runs that were made go on, and so do requests; what falls due is a recorded gap. An
-apply of the manifest that the job comes from enables it, unless it says disabled: true; job pause is not undone so.`,
+		Use: "disable NAME", Short: "Disable a job: its schedule makes no more runs", Args: positional("NAME"),
+		Long: `Disables a job. Existing runs continue, and requested runs still execute. Times that come while the job is disabled
+become a recorded gap. If the job comes from a manifest, the next apply of that manifest enables it again, unless it has
+disabled: true. A pause (dbjobs job pause) is not ended by an apply.`,
 	}, false)
 }
 

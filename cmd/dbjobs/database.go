@@ -43,16 +43,16 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	missing := c.db.Embedded && !c.db.Exists()
 	if missing && (a == use || a == probe) {
 		return nil, &usageError{
-			problem: "no database is named, and there is no embedded one at " + c.db.Path,
-			hint:    "set DBJOBS_DATABASE_URL or --database, or make the embedded one with dbjobs apply, job create or migrate",
+			problem: "no database is set, and there is no embedded database at " + c.db.Path,
+			hint:    "set DBJOBS_DATABASE_URL or --database, or create the embedded database with dbjobs apply, job create or migrate",
 		}
 	}
 	if missing {
-		c.say("making the embedded database %s", c.db.Path)
+		c.say("creating the embedded database %s", c.db.Path)
 	}
 	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing, Login: c.db.Login})
 	if a == alter && errors.Is(err, store.ErrSchema) { // an SQLite file by another name
-		c.say("making the database %s", c.db.Display())
+		c.say("creating the database %s", c.db.Display())
 		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true, Login: c.db.Login})
 	}
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 func (c *cli) jobHistory() *cobra.Command {
 	return c.histories(&cobra.Command{
 		Use: "history NAME", Short: "Show who changed a job, when and why", Args: positional("NAME"),
-		Long: `Shows the change log of a job, the newest first, also of one that was removed: what commands and apply changed, with
-what it was before, pauses, and what was done to its runs by hand. Edits by plain SQL are noticed by the next tick, and
-not logged.`,
+		Long: `Shows the change log of a job, the newest change first: changes by commands and by apply, with the values before and
+after, pauses, and what people did to its runs. It also works for a job that was removed. The next tick notices an edit
+by plain SQL, but such edits are not in the log.`,
 		Example: `  dbjobs job history rollup`,
 	}, (*store.Store).JobHistory)
 }
@@ -22,7 +22,7 @@ not logged.`,
 func (c *cli) scheduleHistory() *cobra.Command {
 	return c.histories(&cobra.Command{
 		Use: "history NAME", Short: "Show who changed a schedule, when and why", Args: positional("NAME"),
-		Long:    `Shows the change log of a schedule that jobs share, the newest first, also of one that was removed.`,
+		Long:    `Shows the change log of a shared schedule, the newest change first. It also works for a schedule that was removed.`,
 		Example: `  dbjobs schedule history nightly --json`,
 	}, (*store.Store).ScheduleHistory)
 }
@@ -30,7 +30,7 @@ func (c *cli) scheduleHistory() *cobra.Command {
 // histories makes cmd one that prints a change log.
 func (c *cli) histories(cmd *cobra.Command, read func(*store.Store, context.Context, string, int) ([]store.Change, error)) *cobra.Command {
 	var limit int
-	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show at most `N` changes")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)

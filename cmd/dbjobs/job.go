@@ -125,7 +125,7 @@ func (c *cli) jobList() *cobra.Command {
 		Example: `  dbjobs job list
   dbjobs job list --manifest jobs --json`}
 	cmd.Flags().StringVar(&f.Owner, "owner", "", "only jobs of this owner")
-	cmd.Flags().StringVar(&f.Manifest, "manifest", "", "only jobs that this manifest owns")
+	cmd.Flags().StringVar(&f.Manifest, "manifest", "", "only jobs that belong to this manifest")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		jobs, err := s.Jobs(ctx, f)
 		if err != nil {
@@ -138,7 +138,7 @@ func (c *cli) jobList() *cobra.Command {
 
 func (c *cli) jobShow() *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "show NAME", Short: "Show a job with its policies and its state", Args: positional("NAME"),
+		Use: "show NAME", Short: "Show a job: state, next times, policies, gaps", Args: positional("NAME"),
 		Example: `  dbjobs job show rollup`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			status, err := s.Job(ctx, args[0])
@@ -183,22 +183,22 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job, queue string) er
 		return err
 	}
 	if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
-		c.say("it is held while the job is paused: %s", report.Paused(*p))
+		c.say("the run waits while the job is paused: %s", report.Paused(*p))
 		return nil
 	}
 	if j.Disabled {
-		c.say("the job is disabled, which a run on request does not heed")
+		c.say("the job is disabled; this requested run executes anyway")
 	}
 	room := 1
 	if j.Overlap == "allow" {
 		room = j.MaxRunning
 	}
 	if before := j.RunsOpen - 1; before >= room { // the run itself is open, too
-		what, ended := "1 run", "that has ended"
+		what, ended := "1 open run", "it has ended"
 		if before > 1 {
-			what, ended = fmt.Sprintf("%d runs", before), "those have ended"
+			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"
 		}
-		c.say("it waits behind the %s that the job has open (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, j.Name, ended, runs(queue))
+		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, j.Name, ended, runs(queue))
 		return nil
 	}
 	c.say("the next dbjobs tick %s", runs(queue))
@@ -209,16 +209,17 @@ func (c *cli) jobRunNow() *cobra.Command {
 	var pairs []string
 	var from, to string
 	cmd := &cobra.Command{
-		Use: "run-now NAME", Short: "Ask for a run outside the schedule; the next tick executes it", Args: positional("NAME"),
-		Long: `Asks for a run outside the schedule and prints its id. The next tick executes it, behind what the job has open. What
---arg NAME=VALUE gives stands in for ${args.NAME} in the arguments of its statements; --from and --to for
-${interval_start} and ${interval_end}, which are empty else. dbjobs job backfill takes nominal times of such an interval
-for covered.`,
+		Use: "run-now NAME", Short: "Request a run outside the schedule; the next tick executes it", Args: positional("NAME"),
+		Long: `Requests a run outside the schedule and prints its id. The next tick executes it, after the job's open runs.
+
+--arg NAME=VALUE replaces ${args.NAME} in the arguments of the job's statements. --from and --to replace
+${interval_start} and ${interval_end}, which are empty otherwise; dbjobs job backfill then counts the nominal times in
+that interval as covered.`,
 		Example: `  dbjobs job run-now rollup --arg day=2026-11-20
   dbjobs job run-now rollup --from 2026-11-19T00:00:00Z --to 2026-11-20T00:00:00Z --reason 'the source was late'`,
 	}
-	cmd.Flags().StringArrayVar(&pairs, "arg", nil, "NAME=VALUE that the run is told; may be given several times")
-	cmd.Flags().StringVar(&from, "from", "", "beginning of its data interval, such as 2026-11-19T00:00:00Z")
+	cmd.Flags().StringArrayVar(&pairs, "arg", nil, "`NAME=VALUE` for ${args.NAME}; may be given several times")
+	cmd.Flags().StringVar(&from, "from", "", "start of its data interval, such as 2026-11-19T00:00:00Z")
 	cmd.Flags().StringVar(&to, "to", "", "end of its data interval")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) (err error) {
 		q := store.Request{Args: map[string]string{}, Author: c.author(s)}
@@ -239,7 +240,7 @@ for covered.`,
 			return err
 		}
 		if (from == "") != (to == "") {
-			return badInput("--from and --to go together: found one of them")
+			return badInput("--from and --to belong together; give both or none")
 		}
 		r, err := s.RunNow(ctx, args[0], q)
 		if err != nil {

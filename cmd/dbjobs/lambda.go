@@ -161,7 +161,7 @@ func (f *function) command(ctx context.Context, c *cli, payload []byte) error {
 	left := time.Until(deadline)
 	budget := left - margin
 	if budget < leastBudget {
-		return badInput("the function's timeout leaves %s, and %s is the margin: raise the timeout", left.Round(time.Millisecond), margin)
+		return badInput("the invocation has only %s left, and the margin (DBJOBS_MARGIN) is %s; raise the function's timeout", left.Round(time.Millisecond), margin)
 	}
 	if most, err := f.duration("DBJOBS_BUDGET", 0); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 	defer cancel()
 	if err := s.Wake(ctx); err != nil {
 		c.db = db
-		c.tell(slog.LevelInfo, "the kept connection is dead, and a new one is made: %v", err)
+		c.tell(slog.LevelInfo, "the kept connection is dead; connecting again: %v", err)
 		go s.Close() // which may wait for the dead one
 		return nil
 	}

@@ -46,7 +46,7 @@ func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 		}
 	}
 	if told > most {
-		c.tell(slog.LevelWarn, "warning: and %d more; dbjobs rule lint RULE tells those of a rule", told-most)
+		c.tell(slog.LevelWarn, "warning: and %d more; to see those of one rule, use dbjobs rule lint RULE", told-most)
 	}
 }
 

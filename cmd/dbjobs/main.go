@@ -110,15 +110,16 @@ func (c *cli) root() *cobra.Command {
 		Use:   "dbjobs",
 		Short: "Run scheduled jobs that live in a database",
 		Long: `dbjobs runs scheduled jobs whose definitions, schedules and history live in a database.
-Nothing stays resident: let cron, a systemd timer or a cloud scheduler start "dbjobs tick" each minute.
+No process stays running: let cron, a systemd timer or a cloud scheduler start "dbjobs tick" each minute.
 
-The database is --database or DBJOBS_DATABASE_URL: postgres://user:password@host/database,
-mysql://user:password@host/database or sqlite:path. DBJOBS_DATABASE_URL_FILE names a file with the URL,
-DBJOBS_DATABASE_SECRET_ARN a secret on AWS. Without any of them it is an embedded SQLite file in
-$XDG_DATA_HOME/dbjobs or ~/.local/share/dbjobs, made by the first apply, create or migrate.
+Set the database with --database or DBJOBS_DATABASE_URL: postgres://user:password@host/database,
+mysql://user:password@host/database or sqlite:path. Or put the URL into a file and name the file in
+DBJOBS_DATABASE_URL_FILE, or into a secret on AWS and name it in DBJOBS_DATABASE_SECRET_ARN. Without any of
+these, dbjobs uses an embedded SQLite file in $XDG_DATA_HOME/dbjobs or ~/.local/share/dbjobs. The first apply,
+create or migrate creates that file.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error),
-4 schema outside the range of this program, 5 database out of reach or not writable, 130 interrupted.`,
+4 the schema does not fit this program, 5 the database is unreachable or not writable, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -127,7 +128,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.SetErr(c.stderr)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
-	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "of what goes to standard error: text, json, or gcp for Google Cloud")
+	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
 	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.version())

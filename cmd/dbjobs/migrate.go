@@ -16,22 +16,23 @@ func (c *cli) migrate() *cobra.Command {
 	var instance string
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the tables up to date (makes them, and an SQLite file, where they are missing)",
-		Long: `Brings the tables of dbjobs up to date, and makes them where they are missing. It can be run any number of
-times, also by two at once. Where only others may create tables, --print gives them the statements.`,
+		Short: "Create the tables of dbjobs, or bring them up to date",
+		Long: `Creates the tables of dbjobs, or brings them up to date; it also creates a missing SQLite file. You can run it any
+number of times, and two at the same time. If only somebody else may create tables, give them the statements that
+--print prints.`,
 		Example: `  dbjobs migrate
   dbjobs migrate --database postgres://owner@db.example.org/app --print
   dbjobs migrate --instance production`,
 		Args: positional(),
 	}
-	cmd.Flags().BoolVar(&status, "status", false, "only tell the schema's version")
-	cmd.Flags().BoolVar(&printText, "print", false, "only print the statements, without connecting")
-	cmd.Flags().StringVar(&instance, "instance", "", "name this database: a tick whose DBJOBS_INSTANCE differs does nothing")
-	cmd.Flags().BoolVar(&noInstance, "no-instance", false, "take that name off again")
+	cmd.Flags().BoolVar(&status, "status", false, "only print the version of the schema")
+	cmd.Flags().BoolVar(&printText, "print", false, "only print the SQL statements, without connecting")
+	cmd.Flags().StringVar(&instance, "instance", "", "give this database a name: a tick with another DBJOBS_INSTANCE does nothing")
+	cmd.Flags().BoolVar(&noInstance, "no-instance", false, "remove the name")
 	cmd.MarkFlagsMutuallyExclusive("status", "print", "instance", "no-instance")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("instance") && instance == "" { // a variable that is not set must not let a copy fire
-			return badInput("--instance is empty; --no-instance takes the name off")
+			return badInput("--instance is empty; to remove the name, use --no-instance")
 		}
 		if printText {
 			return c.printMigrations(cmd)
@@ -68,7 +69,7 @@ times, also by two at once. Where only others may create tables, --print gives t
 
 func (c *cli) sayInstance(name string) {
 	if name == "" {
-		c.say("this database has no instance name now: what has a " + instanceVariable + " does nothing here")
+		c.say("this database has no instance name now; a tick that sets " + instanceVariable + " does nothing here")
 		return
 	}
 	c.say("this database is now the instance %q", name)

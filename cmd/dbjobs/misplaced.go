@@ -54,7 +54,7 @@ var public = []string{"database", "sql", "arg"}
 // misplaced refuses a URL with a password where another value belongs: a name is shown by other commands, to other
 // people, and it is recorded.
 func (c *cli) misplaced(cmd *cobra.Command, args []string) (err error) {
-	const where = "; a database is named by --database or " + settings.URLVariable
+	const where = "; give the URL of the database with --database or " + settings.URLVariable
 	for _, a := range args {
 		if secret.HoldsURL(a) {
 			return badInput("%s: found a URL with a password among the arguments%s", cmd.CommandPath(), where)
@@ -106,7 +106,7 @@ func (c *cli) mistyped(root *cobra.Command) {
 		if n := nearest.To(name, known); n != "" {
 			hint = "; did you mean " + strings.ToUpper(n) + "?"
 		}
-		c.tell(slog.LevelWarn, "the variable %s means nothing to dbjobs%s", name, hint)
+		c.tell(slog.LevelWarn, "dbjobs does not know the variable %s%s", name, hint)
 	}
 }
 

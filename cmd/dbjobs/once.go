@@ -16,7 +16,7 @@ type onceFlag struct {
 
 func (o *onceFlag) Set(s string) error {
 	if o.given {
-		return errors.New("it is given twice; give it once")
+		return errors.New("it was given twice; give it once")
 	}
 	o.given = true
 	return o.Value.Set(s)

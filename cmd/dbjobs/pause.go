@@ -13,8 +13,8 @@ import (
 
 // authored adds the flags of a command that changes something: why, and who does it.
 func (c *cli) authored(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&c.who.Reason, "reason", "", "why, for the change log")
-	cmd.Flags().StringVar(&c.who.By, "by", "", "who, for the change log: else the database's login, on SQLite the system's user")
+	cmd.Flags().StringVar(&c.who.Reason, "reason", "", "why you make this change, for the change log")
+	cmd.Flags().StringVar(&c.who.By, "by", "", "who makes this change, for the change log; default: the database login, on SQLite the operating system's user")
 	variable(cmd, "by", "DBJOBS_BY")
 	return cmd
 }
@@ -49,7 +49,7 @@ func (f *subjectFlags) subject(cmd *cobra.Command, args []string) (store.Subject
 		named = append(named, store.Subject{Scope: store.ScopeOwner, Name: f.owner})
 	}
 	if len(named) != 1 {
-		return store.Subject{}, badInput("%s wants one of NAME, --tag and --owner", cmd.CommandPath())
+		return store.Subject{}, badInput("%s needs exactly one of NAME, --tag and --owner", cmd.CommandPath())
 	}
 	return named[0], nil
 }
@@ -58,8 +58,8 @@ func (c *cli) jobPause() *cobra.Command {
 	var f subjectFlags
 	cmd := &cobra.Command{
 		Use: "pause [NAME] [--tag TAG] [--owner OWNER]", Short: "Pause a job, or those of a tag or an owner", Args: positional("NAME?"),
-		Long: `Pauses a job, all jobs with a tag, or all jobs of an owner. What runs goes on; what has not begun is held; what falls
-due meanwhile is a recorded gap, unless it is resumed with --missed.`,
+		Long: `Pauses a job, all jobs with a tag, or all jobs of an owner. Runs that have started continue; runs that have not
+started wait. Times that come during the pause become a recorded gap, unless you resume with --missed.`,
 		Example: `  dbjobs job pause rollup --reason "the source is being moved" --until 2026-12-01T08:00:00Z
   dbjobs job pause --tag nightly --reason "stock-taking"`,
 	}
@@ -71,8 +71,8 @@ func (c *cli) jobResume() *cobra.Command {
 	var f subjectFlags
 	cmd := &cobra.Command{
 		Use: "resume [NAME] [--tag TAG] [--owner OWNER]", Short: "End the pause of a job, of a tag or of an owner", Args: positional("NAME?"),
-		Long: `Ends a pause: just the one that was begun for the same job, tag or owner. What fell due meanwhile is a recorded gap;
-with --missed it counts as missed, so that the job's own policy says what of it still runs.`,
+		Long: `Ends the pause of this job, tag or owner, and no other. Times that came during the pause are a recorded gap. With
+--missed they count as missed instead, and the job's policy missed decides which of them still run.`,
 		Example: `  dbjobs job resume rollup --missed`,
 	}
 	f.add(cmd, "resume")
@@ -87,8 +87,8 @@ func shared(_ *cobra.Command, args []string) (store.Subject, error) {
 func (c *cli) schedulePause() *cobra.Command {
 	return c.pauses(&cobra.Command{
 		Use: "pause NAME", Short: "Pause a schedule for all jobs that use it", Args: positional("NAME"),
-		Long: `Pauses a schedule. Its nominal times become no runs, and runs that it made and that have not begun are held; other
-schedules of the same jobs, and requests, go on.`,
+		Long: `Pauses a schedule. Its times make no runs, and its runs that have not started wait. Other schedules of the same jobs,
+and requested runs, are not affected.`,
 		Example: `  dbjobs schedule pause nightly --reason "the source is being moved"`,
 	}, shared)
 }
@@ -96,8 +96,9 @@ schedules of the same jobs, and requests, go on.`,
 func (c *cli) scheduleResume() *cobra.Command {
 	return c.resumes(&cobra.Command{
 		Use: "resume NAME", Short: "End the pause of a schedule", Args: positional("NAME"),
-		Long: `Ends the pause of a schedule. What fell due meanwhile is a recorded gap; with --missed it counts as missed. (Of a job
-that has other schedules, too, what fell due before one of their times is a gap all the same.)`,
+		Long: `Ends the pause of a schedule. Times that came during the pause are a recorded gap; with --missed they count as
+missed instead. Exception: for a job that has other schedules too, times before a time of the other schedules stay a
+gap.`,
 		Example: `  dbjobs schedule resume nightly`,
 	}, shared)
 }
@@ -110,8 +111,9 @@ func everything(*cobra.Command, []string) (store.Subject, error) {
 func (c *cli) freeze() *cobra.Command {
 	return c.pauses(&cobra.Command{
 		Use: "freeze", Short: "Pause everything: no tick decides or takes anything", Args: positional(),
-		Long: `Pauses everything in this database. Ticks go on to be started and do nothing but say so; what runs goes on; a pass
-that is under way takes no more. What falls due meanwhile is a recorded gap, unless unfrozen with --missed.`,
+		Long: `Pauses everything in this database. A tick that is started now does nothing and says so. Runs that have started
+continue; a tick that is under way starts no more runs. Times that come during the freeze become a recorded gap, unless
+you unfreeze with --missed.`,
 		Example: `  dbjobs freeze --reason "release 4.2" --until 2026-12-01T08:00:00Z`,
 	}, everything)
 }
@@ -119,7 +121,7 @@ that is under way takes no more. What falls due meanwhile is a recorded gap, unl
 func (c *cli) unfreeze() *cobra.Command {
 	return c.resumes(&cobra.Command{
 		Use: "unfreeze", Short: "End the pause of everything", Args: positional(),
-		Long: `Ends a freeze. Pauses of jobs, schedules, tags and owners go on.`, Example: `  dbjobs unfreeze --missed`,
+		Long: `Ends a freeze. Pauses of single jobs, schedules, tags and owners stay in force.`, Example: `  dbjobs unfreeze --missed`,
 	}, everything)
 }
 
@@ -128,7 +130,7 @@ type subjectOf func(*cobra.Command, []string) (store.Subject, error)
 // pauses makes cmd one that begins a pause.
 func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 	var until string
-	cmd.Flags().StringVar(&until, "until", "", "end by itself at this instant, such as 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&until, "until", "", "end the pause at this instant, such as 2026-12-01T08:00:00Z")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
 		on, err := of(cmd, args)
 		if err != nil {
@@ -154,7 +156,7 @@ func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 // resumes makes cmd one that ends a pause.
 func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 	var missed bool
-	cmd.Flags().BoolVar(&missed, "missed", false, "treat what fell due meanwhile as missed, not as paused")
+	cmd.Flags().BoolVar(&missed, "missed", false, "treat times that came during the pause as missed, not as paused")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
 		on, err := of(cmd, args)
 		if err != nil {
@@ -171,7 +173,7 @@ func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 				return err
 			}
 			if j.Paused != nil {
-				c.say("it is still paused: %s", report.Paused(*j.Paused))
+				c.say("the job is still paused: %s", report.Paused(*j.Paused))
 			}
 		}
 		if !c.asJSON {
@@ -199,12 +201,12 @@ func (c *cli) pauseList() *cobra.Command {
 	var all bool
 	var limit int
 	cmd := &cobra.Command{
-		Use: "pauses", Short: "List the pauses that hold, with who began them and why", Args: positional(),
-		Long:    `Lists the pauses and freezes that hold now, or with --all every one on record, the newest first.`,
+		Use: "pauses", Short: "List the pauses in force, with who began them and why", Args: positional(),
+		Long:    `Lists the pauses and freezes that are in force now, the newest first; with --all, all that are on record.`,
 		Example: `  dbjobs pauses --all --json`,
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "those that have ended, too")
-	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many")
+	cmd.Flags().BoolVar(&all, "all", false, "include pauses that have ended")
+	cmd.Flags().IntVar(&limit, "limit", 100, "show at most `N` pauses")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)

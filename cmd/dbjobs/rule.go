@@ -18,8 +18,8 @@ func (c *cli) rule() *cobra.Command {
 func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
 	cmd.Flags().StringVar(&o.Zone, "tz", "", "time zone of the rule (UTC)")
 	cmd.Flags().StringVar(&o.Seed, "seed", "", "name of the schedule, for ~ in a cron line")
-	cmd.Flags().StringVar(&o.Nonexistent, "nonexistent", "", "a wall time that a clock change leaves out: forward or skip (forward)")
-	cmd.Flags().StringVar(&o.Ambiguous, "ambiguous", "", "a wall time that a clock change repeats: first, last or both (first)")
+	cmd.Flags().StringVar(&o.Nonexistent, "nonexistent", "", "for a local time that a clock change skips: forward or skip (forward)")
+	cmd.Flags().StringVar(&o.Ambiguous, "ambiguous", "", "for a local time that a clock change repeats: first, last or both (first)")
 }
 
 func (c *cli) ruleNext() *cobra.Command {
@@ -28,14 +28,14 @@ func (c *cli) ruleNext() *cobra.Command {
 	var lines bool
 	cmd := &cobra.Command{
 		Use: "next RULE", Short: "Print when a rule fires next", Args: positional("RULE?"),
-		Long: `Prints when a rule fires next, in UTC. With --jsonl it answers questions from standard input, an object a line:
+		Long: `Prints when a rule fires next, in UTC. With --jsonl it answers questions from standard input, one JSON object per line:
 {"id": 1, "rule": "30 2 * * *", "after": "2026-03-29T00:30:00Z", "count": 3, "tz": "Europe/Berlin"}
-All but the rule may be left out.`,
+Only "rule" is required.`,
 		Example: `  dbjobs rule next "30 2 * * *" --tz Europe/Berlin --after 2026-03-28T12:00:00Z`,
 	}
 	ruleFlags(cmd, &o)
-	cmd.Flags().StringVar(&after, "after", "", "first instant not to print (now)")
-	cmd.Flags().IntVar(&o.Count, "count", rulecmd.DefaultCount, "how many")
+	cmd.Flags().StringVar(&after, "after", "", "print times after this instant (now)")
+	cmd.Flags().IntVar(&o.Count, "count", rulecmd.DefaultCount, "number of times to print")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "answer questions from standard input")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.RunE = c.do(func(_ *cobra.Command, args []string) (err error) {
@@ -47,7 +47,7 @@ All but the rule may be left out.`,
 		}
 		switch {
 		case lines && len(args) > 0:
-			return badInput("--jsonl reads its rules from standard input; leave %q out", args[0])
+			return badInput("--jsonl reads rules from standard input; remove the argument %q", args[0])
 		case lines: // straight to standard output: whoever asks a line at a time waits for the answer
 			return rulecmd.NextLines(c.stdin, c.answers, o)
 		}
@@ -59,7 +59,7 @@ All but the rule may be left out.`,
 func (c *cli) ruleExplain() *cobra.Command {
 	var o rulecmd.Options
 	cmd := &cobra.Command{
-		Use: "explain RULE", Short: "Say what a rule means: in English, as RFC 5545 text, and when it fires", Args: positional("RULE"),
+		Use: "explain RULE", Short: "Explain a rule: in English, as RFC 5545 text, and when it fires", Args: positional("RULE"),
 		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --tz Europe/Berlin`,
 	}
 	ruleFlags(cmd, &o)
@@ -74,11 +74,11 @@ func (c *cli) ruleExplain() *cobra.Command {
 func (c *cli) ruleLint() *cobra.Command {
 	var o rulecmd.Options
 	cmd := &cobra.Command{
-		Use: "lint RULE...", Short: "Say what is questionable about rules; exit 2 if one is refused", Args: cobra.ArbitraryArgs,
+		Use: "lint RULE...", Short: "Warn about rules that may surprise; exit code 2 if one is not valid", Args: cobra.ArbitraryArgs,
 		Example: `  dbjobs rule lint "0 0 */2 * MON" "every 5m"`,
 	}
 	ruleFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.MaxPerDay, "max-per-day", 0, "warn of rules that fire more often")
+	cmd.Flags().IntVar(&o.MaxPerDay, "max-per-day", 0, "warn about rules that fire more than `N` times a day")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
 		o.Rules, o.Now = args, time.Now()

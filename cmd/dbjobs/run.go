@@ -24,9 +24,9 @@ func (c *cli) runList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List runs, the newest first", Args: positional(),
 		Example: `  dbjobs run list --state failed
   dbjobs run list --job rollup --limit 5 --json`}
-	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job, or of the last of that name that was removed")
+	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job; if it was removed, of the last job with that name")
 	cmd.Flags().StringVar(&f.State, "state", "", "only runs in this state: "+strings.Join(states, ", "))
-	cmd.Flags().IntVar(&f.Limit, "limit", 20, "at most so many")
+	cmd.Flags().IntVar(&f.Limit, "limit", 20, "show at most `N` runs")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		if f.State != "" && !slices.Contains(states, f.State) {
 			return badInput("--state: found %q, want one of %s", f.State, strings.Join(states, ", "))
@@ -48,13 +48,13 @@ func runs(queue string) string {
 	if queue == tick.OwnQueue {
 		return "runs it"
 	}
-	return "lets it go, and a worker of the queue " + queue + " runs it"
+	return "queues it, and a worker of the queue " + queue + " runs it"
 }
 
 func (c *cli) runShow() *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "show ID", Short: "Show a run and each try of its steps", Args: positional("ID"),
-		Long:    `Shows a run. ID is its id, or the beginning of it as far as no other run begins so.`,
+		Use: "show ID", Short: "Show a run and each attempt of its steps", Args: positional("ID"),
+		Long:    `Shows a run. ID is its id, or any unambiguous prefix.`,
 		Example: `  dbjobs run show 019ffa5c`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			r, err := s.Run(ctx, args[0])
@@ -69,12 +69,12 @@ func (c *cli) runShow() *cobra.Command {
 func (c *cli) runRetry() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
-		Use: "retry ID", Short: "Open a run again that failed, was cancelled or lost", Args: positional("ID"),
-		Long: `Opens a run again: the same run, with its own interval and arguments. It goes on at the step it was in, or at the one
-named, behind what its job has open; the next tick executes it.`,
+		Use: "retry ID", Short: "Retry a run that failed, was cancelled or was lost", Args: positional("ID"),
+		Long: `Opens a run again: the same run, with its own interval and arguments. It continues at the step it was in, or at
+--from-step. The next tick executes it, after the job's open runs.`,
 		Example: `  dbjobs run retry 0199f3a2 --from-step load --reason "the disk has room again"`,
 	}
-	cmd.Flags().StringVar(&from, "from-step", "", "name or number of the step to begin with")
+	cmd.Flags().StringVar(&from, "from-step", "", "name or number of the step to start with")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		r, err := s.RetryRun(ctx, args[0], from, c.author(s))
 		if err != nil {

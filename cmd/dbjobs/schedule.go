@@ -110,7 +110,7 @@ func unused(ctx context.Context, s *store.Store, schedule string) error {
 		}
 	}
 	if len(users) > 0 {
-		return badInput("schedule %s is used by %s; take it from them first", schedule, strings.Join(users, ", "))
+		return badInput("schedule %s is used by %s; remove it from these jobs first", schedule, strings.Join(users, ", "))
 	}
 	return nil
 }

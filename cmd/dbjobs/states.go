@@ -18,7 +18,7 @@ func (c *cli) tellStates(r *tick.Report) {
 		return
 	}
 	for _, p := range r.Parked {
-		c.tell(slog.LevelWarn, "job %s is parked until it is mended: %s", p.Job, p.Error)
+		c.tell(slog.LevelWarn, "job %s is parked until it is repaired: %s", p.Job, p.Error)
 	}
 	c.tellMore(r.ParkedJobs-len(r.Parked), "parked")
 	for _, f := range r.Failing {
@@ -36,14 +36,14 @@ func (c *cli) tellStates(r *tick.Report) {
 	}
 	c.tellMore(r.FailingJobs-len(r.Failing), "failing")
 	for _, u := range r.Unserved {
-		c.tell(slog.LevelWarn, "jobs of the login %s that nobody runs: %d, the first due since %s; let a tick log in as %[1]s, or give them to the login of this one (owner)",
+		c.tell(slog.LevelWarn, "no tick runs the jobs of the login %s: %d are due, the first since %s; run a tick that logs in as %[1]s, or change their owner to the login of this tick",
 			u.Owner, u.Jobs, report.Instant(u.Since))
 	}
 }
 
 func (c *cli) tellMore(n int, state string) {
 	if n > 0 {
-		c.tell(slog.LevelWarn, "%s jobs that are not named here: %d; `dbjobs job list` shows them", state, n)
+		c.tell(slog.LevelWarn, "and %s; `dbjobs job list` shows all", report.Plural(n, "more "+state+" job"))
 	}
 }
 

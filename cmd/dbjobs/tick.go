@@ -48,25 +48,26 @@ func (c *cli) tick() *cobra.Command {
 	var f tickFlags
 	cmd := &cobra.Command{
 		Use:   "tick",
-		Short: "Run one pass: decide what became due, execute what may run, exit",
-		Long: `Runs one pass. Every overdue occurrence is decided on and recorded, runs are executed, and the process exits.
-Any number of ticks may run at once. A pass with nothing to do prints nothing, so that cron has nothing to mail;
---json always prints the report. With --quiet a pass prints only what went wrong, such as runs that have failed, so
-that each mail from cron means something. A job that is parked (its definition cannot be used) or failing (its last run has
-failed) is told by each pass, for as long as it is, with --quiet too; one that is disabled or removed is not. A job
-that fails is recorded and is no failure of the pass, unless --fail-on-job-error says so.
+		Short: "Run one pass: decide what became due, execute it, exit",
+		Long: `Runs one pass: decides about every overdue occurrence, records the decisions, executes runs, and exits. Any number
+of ticks may run at the same time.
 
-With --for 55s the process sleeps until something is due next, and runs another pass then, as long as that lies within
-the time: one trigger a minute serves schedules finer than a minute. What still runs at the end of that time goes on,
-unless a --budget ends it.`,
+A pass with nothing to do prints nothing, so cron sends no mail; --json always prints the report. With --quiet a pass
+prints only problems, such as failed runs. Every pass warns about jobs that are parked (the definition cannot be used) or
+failing (the last run has failed), also with --quiet; it does not warn about disabled or removed jobs. A failed run is
+recorded. It does not make the pass fail, unless --fail-on-job-error is given.
+
+With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
+trigger per minute is enough for schedules that are finer than a minute. A run that is still executing then continues,
+unless --budget ends it.`,
 		Example: `  * * * * * dbjobs tick --quiet
   * * * * * dbjobs tick --quiet --for 55s`,
 		Args: positional(),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.startupID, "startup-id", "", "identity of a start, such as the machine's boot id: jobs with on_startup run once for each")
-	flags.Var(durationFlag{&f.length}, "for", "run passes whenever something is due, for so long, such as 55s; 0s is a single pass")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only tell what is due")
+	flags.StringVar(&f.startupID, "startup-id", "", "identity of this start, such as the machine's boot id: jobs with on_startup run once for each identity")
+	flags.Var(durationFlag{&f.length}, "for", "run a pass whenever something is due, until this time is over, such as 55s; 0s runs a single pass")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what is due")
 	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
 	variable(cmd, "for", "DBJOBS_FOR")
 	f.register(cmd, c.env)
@@ -86,15 +87,16 @@ func (c *cli) work() *cobra.Command {
 	var f tickFlags
 	cmd := &cobra.Command{
 		Use:   "work",
-		Short: "Execute what waits in the queues that ticks do not take from, exit",
-		Long: `Takes queued runs and executes them, until nothing is left to be taken. The queues are those that are named, or all but
-"tick", in turn; within one, runs of a higher priority come first, then older ones. Nothing is decided: what follows
-on a run that has ended, such as another try or the next occurrence, is for the next tick.
-Any number of workers may run at once. One that found nothing prints nothing.`,
+		Short: "Execute queued runs of the queues that ticks leave to workers, exit",
+		Long: `Executes queued runs until none is left. It takes them from the queues given with --queue, or from all queues but
+"tick", in turn; within a queue, runs with a higher priority come first, then older runs. A worker decides nothing: the
+next tick handles what comes after a run, such as a retry or the next occurrence.
+
+Any number of workers may run at the same time. A worker that found nothing prints nothing.`,
 		Example: `  * * * * * dbjobs work --queue reports --concurrency 2 --budget 50s`,
 		Args:    positional(),
 	}
-	cmd.Flags().StringSliceVar(&f.queues, "queue", nil, "take from this queue; may be repeated; without it, from all but tick")
+	cmd.Flags().StringSliceVar(&f.queues, "queue", nil, "take runs from this queue; may be given several times (all queues but tick)")
 	variable(cmd, "queue", "DBJOBS_QUEUE")
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) { return t.Work(ctx) }, f.unlessQuiet(report.Work))
@@ -106,7 +108,7 @@ func (f *tickFlags) names(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	switch {
 	case f.name == "" && flags.Changed("name"):
-		return badInput("--name is empty; leave it out, or give a name")
+		return badInput("--name is empty; leave it out or give a name")
 	case f.startupID == "" && flags.Changed("startup-id"):
 		return badInput("--startup-id is empty; leave it out, or give the identity of this start")
 	case len(f.queues) == 0 && flags.Changed("queue"), slices.Contains(f.queues, ""):
@@ -138,15 +140,15 @@ func left(of store.Duration, spent time.Duration) time.Duration {
 func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	f.maxClockSkew, f.grace = store.Duration(10*time.Minute), store.Duration(10*time.Second)
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger, in logs and metrics; the silences of a tick are recorded under it")
-	flags.IntVar(&f.limit, "limit", 0, "start at most so many runs; 0 is no limit")
-	flags.IntVar(&f.concurrency, "concurrency", 4, "runs side by side")
-	flags.Var(durationFlag{&f.budget}, "budget", "time for everything, such as 50s; 0s is no limit for jobs, and a minute for each answer of the database")
-	flags.Var(durationFlag{&f.grace}, "grace", "time for what runs when the process is told to stop; a second signal ends it at once")
-	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the database's clock differs by more; 0s is off")
-	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with 3 if a run failed, and, of tick, as long as a job is failing or parked")
-	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "none, emf for CloudWatch's embedded metric format, or FILE.prom for node_exporter's textfile collector")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only what went wrong: a trigger such as cron mails what is printed")
+	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger in logs and metrics; a tick also records under it when it ran")
+	flags.IntVar(&f.limit, "limit", 0, "start at most `N` runs; 0 means no limit")
+	flags.IntVar(&f.concurrency, "concurrency", 4, "execute up to `N` runs at the same time")
+	flags.Var(durationFlag{&f.budget}, "budget", "time for the whole pass, such as 50s; 0s means no limit, but one minute for each answer of the database")
+	flags.Var(durationFlag{&f.grace}, "grace", "time that executing runs get to end when the process receives SIGINT or SIGTERM; a second signal ends it at once")
+	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the clocks of database and host differ by more; 0s turns this off")
+	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with code 3 if a run failed; tick: also while a job is failing or parked")
+	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "where metrics go: none, emf (CloudWatch embedded metric format), or FILE.prom for node_exporter's textfile collector")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only problems: cron mails everything that is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
 		"name": "DBJOBS_NAME", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
@@ -172,7 +174,7 @@ func (f *tickFlags) unlessQuiet(print func(io.Writer, tick.Report) error) func(i
 func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Report, error), human func(io.Writer, tick.Report) error) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, _ []string) error {
 		if f.limit < 0 || f.concurrency < 1 {
-			return badInput("--limit wants 0 or more, --concurrency 1 or more")
+			return badInput("--limit must be 0 or more, --concurrency 1 or more")
 		}
 		if err := f.names(cmd); err != nil {
 			return err
@@ -200,23 +202,23 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			}
 			c.tellStates(&r)
 			for _, l := range r.Locked {
-				c.tell(slog.LevelWarn, "job %s is left for a later pass: another session has locked %s", l.Job, l.What)
+				c.tell(slog.LevelWarn, "job %s is left for a later pass: another session holds a lock on %s", l.Job, l.What)
 			}
 			if r.LockedJobs > 0 {
-				c.tell(slog.LevelWarn, "jobs that were left because of locks: %d; %s", r.LockedJobs, r.LockHolders)
+				c.tell(slog.LevelWarn, "%s left because of locks; %s", report.Plural(r.LockedJobs, "job"), r.LockHolders)
 			}
 			if r.Unrecorded != "" {
-				c.tell(slog.LevelWarn, "the pass is done, but is not on record: %s", r.Unrecorded)
+				c.tell(slog.LevelWarn, "the pass is done, but could not be recorded: %s", r.Unrecorded)
 			}
 			if r.Warning != "" {
 				c.tell(slog.LevelWarn, "%s", r.Warning)
 			}
 			if r.Ahead > 0 {
-				c.tell(slog.LevelWarn, "jobs that sleep, decided up to %s while the database's clock was ahead: %d; `dbjobs job replan` plans them from now",
-					r.AheadUntil.UTC().Format(time.RFC3339), r.Ahead)
+				c.tell(slog.LevelWarn, "%s will not run before %s, planned while the database's clock was wrong; run `dbjobs job replan` to plan from now",
+					report.Plural(r.Ahead, "job"), r.AheadUntil.UTC().Format(time.RFC3339))
 			}
 			for _, l := range r.TooLong {
-				c.tell(slog.LevelWarn, "a run of job %s is left: its timeout of %s never fits here, where the whole pass has %s; give the job a shorter timeout, or the pass a longer --budget", l.Job, l.Timeout, f.whole())
+				c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but this pass has only %s; shorten the timeout or raise --budget", l.Job, l.Timeout, f.whole())
 			}
 			if err == nil && f.failOnJobError {
 				err = jobError(&r)

@@ -27,9 +27,9 @@ type Aborted struct {
 
 // String is the same in a line.
 func (a Aborted) String() string {
-	text := fmt.Sprintf("aborted job %s: %s to be cancelled", a.Job, plural(len(a.Runs), "run"))
+	text := fmt.Sprintf("aborted job %s: cancelling %s", a.Job, Plural(len(a.Runs), "run"))
 	if a.Disabled {
-		text += "; it is disabled until dbjobs job enable"
+		text += "; the job is disabled until dbjobs job enable"
 	}
 	return text
 }
@@ -136,11 +136,11 @@ type Backfilled struct {
 // String is the same in a line.
 func (b Backfilled) String() string {
 	if len(b.Runs) == 0 {
-		return "job " + b.Job + ": there is no nominal time in the range that no run covers"
+		return "job " + b.Job + ": runs cover every nominal time in the range already"
 	}
-	text := fmt.Sprintf("job %s: %s to be made up for, by the next dbjobs tick", b.Job, plural(len(b.Runs), "nominal time"))
+	text := fmt.Sprintf("job %s: requested runs for %s, for the next dbjobs tick", b.Job, Plural(len(b.Runs), "nominal time"))
 	if !b.More.IsZero() {
-		text += "; the limit leaves out those from " + Instant(b.More)
+		text += "; --limit left out those from " + Instant(b.More)
 	}
 	return text
 }

@@ -23,7 +23,7 @@ func Tick(w io.Writer, r tick.Report) error {
 	if r.Decided+r.Started == 0 {
 		return nil
 	}
-	return worked(w, r, fmt.Sprintf("%s; %s made%s; ", plural(r.Decided, "decision"), plural(r.Made, "run"), gaps(r.Gaps)))
+	return worked(w, r, fmt.Sprintf("%s; %s made%s; ", Plural(r.Decided, "decision"), Plural(r.Made, "run"), gaps(r.Gaps)))
 }
 
 // Work prints what a worker did; nothing where it did nothing.
@@ -80,7 +80,7 @@ func Wrong(r tick.Report) tick.Report {
 	return r
 }
 
-func plural(n int, what string) string {
+func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
