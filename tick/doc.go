@@ -132,6 +132,7 @@
 //	tick/due.go       the nominal times that are due: missed, overlap, validity, new runs
 //	tick/work.go      taking and executing runs, heartbeats
 //	tick/executor/    what a step can do
+//	tick/ticktest/    what the tests share; tick/crash/ and tick/load/ have those of faults, competition and size
 //	store/doc.go      what the database holds, and where the text of a statement is
 //	rules/doc.go      how a rule is read and answered
 package tick

@@ -1,7 +1,6 @@
 package tick_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -83,67 +82,6 @@ func TestWhatAJobDoesToItsSessionHarmsNobody(t *testing.T) {
 			t.Errorf("sessions before and after differ:\n%q", told)
 		}
 	})
-}
-
-// A statement that returns a million rows is executed, and its rows are dropped as they come.
-func TestAMillionRowsAreDropped(t *testing.T) {
-	for _, e := range storetest.Engines(t) {
-		t.Run(e, func(t *testing.T) {
-			d := storetest.Open(t, e, store.Options{})
-			d.Exec(t, "CREATE TABLE effects (n int)")
-			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
-				ticktest.Step("", map[string]string{
-					"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1000000) SELECT x, printf('%400d', x) FROM c",
-					"postgres": "SELECT x, repeat('x', 400) FROM generate_series(1, 1000000) AS x",
-					"mariadb":  "SELECT seq, REPEAT('x', 400) FROM seq_1_to_1000000",
-				}[e], "INSERT INTO effects VALUES (1)"),
-			}}}})
-			ticktest.Request(t, d, "job")
-			reports, errs := ticktest.Together(t, []ticktest.Child{{URL: d.URL, Engine: e, Now: d.Clock.Now(), Holder: "child"}})
-			if errs[0] != nil || reports[0].Succeeded != 1 || d.Int(t, "SELECT count(*) FROM effects") != 1 {
-				t.Fatalf("%v: %+v", errs[0], reports[0])
-			}
-			if t.Logf("%d MB", reports[0].Peak>>20); reports[0].Peak > 200<<20 { // the rows are 400 MB
-				t.Errorf("it took %d MB", reports[0].Peak>>20)
-			}
-		})
-	}
-}
-
-// The connections of a pass do not grow with its runs.
-func TestConnectionsAreBounded(t *testing.T) {
-	const runs, side = 60, 3
-	for _, e := range storetest.Engines(t) {
-		if e == "sqlite" { // which has none to run out of
-			continue
-		}
-		t.Run(e, func(t *testing.T) {
-			d := storetest.Open(t, e, store.Options{})
-			d.Exec(t, "CREATE TABLE seen (n int)")
-			count := map[string]string{
-				"postgres": "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database())",
-				"mariadb":  "(SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE())",
-			}[e]
-			var defs store.Definitions
-			for i := range runs {
-				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO seen SELECT "+count)}})
-			}
-			ticktest.Apply(t, d, defs)
-			ticktest.Run(t, d)
-			d.Clock.Add(5 * time.Minute)
-			tk := ticktest.New(t, d.Store)
-			tk.Concurrency = side
-			if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != runs {
-				t.Fatalf("%v: %+v", err, r)
-			}
-			// For each run side by side one for its statements and one for its ledger, one to take and one to look on, and
-			// those that the server has not yet seen closed.
-			most, seen := d.Int(t, "SELECT max(n) FROM seen"), d.Int(t, "SELECT count(*) FROM seen")
-			if t.Logf("%d connections", most); seen != runs || most > 4*side+4 {
-				t.Errorf("%d connections at once, seen by %d runs", most, seen)
-			}
-		})
-	}
 }
 
 // Nothing but comments is nothing to do, on every engine.

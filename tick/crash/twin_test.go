@@ -1,4 +1,4 @@
-package tick_test
+package crash
 
 import (
 	"math/rand/v2"
@@ -89,7 +89,7 @@ func twins() []*twin {
 }
 
 // Each guard is needed: without it, the harness finds what it is there for.
-func TestTheHarnessSeesEachGuardMissing(t *testing.T) {
+func TestCrashWithoutEachGuard(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		for _, tw := range twins() {
 			if !strings.Contains(tw.engines, e) || strings.Contains(tw.long, e) && os.Getenv("DBJOBS_PROVE") == "" {

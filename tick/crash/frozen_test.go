@@ -1,6 +1,6 @@
 //go:build unix
 
-package tick_test
+package crash
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 // A process that is stopped in the middle of a step, past its lease, and goes on later: as a machine that was suspended
 // does, or a function whose sandbox was frozen. On a server its run was delivered again meanwhile, its late end is
 // refused, and the ledger shows both deliveries. On SQLite the kernel knows that it lives, and its run stays its own.
-func TestAFrozenProcess(t *testing.T) {
+func TestFrozenProcess(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		slow := map[string]string{
 			"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3000000) SELECT count(*) FROM c",
@@ -81,7 +81,7 @@ func TestAFrozenProcess(t *testing.T) {
 		if mine.Succeeded != 1 || late.Outdated != 1 || late.Succeeded+late.Failed != 0 {
 			t.Errorf("meanwhile %+v; the frozen one %+v", mine, late.Report)
 		}
-		if detail.Fence != 2 || detail.Losses != 1 || tries != "the frozen one slow lost\nTestAFrozenPro slow succeeded\nTestAFrozenPro last succeeded\n" {
+		if detail.Fence != 2 || detail.Losses != 1 || tries != "the frozen one slow lost\nTestFrozenProc slow succeeded\nTestFrozenProc last succeeded\n" {
 			t.Errorf("fence %d, lost %d times\n%s", detail.Fence, detail.Losses, tries)
 		}
 		if n := d.Int(t, "SELECT sum(n) FROM effects WHERE n > 1"); n != 10 {

@@ -1,9 +1,10 @@
 //go:build unix
 
-package tick_test
+package crash
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -23,7 +24,7 @@ import (
 // Behind a pooler that pools transactions, each statement outside of one may meet another session of the server, and what
 // one round trip leaves there the next finds used by others. What a step binds must arrive in its own statement: here a
 // statement that another session prepared fits as well, and only its table tells that it was the wrong one.
-func TestStepsWithArgumentsBehindATransactionPooler(t *testing.T) {
+func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		t.Skip("PgBouncer stands before PostgreSQL")
 	}
@@ -152,4 +153,31 @@ func freePort(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return port
+}
+
+// A pooler that lets nobody in says so in codes of its own: the database is out of reach all the same.
+func TestPoolerThatLetsNobodyIn(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("PgBouncer stands before PostgreSQL")
+	}
+	pooled := behindPooler(t, storetest.URL(t, "postgres"), 1)
+	for what, change := range map[string]func(*url.URL){
+		"a wrong password": func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wrong") },
+		"an unknown user":  func(u *url.URL) { u.User = url.UserPassword("nobody", "wrong") },
+		"no such database": func(u *url.URL) { u.Path = "/no_such_database" },
+	} {
+		u, err := url.Parse(pooled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(u)
+		s, err := store.Open(t.Context(), u.String(), store.Options{})
+		if err == nil {
+			_, err = s.Now(t.Context())
+			s.Close()
+		}
+		if !errors.Is(err, store.ErrUnreachable) || strings.Contains(err.Error(), "wrong") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package tick_test
+package crash
 
 import (
 	"context"
@@ -267,7 +267,7 @@ func (w *world) prepare(c *contest, first []int) *record {
 }
 
 // Two processes work on the same rows, with their calls in every order: nothing is lost, nothing doubled.
-func TestTwoPassesInEveryOrder(t *testing.T) {
+func TestOrdersOfTwoPasses(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		for _, c := range contests() {
 			t.Run(e+"/"+c.name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestTwoPassesInEveryOrder(t *testing.T) {
 }
 
 // The twin without the comparison of the lease that was read: a holder that reported meanwhile is robbed.
-func TestTheOrdersSeeTheLeaseUnguarded(t *testing.T) {
+func TestOrdersSeeTheLeaseUnguarded(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" { // where nobody writes between a decision's read and its write
 			continue

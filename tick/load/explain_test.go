@@ -1,4 +1,4 @@
-package tick_test
+package load
 
 import (
 	"context"
@@ -70,7 +70,7 @@ var hot = []struct {
 
 // Over tables of a size, no statement of a pass reads one of them from end to end or sorts one, and each walks its
 // index: with the statements and the arguments that passes really sent, with every policy in use.
-func TestHotStatementsUseTheirIndexes(t *testing.T) {
+func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			n := extent{20_000, 50_000, 80_000, 2_000, 50}

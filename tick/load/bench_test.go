@@ -1,4 +1,4 @@
-package tick_test
+package load
 
 import (
 	"fmt"

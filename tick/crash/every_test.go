@@ -1,4 +1,4 @@
-package tick_test
+package crash
 
 import (
 	"fmt"
@@ -200,7 +200,7 @@ func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) 
 
 // A course of passes is broken at each of its calls in each way, and what it leaves is what the unbroken one leaves.
 // DBJOBS_CRASH=engine/stage/call/fault, as a violation is named, runs that one alone, with DBJOBS_PROVE=1 any.
-func TestACrashAtEveryCall(t *testing.T) {
+func TestCrashAtEveryCall(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +210,7 @@ func TestACrashAtEveryCall(t *testing.T) {
 }
 
 // The same for jobs that share a cap, and for signs of life. On a server, where it takes long, the long form tries a part.
-func TestACrashAtEveryCallOfAGroup(t *testing.T) {
+func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -227,7 +227,7 @@ func TestACrashAtEveryCallOfAGroup(t *testing.T) {
 
 // The same with four runs side by side, signs of life among them: which call is the k-th is another one each time, and what
 // comes of it is the same.
-func TestACrashSideBySide(t *testing.T) {
+func TestCrashSideBySide(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -246,7 +246,7 @@ func TestACrashSideBySide(t *testing.T) {
 }
 
 // Two faults in one course, the second up to 60 calls after the first: drawn by a seed, which is the same always.
-func TestTwoCrashes(t *testing.T) {
+func TestCrashTwice(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

@@ -1,4 +1,4 @@
-package tick_test
+package load
 
 import (
 	"context"
@@ -117,7 +117,7 @@ func ready(t testing.TB, engine string, runs int) *storetest.DB {
 // Several ticks over the same ready runs: each is executed once, no deadlock and no lost conflict escapes, and nobody
 // waits for another's transaction: neither those who take, nor those who finish, nor those who decide what follows. What
 // is left is the moment in which InnoDB looks at a row that it then leaves.
-func TestSeveralTicksWorkOffReadyRuns(t *testing.T) {
+func TestDrainBySeveralTicks(t *testing.T) {
 	runs, processes := 800, []int{2, 8}
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		runs, processes = 20_000, []int{1, 2, 4, 8}

@@ -1,0 +1,13 @@
+// Package crash has only tests: of passes that fail, freeze or die at any of their calls, of passes
+// that compete for the same jobs and runs, and of what happens when a guard against this is missing.
+//
+//	every_test.go     a fault at each call of a course of passes; its end must be that of an unbroken course
+//	twin_test.go      the same without one of the guards; the harness must see the harm
+//	orders_test.go    two processes on the same rows, with their calls in every order
+//	eight_test.go     eight processes over the same due jobs, with and without guards
+//	frozen_test.go    a process that stands still beyond its lease, and goes on
+//	pooler_test.go    several processes behind a pooler of connections
+//
+// A course is a scenario (scenario_test.go) in a world (world_test.go), which faults
+// (fault_test.go) break; its ledger (ledger_test.go) is what it leaves.
+package crash
