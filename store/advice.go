@@ -26,7 +26,7 @@ func advice(err error) string {
 	return ""
 }
 
-const rights = "; this login lacks a right that dbjobs needs: the README lists them, with their GRANTs"
+const rights = "; this login lacks a right that dbjobs needs: store/README.md lists them, with their GRANTs"
 
 const forLogin = ", as it is set for the server, the database or this login"
 

@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// The rights that the README names are enough, and all that the accounts here have: one migrates, the other does all else.
+// The rights that store/README.md names are enough, and all that the accounts here have: one migrates, the other does all else.
 func TestTheRightsOfTheReadmeAreEnough(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		if engine == "sqlite" {
@@ -110,24 +110,24 @@ func mustExec(t *testing.T, db *sql.DB, statement string) {
 	}
 }
 
-// readmeRights are the GRANTs of the README for an engine, before and after migrating.
+// readmeRights are the GRANTs of store/README.md for an engine, before and after migrating.
 func readmeRights(t *testing.T, engine string) (before, after []string) {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("../store/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	title := map[string]string{"postgres": "PostgreSQL", "mariadb": "MariaDB"}[engine]
 	block := regexp.MustCompile("(?s)```sql\n-- " + title + "[^\n]*\n(GRANT .*?)```").FindSubmatch(text)
 	if block == nil {
-		t.Fatalf("the README has no rights for %s", title)
+		t.Fatalf("store/README.md has no rights for %s", title)
 	}
 	first, second, _ := strings.Cut(string(block[1]), "\n-- after each")
 	_, second, _ = strings.Cut(second, "\n") // the rest of that line
 	grants := regexp.MustCompile(`(?s)GRANT .*?;`)
 	before, after = grants.FindAllString(first, -1), grants.FindAllString(second, -1)
 	if len(before) == 0 {
-		t.Fatalf("the README names no right for %s", title)
+		t.Fatalf("store/README.md names no right for %s", title)
 	}
 	return before, after
 }

@@ -24,7 +24,7 @@ import (
 // the tests that they name exist. The checks of a table are beside what it lists.
 
 // withCommands are the pages whose commands have to be run. A page that is not here may have commands, too.
-var withCommands = []string{"README.md", "rules/README.md", programPage}
+var withCommands = []string{"README.md", "rules/README.md", programPage, databasePage}
 
 // root is the top of the project.
 const root = "../.."
@@ -75,6 +75,18 @@ func (p page) blocks() (all []block) {
 		all = append(all, block{m[1], m[2]})
 	}
 	return all
+}
+
+// statements are those of a block of SQL.
+func (b block) statements() []string {
+	return strings.Split(strings.TrimSuffix(strings.TrimSpace(b.text), ";"), ";\n")
+}
+
+// section is what stands below a heading, up to the next one of its kind.
+func (p page) section(heading string) page {
+	_, text, _ := strings.Cut(p.text, "\n## "+heading+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	return page{p.path, "\n## " + heading + "\n" + text}
 }
 
 // prose is the page without its code.
@@ -318,9 +330,8 @@ func TestReadmeNamesTheFigures(t *testing.T) {
 
 // rows are those of the first table below a heading, without its head.
 func (p page) rows(below string) (cells [][]string) {
-	_, text, _ := strings.Cut(p.text, "\n## "+below+"\n")
 	in := false
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(p.section(below).text) {
 		if !strings.HasPrefix(line, "|") {
 			if in {
 				break

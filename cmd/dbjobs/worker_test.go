@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -16,7 +15,10 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// workerSQL are the statements of README.md by which any program can take and finish a run, in the words of the engine as
+// databasePage says how any program may use the tables.
+const databasePage = "store/README.md"
+
+// workerSQL are the statements of the page by which any program can take and finish a run, in the words of the engine as
 // the page tells them.
 type workerSQL struct {
 	take   string // which it is, too, where which is empty
@@ -27,44 +29,32 @@ type workerSQL struct {
 
 func readWorkerSQL(t *testing.T, engine string) (w workerSQL) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := readPage(t, databasePage).section("SQL for workers")
 	var blocks [][]string
-	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
-		if m[1] == "sql" {
-			blocks = append(blocks, strings.Split(strings.TrimSuffix(strings.TrimSpace(m[2]), ";"), ";\n"))
+	for _, b := range p.blocks() {
+		if b.language == "sql" {
+			blocks = append(blocks, b.statements())
 		}
 	}
-	if len(blocks) < 2 || len(blocks[0]) != 3 || len(blocks[1]) != 2 {
-		t.Fatalf("README.md has %q", blocks)
-	}
-	code := regexp.MustCompile("`([^`]+)`")
-	words := func(after string) (now, later string) {
-		_, rest, found := strings.Cut(string(text), after)
-		if m := code.FindAllStringSubmatch(rest, 2); found && len(m) == 2 {
-			return m[0][1], m[1][1]
-		}
-		t.Fatalf("README.md does not say how it is done %s", after)
-		return "", ""
+	if len(blocks) != 2 || len(blocks[0]) != 3 || len(blocks[1]) != 2 {
+		t.Fatalf("%s has %q", databasePage, blocks)
 	}
 	w = workerSQL{take: blocks[0][0], extend: blocks[0][1], finish: blocks[0][2]}
-	translate := func(words *strings.Replacer) {
+	const now, later = "now()", "now() + interval '10 minutes'"
+	for _, row := range p.rows("SQL for workers") {
+		if !strings.Contains(strings.ToLower(row[0]), engine) {
+			continue
+		}
+		words := strings.NewReplacer("dbjobs.", "dbjobs_", later, codeIn(row[2])[0], now, codeIn(row[1])[0])
 		w.take, w.extend, w.finish = words.Replace(w.take), words.Replace(w.extend), words.Replace(w.finish)
 	}
-	const now, later = "now()", "now() + interval '10 minutes'"
 	switch engine {
 	case "mariadb":
-		n, l := words("on\nMySQL and MariaDB, ")
-		translate(strings.NewReplacer("dbjobs.", "dbjobs_", later, l, now, n))
 		w.take, w.which = blocks[1][0], blocks[1][1]
 	case "sqlite":
-		n, l := words("; on SQLite\n")
-		translate(strings.NewReplacer("dbjobs.", "dbjobs_", later, l, now, n))
 		const lock = " FOR UPDATE SKIP LOCKED"
-		if !strings.Contains(w.take, lock) || !strings.Contains(string(text), "On SQLite leave `"+lock[1:]+"` out.") {
-			t.Fatal("README.md does not say what SQLite does without")
+		if !strings.Contains(w.take, lock) || !strings.Contains(p.text, "On SQLite leave `"+lock[1:]+"` out.") {
+			t.Fatalf("%s does not say what SQLite does without", databasePage)
 		}
 		w.take = strings.Replace(w.take, lock, "", 1)
 	}
@@ -163,6 +153,29 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 			}
 			if out := dbjobs("job", "show", "report"); !regexp.MustCompile(`last result: +succeeded`).MatchString(out) {
 				t.Errorf("job show: %s", out)
+			}
+		})
+	}
+}
+
+// TestAJobBySQL: the rows of the page make a job that the next tick plans, as it says.
+func TestAJobBySQL(t *testing.T) {
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			for _, statement := range readPage(t, databasePage).section("A job by SQL").blocks()[0].statements() {
+				d.Exec(t, strings.ReplaceAll(statement, "dbjobs.", d.Table("")))
+			}
+			home, stdout := t.TempDir(), &strings.Builder{}
+			for _, args := range [][]string{{"tick"}, {"job", "show", "tidy"}} {
+				if code, stderr := invoke(t.Context(), t, home, nil, stdout, append(args, "--database", d.URL)...); code != exitDone {
+					t.Fatalf("%q: code %d, said %q", args, code, stderr)
+				}
+			}
+			for _, want := range []string{`state: +sleeping\n`, `schedule: +every 5m Europe/Berlin\n`, `next run: +\d`, `step 1: .*DELETE FROM carts`} {
+				if !regexp.MustCompile(want).MatchString(stdout.String()) {
+					t.Errorf("no %s in\n%s", want, stdout)
+				}
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// As opens the database as another login, made for the test, with the rights on our tables that the README asks for, and
+// As opens the database as another login, made for the test, with the rights on our tables that store/README.md asks for, and
 // returns its name. SQLite knows no logins.
 func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	t.Helper()
