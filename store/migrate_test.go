@@ -28,6 +28,7 @@ func open(t *testing.T, url string) *store.Store {
 }
 
 func TestMigratorsTakeTurns(t *testing.T) {
+	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
@@ -89,6 +90,7 @@ func TestAProgramKnowsItsRange(t *testing.T) {
 
 // TestTheSchemaAsText: where only others may run DDL, the text does what Migrate does.
 func TestTheSchemaAsText(t *testing.T) {
+	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
 		if engine == "sqlite" { // its file is the program's own; Migrate makes it
 			continue

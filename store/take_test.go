@@ -16,6 +16,7 @@ import (
 // Where a statement waits for a lock until its time is over, runs are taken one by one. Where the connection breaks after one
 // of them was taken, that one is delivered: nobody would execute it before its lease has ended, else.
 func TestWhatWasTakenBeforeAnErrorIsHandedOut(t *testing.T) {
+	t.Parallel()
 	timeouts := map[string]error{"postgres": &pgconn.PgError{Code: "55P03"}, "mariadb": &mysql.MySQLError{Number: 1205}}
 	for _, e := range storetest.Engines(t) {
 		timeout, waits := timeouts[e]

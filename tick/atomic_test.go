@@ -139,6 +139,7 @@ func TestWhatATransactionHoldsStaysAtomic(t *testing.T) {
 // A step that is stopped half-way, here because its pass is, has to tell as well whether its text ended the transaction:
 // what it has committed would be done again. One that did not is given back.
 func TestAStoppedStepTellsWhatItHasCommitted(t *testing.T) {
+	t.Parallel()
 	const insert = "INSERT INTO effects VALUES (1)"
 	for name, c := range map[string]struct {
 		before []string

@@ -163,6 +163,7 @@ func TestAFurtherPassFollowsAtOnceOnOneThatLasted(t *testing.T) {
 
 // Deciding has a third of the budget while runs are queued: then they go first, and it goes on when none is left.
 func TestDecidingGivesWayToWhatIsQueued(t *testing.T) {
+	t.Parallel()
 	const jobs, page, eachPage, budget = 30, 5, 40 * time.Second, 300 * time.Second
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {

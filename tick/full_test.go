@@ -68,6 +68,7 @@ func TestAFullDiskEndsAPass(t *testing.T) {
 // Without a budget, a pass ends all the same where the database does not answer, such as behind the lock of a whole table,
 // and says who has that.
 func TestAPassWithoutABudgetWaitsForNoTable(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("DBJOBS_PROVE") == "" {
 		t.Skip("it takes a minute; DBJOBS_PROVE is not set")
 	}

@@ -23,6 +23,7 @@ import (
 // and every command works, also on the job whose row it is. All of it once with the constraints of the tables, and once
 // without. DBJOBS_PROVE tries all values; without it, one of each column.
 func TestHostileRows(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		for _, checked := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/checked=%t", e, checked), func(t *testing.T) {

@@ -161,6 +161,7 @@ func TestAPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 
 // While a pass works through its queue, a freeze stops it.
 func TestAFreezeStopsTakingWithinAPass(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

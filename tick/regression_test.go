@@ -124,6 +124,7 @@ func TestAnExtendedNotAfterFiresNothingBack(t *testing.T) {
 
 // The resume comes when the pause's job was decided for and its pause is not marked yet.
 func TestAResumeWithinAPassIsNotSwallowed(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

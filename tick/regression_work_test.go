@@ -83,6 +83,7 @@ func TestAStepWhoseCommitIsUnansweredGoesOnWithTheNext(t *testing.T) {
 
 // The same, with statements, and a connection that breaks behind the COMMIT of the first step.
 func TestAnAtomicStepWhoseCommitIsUnansweredTakesEffectOnce(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -148,6 +149,7 @@ func TestAnEndIsRecordedOnce(t *testing.T) {
 
 // One pass reads its page, another decides two seconds later, and the first goes on with what it had read.
 func TestAPageDecidedAfterAnotherPassLosesNothing(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

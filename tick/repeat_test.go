@@ -32,6 +32,7 @@ func every(rule string) store.Job {
 }
 
 func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

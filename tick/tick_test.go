@@ -61,7 +61,7 @@ func TestWhatWasMissed(t *testing.T) {
 		{"skip, late", store.Job{Missed: "skip"}, weeks + 3*time.Minute, 0, 1},
 		{"skip, in time", store.Job{Missed: "skip", MissedGrace: store.Duration(30 * time.Minute)}, weeks + 20*time.Minute, 1, 1},
 		{"within", store.Job{Missed: "all", MissedWithin: store.Duration(49 * time.Hour)}, weeks, 3, 1},
-		{"no more than the cycles", store.Job{Missed: "all", MaxRuns: 2}, weeks, 2, 1},
+		{"no more than max_runs", store.Job{Missed: "all", MaxRuns: 2}, weeks, 2, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {

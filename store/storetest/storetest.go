@@ -116,9 +116,11 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	return d
 }
 
-// Each runs fn on every engine, each in a sub-test with a database of its own.
+// Each runs fn on every engine, each in a sub-test with a database of its own, beside the other tests of the package: a test
+// on a server mostly waits. The test itself is done when Each returns.
 func Each(t *testing.T, fn func(t *testing.T, d *DB)) {
 	t.Helper()
+	t.Parallel()
 	for _, e := range Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

@@ -157,9 +157,9 @@ func TestEightTicks(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		for _, g := range variants[e] {
 			t.Run(e+"/"+cmp.Or(string(g), "all guards"), func(t *testing.T) {
-				jobs := 2000
-				if g != allGuards && os.Getenv("DBJOBS_PROVE") == "" {
-					jobs = 500
+				jobs := 500
+				if os.Getenv("DBJOBS_PROVE") != "" {
+					jobs = 2000
 				}
 				d, reports, errs := eight(t, e, g, jobs)
 				var shares []int

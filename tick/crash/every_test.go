@@ -201,6 +201,7 @@ func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) 
 // A course of passes is broken at each of its calls in each way, and what it leaves is what the unbroken one leaves.
 // DBJOBS_CRASH=engine/stage/call/fault, as a violation is named, runs that one alone, with DBJOBS_PROVE=1 any.
 func TestCrashAtEveryCall(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -211,6 +212,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 
 // The same for jobs that share a cap, and for signs of life. On a server, where it takes long, the long form tries a part.
 func TestCrashAtEveryCallOfAGroup(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -228,6 +230,7 @@ func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 // The same with four runs side by side, signs of life among them: which call is the k-th is another one each time, and what
 // comes of it is the same.
 func TestCrashSideBySide(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -247,6 +250,7 @@ func TestCrashSideBySide(t *testing.T) {
 
 // Two faults in one course, the second up to 60 calls after the first: drawn by a seed, which is the same always.
 func TestCrashTwice(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

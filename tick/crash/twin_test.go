@@ -90,6 +90,7 @@ func twins() []*twin {
 
 // Each guard is needed: without it, the harness finds what it is there for.
 func TestCrashWithoutEachGuard(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		for _, tw := range twins() {
 			if !strings.Contains(tw.engines, e) || strings.Contains(tw.long, e) && os.Getenv("DBJOBS_PROVE") == "" {

@@ -13,6 +13,7 @@ import (
 
 // A server refuses a packet that is too long, and a long catch-up makes one: it is written in parts.
 func TestCatchUpBeyondAPacket(t *testing.T) {
+	t.Parallel()
 	const jobs, each, most = 13, 1000, 4 << 20
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {

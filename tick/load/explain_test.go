@@ -71,6 +71,7 @@ var hot = []struct {
 // Over tables of a size, no statement of a pass reads one of them from end to end or sorts one, and each walks its
 // index: with the statements and the arguments that passes really sent, with every policy in use.
 func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			n := extent{20_000, 50_000, 80_000, 2_000, 50}

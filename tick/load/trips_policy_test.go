@@ -19,6 +19,7 @@ import (
 // What grows, and how far: a pass looks after 1,000 changed pauses or shared schedules at a time, and prunes the history
 // of 1,000 jobs; a document of rows beyond 4 MB is sent in parts. None of that is reached here.
 func TestRoundTripsDoNotGrowWithThePolicies(t *testing.T) {
+	t.Parallel()
 	few, many := 10, 1000
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		many = 5000

@@ -11,6 +11,7 @@ import (
 
 // A batch costs what a batch costs: on a far database, the number of calls is the time that it takes.
 func TestRoundTripsDoNotGrow(t *testing.T) {
+	t.Parallel()
 	const few, many = 10, 5000
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
@@ -43,6 +44,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 }
 
 func TestRoundTripsOfATickWithNothingDue(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +83,7 @@ func TestRoundTripsOfATickWithNothingDue(t *testing.T) {
 // A pass that finds nothing to do tells the states of jobs by one statement more, however many there are, and none where there
 // are none.
 func TestRoundTripsOfStates(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
