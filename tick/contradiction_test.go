@@ -9,7 +9,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
-	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -90,7 +90,7 @@ func TestARowThatIsRefusedParksItsJob(t *testing.T) {
 			j := base(i)
 			if r.change != nil {
 				r.change(&j)
-				_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{DryRun: true, Start: tick.Start})
+				_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{DryRun: true, Start: decide.Start})
 				if err == nil {
 					t.Errorf("%s: apply takes it", r.set)
 					continue

@@ -67,10 +67,10 @@
 //  4. pass.decidePage (tick/tick.go) calls Store.Decide (store/decide.go). In one transaction,
 //     Store.readCases (store/batch.go) locks the plans of the page and reads what the decisions
 //     need: one Case (store/plan.go) for each job.
-//  5. decide (tick/decide.go) turns a Case into a Decision (store/plan.go). It is a pure function.
-//     It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
-//     decision.judge (tick/due.go) applies the policies to them, and decision.admit
-//     (tick/decide.go) queues the runs that may start.
+//  5. Job (tick/decide/decide.go) turns a Case into a Decision (store/plan.go). It is a pure
+//     function. It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
+//     decision.judge (tick/decide/due.go) applies the policies to them, and decision.admit
+//     (tick/decide/decide.go) queues the runs that may start.
 //  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_runs
 //     (store/sql/postgres/queries.sql), gaps by insert_gaps (store/sql/postgres/queries.sql), and
 //     the plan, with its next due time, by advance (store/sql/postgres/queries.sql). COMMIT: the
@@ -82,10 +82,10 @@
 //     pass.attempt (tick/work.go) calls an executor, such as SQL.Execute (tick/executor/sql.go),
 //     and pass.endStep (tick/work.go) records the end with Store.EndStep (store/step_end.go). Now
 //     the run is succeeded.
-//  9. The pass decides once more for jobs whose run ended: decision.settle (tick/decide.go) counts
-//     the run in the job's plan, and starts jobs that run after this one. pass.end (tick/tick.go)
-//     records the pass with Store.RecordTick (store/probe.go), and Tick
-//     (cmd/internal/report/tick.go) prints the report.
+//  9. The pass decides once more for jobs whose run ended: decision.settle
+//     (tick/decide/decide.go) counts the run in the job's plan, and starts jobs that run after this
+//     one. pass.end (tick/tick.go) records the pass with Store.RecordTick (store/probe.go), and
+//     Tick (cmd/internal/report/tick.go) prints the report.
 //
 // While a run executes, pass.beat (tick/work.go) extends its lease with Store.Heartbeat
 // (store/work.go) and looks whether somebody wants the run cancelled.
@@ -114,12 +114,13 @@
 //   - Around the COMMIT of a decision, Store.Decide (store/decide.go): either the plan has advanced
 //     and the run exists, or neither.
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
-//     When the lease ends, decision.recover (tick/decide.go) delivers it again.
+//     When the lease ends, decision.recover (tick/decide/decide.go) delivers it again.
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go): the
 //     step runs again with the same run id. This is why plain steps run at least once.
 //   - Around the COMMIT of an atomic step, SQL.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
-//   - Before an ended run is settled: the next pass settles it, decision.settle (tick/decide.go).
+//   - Before an ended run is settled: the next pass settles it, decision.settle
+//     (tick/decide/decide.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
 //     attempts.
 //   - While a SQLite file is created, makePrivate (store/sqlite.go): an empty file is a database
@@ -128,8 +129,7 @@
 // # Where things are
 //
 //	tick/tick.go      the pass: probe, needs, pages, record
-//	tick/decide.go    the decision for one job: settle, recover, admit, next due time
-//	tick/due.go       the nominal times that are due: missed, overlap, validity, new runs
+//	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/work.go      taking and executing runs, heartbeats
 //	tick/executor/    what a step can do
 //	tick/ticktest/    what the tests share; tick/crash/ and tick/load/ have those of faults, competition and size

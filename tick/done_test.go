@@ -8,7 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
-	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -88,7 +88,7 @@ func TestApplyLeavesAloneWhatIsDone(t *testing.T) {
 		j.Own.Rule, j.MaxRuns, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
 		follower := store.Job{Name: "follower", Queue: "another", After: "job", Steps: j.Steps}
 		defs := store.Definitions{Jobs: []store.Job{j, follower}}
-		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: tick.Start}
+		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: decide.Start}
 		bring := func(defs store.Definitions) string {
 			t.Helper()
 			changes, err := d.Apply(t.Context(), defs, o)

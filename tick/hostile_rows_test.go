@@ -406,7 +406,7 @@ func (h *hostile) commands(ctx context.Context, c hostileCase) (string, error) {
 	jobs, err := h.Jobs(ctx, store.JobFilter{})
 	errs = append(errs, failed("job list", jobs, err))
 	for i := range jobs {
-		o, err := tick.LookOut(ctx, h.Store, &jobs[i], 3)
+		o, err := tick.Forecast(ctx, h.Store, &jobs[i], 3)
 		errs = append(errs, failed("job show, outlook", o, err))
 	}
 	runs, err := h.Runs(ctx, store.RunFilter{})

@@ -1,4 +1,4 @@
-package tick
+package tick_test
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	naive "github.com/dbjobs/dbjobs/tick/decide/model" // crash_every_test.go has another model
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -24,14 +26,14 @@ import (
 // by a clock that the scenario drives, and a worker of its own that speaks SQL, as one in any language would.
 type passes struct {
 	t     testing.TB
-	s     *scenario
-	jobs  map[string]*modelJob // by name
-	ids   map[uint64]int64     // of jobs, by seed
+	s     *naive.Scenario
+	jobs  map[string]*naive.Job // by name
+	ids   map[uint64]int64      // of jobs, by seed
 	names map[int64]uint64
 	store *store.Store
 	db    *sql.DB
 	clock *storetest.Clock
-	tick_ *Tick
+	pass  *tick.Tick
 	trace strings.Builder // what every pass reported
 }
 
@@ -70,8 +72,10 @@ func (p *passes) must(err error) {
 	}
 }
 
-func (p *passes) begin(s *scenario) {
-	p.s, p.clock = s, storetest.NewClock(s.start)
+func newPasses(t testing.TB, s *naive.Scenario) naive.Narrator { return startPasses(t, s) }
+
+func startPasses(t testing.TB, s *naive.Scenario) *passes {
+	p := &passes{t: t, s: s, clock: storetest.NewClock(s.Start)}
 	empty, err := prepared()
 	p.must(err)
 	path := filepath.Join(memory(p.t), "jobs.db")
@@ -84,17 +88,17 @@ func (p *passes) begin(s *scenario) {
 	p.db.SetMaxIdleConns(1)
 	p.t.Cleanup(func() { p.db.Close() })
 
-	p.jobs, p.ids, p.names = map[string]*modelJob{}, map[uint64]int64{}, map[int64]uint64{}
+	p.jobs, p.ids, p.names = map[string]*naive.Job{}, map[uint64]int64{}, map[int64]uint64{}
 	var d store.Definitions
-	for i, r := range s.shared {
-		d.Schedules = append(d.Schedules, r.schedule(sharedName(i)))
+	for i, r := range s.Shared {
+		d.Schedules = append(d.Schedules, r.Schedule(naive.SharedName(i)))
 	}
-	for i := range s.jobs {
-		j := &s.jobs[i]
-		p.jobs[j.name()] = j
-		d.Jobs = append(d.Jobs, j.define(j.policy, j.links))
-		if j.own != nil {
-			own := j.own.schedule("")
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		p.jobs[j.Name()] = j
+		d.Jobs = append(d.Jobs, j.Define(j.Policy, j.Links))
+		if j.Own != nil {
+			own := j.Own.Schedule("")
 			d.Jobs[i].Own = &own
 		}
 	}
@@ -104,34 +108,16 @@ func (p *passes) begin(s *scenario) {
 		var id int64
 		var name string
 		p.must(scan(&id, &name))
-		p.ids[p.jobs[name].seed], p.names[id] = id, p.jobs[name].seed
+		p.ids[p.jobs[name].Seed], p.names[id] = id, p.jobs[name].Seed
 	})
 	// One run at a time: those of one job must end in the order in which they were let go.
-	p.tick_ = &Tick{Store: p.store, Name: "model", Holder: "model", Version: "test", Now: p.clock.Now, Concurrency: 1, Executors: executor.Registry{"sql": p}}
-}
-
-func sharedName(i int) string { return fmt.Sprintf("schedule %d", i) }
-
-// define is the job with a policy and links, as a manifest would have it.
-func (j *modelJob) define(policy store.Job, links []int) store.Job {
-	policy = asWritten(policy)
-	policy.Name, policy.Schedules = j.name(), nil
-	for _, i := range links {
-		policy.Schedules = append(policy.Schedules, sharedName(i))
-	}
-	if policy.Queue = "tick"; j.worker {
-		policy.Queue = "worker"
-	}
-	if policy.Tags = nil; j.tag != "" {
-		policy.Tags = []string{j.tag}
-	}
-	policy.Steps = []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
-	return policy
+	p.pass = &tick.Tick{Store: p.store, Name: "model", Holder: "model", Version: "test", Now: p.clock.Now, Concurrency: 1, Executors: executor.Registry{"sql": p}}
+	return p
 }
 
 // Execute is over at once, and fails as the scenario has it.
 func (p *passes) Execute(_ context.Context, r executor.Request) (executor.Result, error) {
-	if j := p.jobs[r.Task.Job.Name]; !j.succeeds(r.Task.Run.Occurrence, r.Task.Run.Attempts) {
+	if j := p.jobs[r.Task.Job.Name]; !j.Succeeds(r.Task.Run.Occurrence, r.Task.Run.Attempts) {
 		return executor.Result{}, errors.New("failed as it should")
 	}
 	return executor.Result{}, nil
@@ -162,12 +148,12 @@ func (p *passes) at(t time.Time) any {
 	return p.store.Instant(t)
 }
 
-func (p *passes) change(now time.Time, list []modelChange) {
+func (p *passes) Change(now time.Time, list []naive.Change) {
 	p.clock.Set(now)
 	var d store.Definitions
 	var known []store.JobStatus
 	job := func(seed uint64) *store.Job { // as it stands, to be applied with a change
-		name := fmt.Sprintf("job %d", seed)
+		name := naive.JobName(seed)
 		for i := range d.Jobs {
 			if d.Jobs[i].Name == name {
 				return &d.Jobs[i]
@@ -184,38 +170,38 @@ func (p *passes) change(now time.Time, list []modelChange) {
 	}
 	for _, c := range list {
 		switch {
-		case c.what == "pause":
-			p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.scope, p.subjectID(c), c.subject(), p.at(now), p.at(c.until))
-		case c.what == "resume":
-			p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.scope, p.subjectID(c), c.subject(), c.missed)
-		case c.what == "rule" && c.sql:
-			where := "name = ?5"
-			who := any(sharedName(c.shared))
-			if c.shared < 0 {
-				where, who = "job_id = ?5", p.ids[c.job]
+		case c.What == "pause":
+			p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.Scope, p.subjectID(c), subject(c), p.at(now), p.at(c.Until))
+		case c.What == "resume":
+			p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.Scope, p.subjectID(c), subject(c), c.Missed)
+		case c.What == "rule" && c.SQL:
+			where, r := "name = ?5", c.Rule.Schedule("")
+			who := any(naive.SharedName(c.Shared))
+			if c.Shared < 0 {
+				where, who = "job_id = ?5", p.ids[c.Job]
 			}
-			p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4 WHERE "+where, c.rule.text(), c.rule.zone, c.rule.nonexistent, c.rule.ambiguous, who)
-		case c.what == "rule" && c.shared >= 0:
-			d.Schedules = append(d.Schedules, c.rule.schedule(sharedName(c.shared)))
-		case c.what == "rule":
-			own := c.rule.schedule("")
-			job(c.job).Own = &own
-		case c.what == "link":
-			j := job(c.job)
-			j.Schedules = append(slices.Clone(j.Schedules), sharedName(c.shared))
-		case c.what == "unlink":
-			j := job(c.job)
-			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == sharedName(c.shared) })
-		case c.what == "policy" && c.sql:
+			p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4 WHERE "+where, r.Rule, r.Zone, r.Nonexistent, r.Ambiguous, who)
+		case c.What == "rule" && c.Shared >= 0:
+			d.Schedules = append(d.Schedules, c.Rule.Schedule(naive.SharedName(c.Shared)))
+		case c.What == "rule":
+			own := c.Rule.Schedule("")
+			job(c.Job).Own = &own
+		case c.What == "link":
+			j := job(c.Job)
+			j.Schedules = append(slices.Clone(j.Schedules), naive.SharedName(c.Shared))
+		case c.What == "unlink":
+			j := job(c.Job)
+			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == naive.SharedName(c.Shared) })
+		case c.What == "policy" && c.SQL:
 			p.policy(c)
-		case c.what == "policy":
-			j := job(c.job)
-			changed := asWritten(c.policy)
+		case c.What == "policy":
+			j := job(c.Job)
+			changed := naive.AsWritten(c.Policy)
 			changed.Name, changed.Schedules, changed.Own, changed.Tags, changed.Queue, changed.Steps = j.Name, j.Schedules, j.Own, j.Tags, j.Queue, j.Steps
 			*j = changed
-		case c.what == "request":
+		case c.What == "request":
 			p.exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, queue, ready_at, created_at) SELECT ?1, id, ?2, queue, ?3, ?3 FROM dbjobs_jobs WHERE id = ?4",
-				store.NewRunID(now, 0), c.request, p.at(now), p.ids[c.job])
+				store.NewRunID(now, 0), c.Request, p.at(now), p.ids[c.Job])
 		}
 	}
 	if len(d.Schedules)+len(d.Jobs) > 0 {
@@ -224,29 +210,29 @@ func (p *passes) change(now time.Time, list []modelChange) {
 	}
 }
 
-func (p *passes) subjectID(c modelChange) (id any) {
-	switch c.scope {
+func (p *passes) subjectID(c naive.Change) (id any) {
+	switch c.Scope {
 	case "job":
-		return p.ids[c.job]
+		return p.ids[c.Job]
 	case "schedule":
-		return c.shared + 1 // they were made in this order
+		return c.Shared + 1 // they were made in this order
 	}
 	return nil
 }
 
-func (c modelChange) subject() any {
-	switch c.scope {
+func subject(c naive.Change) any {
+	switch c.Scope {
 	case "owner":
 		return "" // SQLite knows one
 	case "tag":
-		return c.tag
+		return c.Tag
 	}
 	return nil
 }
 
 // policy changes a row as somebody would who knows nothing of commands.
-func (p *passes) policy(c modelChange) {
-	policy := asWritten(c.policy)
+func (p *passes) policy(c naive.Change) {
+	policy := naive.AsWritten(c.Policy)
 	j, start, zone := &policy, any(nil), any(nil)
 	if j.Start != "" {
 		start, zone = j.Start, j.StartZone
@@ -264,59 +250,60 @@ func (p *passes) policy(c modelChange) {
 	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, missed_grace_ms = ?6, max_runs = ?7,
 		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after_failures = ?15, retry_jitter = 0, max_deliveries = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20 WHERE id = ?16`,
 		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.MissedGrace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
-		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.job], j.MaxDeliveries, j.OnStartup, start, zone)
+		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.Job], j.MaxDeliveries, j.OnStartup, start, zone)
 }
 
-func (p *passes) tick(now time.Time, startup string) {
+func (p *passes) Tick(now time.Time, startup string) []naive.Hold {
 	p.clock.Set(now)
-	p.tick_.StartupID = startup
-	r, err := p.tick_.Run(context.Background())
+	p.pass.StartupID = startup
+	r, err := p.pass.Run(context.Background())
 	if err != nil {
 		p.t.Fatalf("%s: %v", now, err)
 	}
-	if slices.ContainsFunc(r.Parked, func(k store.Parked) bool { return !strings.Contains(k.Error, misspelling) }) {
+	if slices.ContainsFunc(r.Parked, func(k store.Parked) bool { return !strings.Contains(k.Error, naive.Misspelling) }) {
 		p.t.Fatalf("%s: parked: %v", now, r.Parked)
 	}
 	fmt.Fprintf(&p.trace, "%s decided %d made %d gaps %v started %d succeeded %d failed %d waiting %d next %s\n", now.Format(time.DateTime), r.Decided, r.Made, r.Gaps, r.Started,
 		r.Succeeded, r.Failed, r.Waiting, r.NextRun.Format(time.DateTime))
+	return p.stopped()
 }
 
 const holdColumns = " RETURNING job_id, occurrence, fence"
 
-func (p *passes) holds(list *[]hold) func(scan func(...any) error) {
+func (p *passes) holds(list *[]naive.Hold) func(scan func(...any) error) {
 	return func(scan func(...any) error) {
 		var job int64
-		var h hold
-		p.must(scan(&job, &h.occurrence, &h.fence))
-		h.job = p.names[job]
+		var h naive.Hold
+		p.must(scan(&job, &h.Occurrence, &h.Fence))
+		h.Job = p.names[job]
 		*list = append(*list, h)
 	}
 }
 
-func (p *passes) take(now time.Time) (list []hold) {
+func (p *passes) Take(now time.Time) (list []naive.Hold) {
 	p.rows(`UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = 'worker', lease_until = '2030-01-01T00:00:00.000000Z', attempt = attempt + 1, attempts = attempts + 1,
 		started_at = coalesce(started_at, ?1) WHERE state = 'queued' AND queue = 'worker'
 		AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > ?1))`+holdColumns, p.holds(&list), p.at(now))
 	for _, h := range list {
-		if j := p.jobs[p.s.name(h.job)]; j.vanishes(h) {
-			p.exec("UPDATE dbjobs_runs SET lease_until = ?1 WHERE job_id = ?2 AND occurrence = ?3", p.at(j.lease(now, h)), p.ids[h.job], h.occurrence)
+		if j := p.jobs[naive.JobName(h.Job)]; j.Vanishes(h) {
+			p.exec("UPDATE dbjobs_runs SET lease_until = ?1 WHERE job_id = ?2 AND occurrence = ?3", p.at(j.Lease(now, h)), p.ids[h.Job], h.Occurrence)
 		}
 	}
 	return list
 }
 
-func (p *passes) end(now time.Time, h hold, state string) {
-	p.exec("UPDATE dbjobs_runs SET state = ?1, finished_at = ?2, lease_until = NULL WHERE job_id = ?3 AND occurrence = ?4 AND state = 'running'", state, p.at(now), p.ids[h.job], h.occurrence)
+func (p *passes) End(now time.Time, h naive.Hold, state string) {
+	p.exec("UPDATE dbjobs_runs SET state = ?1, finished_at = ?2, lease_until = NULL WHERE job_id = ?3 AND occurrence = ?4 AND state = 'running'", state, p.at(now), p.ids[h.Job], h.Occurrence)
 }
 
-func (p *passes) stopped() (list []hold) {
+func (p *passes) stopped() (list []naive.Hold) {
 	p.rows("SELECT job_id, occurrence, fence FROM dbjobs_runs WHERE settled_at IS NULL AND state = 'running' AND cancel_at IS NOT NULL ORDER BY id", p.holds(&list))
 	return list
 }
 
-func (p *passes) ledger() map[uint64][]string {
+func (p *passes) Ledger() map[uint64][]string {
 	ctx := context.Background()
-	rulesOf := p.s.rules()
+	rulesOf := p.s.Rules()
 	schedules := map[int64]int{}
 	p.rows("SELECT id, name FROM dbjobs_schedules", func(scan func(...any) error) {
 		var id int64
@@ -346,45 +333,41 @@ func (p *passes) ledger() map[uint64][]string {
 			ran[seed] = map[int64]bool{}
 		}
 		ran[seed][r.ScheduledFor.Unix()] = true
-		all[seed] = append(all[seed], runLine(r))
+		all[seed] = append(all[seed], naive.RunLine(r))
 	}
 	for seed, id := range p.ids {
-		gaps, err := p.store.Gaps(ctx, p.s.name(seed), 1<<30)
+		gaps, err := p.store.Gaps(ctx, naive.JobName(seed), 1<<30)
 		p.must(err)
-		var list []decided
+		var list []naive.Skipped
 		for _, g := range gaps {
 			rule, ok := rulesOf[g.Rule]
 			if !ok {
 				p.t.Fatalf("job %d: the ledger has the rule %q, which nobody gave it", id, g.Rule)
 			}
-			for _, at := range rule.within(p.s.span, window{g.From, g.Through}) {
-				list = append(list, decided{schedules[g.ScheduleID], rule, at, g.Reason})
+			for _, at := range rule.Within(p.s.Span, naive.Window{From: g.From, To: g.Through}) {
+				list = append(list, naive.Skipped{Schedule: schedules[g.ScheduleID], Rule: rule, At: at, Reason: g.Reason})
 			}
 		}
-		all[seed] = append(all[seed], stretches(p.s.span, list, ran[seed])...)
+		all[seed] = append(all[seed], naive.Stretches(p.s.Span, list, ran[seed])...)
 	}
 	return all
 }
 
-func (s *scenario) name(seed uint64) string { return fmt.Sprintf("job %d", seed) }
+// Of each nominal time, both ledgers have a run or, for each of its rules, one reason: what is missing, or there twice,
+// is a difference.
+func TestPassesKeepTheLedgerOfTheNaiveWalk(t *testing.T) {
+	naive.Compare(t, os.Getenv, 20, 20_032, newPasses)
+}
 
-// rules are all that are in the scenario, by the text that the ledger has for them.
-func (s *scenario) rules() map[string]modelRule {
-	m := map[string]modelRule{}
-	for _, r := range s.shared {
-		m[r.canonical()] = r
+func TestEqualSeedsGiveEqualTraces(t *testing.T) {
+	trace := func() string {
+		s := naive.NewScenario(naive.Crowd, 8)
+		s.Steps = s.Steps[:20]
+		p := startPasses(t, s)
+		ledger := naive.Tell(s, p)
+		return s.String() + p.trace.String() + fmt.Sprint(ledger)
 	}
-	for i := range s.jobs {
-		if own := s.jobs[i].own; own != nil {
-			m[own.canonical()] = *own
-		}
+	if first, second := trace(), trace(); first != second || len(first) < 5_000 {
+		t.Fatalf("two traces of one seed, of %d and %d bytes, differ", len(first), len(second))
 	}
-	for _, st := range s.steps {
-		for _, c := range st.changes {
-			if c.what == "rule" && !c.rule.broken {
-				m[c.rule.canonical()] = c.rule
-			}
-		}
-	}
-	return m
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -45,7 +46,7 @@ func TestTheEndOfTime(t *testing.T) {
 			job("jitter", "at 9999-12-31T23:59:59Z", store.Job{Jitter: store.Duration(time.Hour)}),
 			job("not after", "every 5m", store.Job{NotAfter: last}),
 		}
-		if _, err := d.Apply(t.Context(), store.Definitions{Jobs: append(far, job("good", "every 5s", store.Job{}))}, store.ApplyOptions{Start: tick.Start}); err != nil {
+		if _, err := d.Apply(t.Context(), store.Definitions{Jobs: append(far, job("good", "every 5s", store.Job{}))}, store.ApplyOptions{Start: decide.Start}); err != nil {
 			t.Fatal(err)
 		}
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (name, repeat_after_ms, not_before) VALUES ('again', 3600000, %s)", d.Table("jobs"), ticktest.Literal(d, last)))

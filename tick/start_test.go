@@ -8,7 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
-	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -26,7 +26,7 @@ func TestStart(t *testing.T) {
 		{"D 17:30", "Nowhere/Land", "Nowhere/Land"},
 		{"sometime", "", `"sometime": at position 1`},
 	} {
-		at, err := tick.Start(c.rule, c.zone, made)
+		at, err := decide.Start(c.rule, c.zone, made)
 		if got := at.Format(time.RFC3339) + fmt.Sprint(err); !strings.Contains(got, c.want) || err == nil != strings.HasPrefix(c.want, "2026") {
 			t.Errorf("%s %s: %s, %v", c.rule, c.zone, at, err)
 		}
@@ -43,7 +43,7 @@ func TestAStartScheduleIsTheNotBefore(t *testing.T) {
 				{Name: "job", Queue: "another", Start: start, Own: ticktest.EveryFiveMinutes(), Steps: st},
 				{Name: "again", Queue: "another", Start: start, RepeatAfter: store.Duration(time.Hour), Steps: st},
 				{Name: "by SQL", Queue: "another", Own: ticktest.EveryFiveMinutes(), Steps: st},
-			}}, store.ApplyOptions{Start: tick.Start})
+			}}, store.ApplyOptions{Start: decide.Start})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestAStartThatIsNoneIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: lies before the first time of start, 2026-01-05T17:30:00Z"} {
 			j := store.Job{Name: "job", Start: start, NotAfter: ticktest.Morning(9, 0), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
-			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: tick.Start})
+			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start})
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", start, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -79,13 +80,13 @@ func TestTheOutlookOfAJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxRuns: 3,
 			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
-		look := func() (store.JobStatus, tick.Outlook) {
+		look := func() (store.JobStatus, decide.Forecast) {
 			t.Helper()
 			v, err := d.Job(t.Context(), "job")
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := tick.LookOut(t.Context(), d.Store, &v, 5)
+			o, err := tick.Forecast(t.Context(), d.Store, &v, 5)
 			if err != nil {
 				t.Fatal(err)
 			}

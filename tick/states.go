@@ -42,7 +42,9 @@ func (p *pass) found(probe *store.Probe) {
 	r, due := &p.report, probe.NextWake
 	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
 	if !due.IsZero() {
-		r.MoreDue, r.NextRun = !due.After(probe.Now), later(due, probe.Now)
+		if r.MoreDue = !due.After(probe.Now); r.MoreDue {
+			r.NextRun = probe.Now
+		}
 		r.wake = p.t.Now().Add(due.Sub(probe.Now))
 	}
 }

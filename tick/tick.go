@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -96,16 +97,16 @@ func (p *pass) cutShort(ctx, work context.Context, err error) error {
 type pass struct {
 	t     *Tick
 	log   *slog.Logger
-	parse *parser
 	probe *store.Probe
 	kept  []store.Kept
 	// The pass takes what was made up to through, which is when it had decided what needed that at its beginning (decided is
 	// true from then on), and what follows on that: runs that others make beside it never keep it going.
 	through  time.Time
 	decided  bool
-	idle     int // rounds without a run, one after the other
-	moved    int // runs that the last decisions made, let go or settled
-	woken    int // and of them those of other jobs whose turn in their group it is
+	idle     int          // rounds without a run, one after the other
+	moved    int          // runs that the last decisions made, let go or settled
+	woken    int          // and of them those of other jobs whose turn in their group it is
+	decider  *decide.Pass // what its decisions share
 	deciding stopwatch
 	waits    int                               // for locks, that are left
 	passed   map[store.Need][]store.PassedOver // by the last look at each need
@@ -152,8 +153,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 		return p, err
 	}
 	p.holder.Login = probe.Login
-	p.probe, p.parse = probe, newParser(probe.Login, t.StartupID)
-	p.parse.began = probe.Now
+	p.probe = probe
+	p.decider = &decide.Pass{Login: probe.Login, StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat}
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
 	p.found(probe)
@@ -268,8 +269,8 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		}
 		err = cmp.Or(err, b.err)
 		p.waits -= b.Waits
-		if !p.decided {
-			p.through = later(p.through, b.Now)
+		if !p.decided && b.Now.After(p.through) {
+			p.through = b.Now
 		}
 		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
 		for _, job := range b.Refused {
@@ -301,13 +302,13 @@ type batch struct {
 func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
 	done := make(chan batch, 1)
 	go func() {
-		b, err := p.t.Store.Decide(ctx, &page, store.Decider{Job: p.decideJob, Share: share})
+		b, err := p.t.Store.Decide(ctx, &page, store.Decider{Job: p.decideJob, Share: decide.Groups})
 		done <- batch{b, page.Jobs(), err}
 	}()
 	return done
 }
 
-// decideJob is decide, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
+// decideJob is decide.Job, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
 func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -317,24 +318,7 @@ func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
 			d = store.Decision{Plan: plan}
 		}
 	}()
-	if c.Fault != "" || c.PlanFault != "" {
-		return unreadable(now, c)
-	}
-	return decide(now, c, p.parse)
-}
-
-// unreadable parks a job of which something cannot be read: nothing can be decided, and nothing is guessed. It is looked at
-// again after a while.
-func unreadable(now time.Time, c *store.Case) store.Decision {
-	plan := c.Plan
-	plan.Parked = "its rows cannot be read: " + c.Fault
-	if c.PlanFault != "" {
-		plan.Parked = "its plan cannot be read: " + c.PlanFault
-	}
-	if plan.Parked != c.Plan.Parked || !plan.NextRun.After(now) {
-		plan.NextRun = now.Add(store.Recheck)
-	}
-	return store.Decision{Plan: plan, Park: true}
+	return decide.Job(now, c, p.decider)
 }
 
 // dryRun lists the jobs that need a decision, and changes nothing.

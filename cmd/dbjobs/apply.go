@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 func (c *cli) apply() *cobra.Command {
@@ -148,7 +148,7 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		return nil, err
 	}
 	defer s.Close()
-	o.Author, o.Start = c.author(s), tick.Start
+	o.Author, o.Start = c.author(s), decide.Start
 	return s.Apply(cmd.Context(), d, o)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 func (c *cli) job() *cobra.Command {
@@ -96,7 +97,7 @@ func (c *cli) jobCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: tick.Start})
+		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: decide.Start})
 		if err != nil {
 			return already(err, "job", args[0])
 		}
@@ -149,7 +150,7 @@ func (c *cli) jobShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := tick.LookOut(ctx, s, &status, 5)
+			o, err := tick.Forecast(ctx, s, &status, 5)
 			if err != nil {
 				return err
 			}

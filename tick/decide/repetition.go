@@ -1,4 +1,4 @@
-package tick
+package decide
 
 import (
 	"fmt"
@@ -75,7 +75,7 @@ func (d *decision) repeatAt() time.Time {
 func (d *decision) repeating() bool {
 	is := func(list []store.Run) bool {
 		for i := range list {
-			if r := &list[i]; !final(r.State) && !r.Requested() && r.ScheduledFor.Equal(d.plan.RepeatFrom) {
+			if r := &list[i]; !r.Ended() && !r.Requested() && r.ScheduledFor.Equal(d.plan.RepeatFrom) {
 				return true
 			}
 		}
@@ -162,7 +162,7 @@ func (d *decision) done() string {
 		return ""
 	}
 	for i := range d.active {
-		if !final(d.active[i].State) {
+		if !d.active[i].Ended() {
 			return ""
 		}
 	}

@@ -1,4 +1,4 @@
-package tick
+package decide
 
 import (
 	"fmt"
@@ -20,11 +20,14 @@ type world struct {
 	rng    *rand.Rand
 	runs   []*store.Run // all, oldest first
 	gaps   []store.Gap
-	parse  *parser
+	pass   *Pass
 	trace  strings.Builder
 	rules  []ruleEra
 	nextID int
 }
+
+// lease is what a delivery or a heartbeat gives.
+const lease = 90 * time.Second
 
 // ruleEra is a stretch in which a rule was the job's: its nominal times in (from, to] are to be decided.
 type ruleEra struct {
@@ -34,7 +37,7 @@ type ruleEra struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), parse: newParser("", ""), now: time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), pass: testPass(""), now: time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)}
 	j := store.Job{ID: 1, Name: "job", Steps: []store.Step{{Executor: "sql"}}, CreatedAt: w.now}
 	pick := func(list ...string) string { return list[w.rng.IntN(len(list))] }
 	j.Overlap, j.Missed = pick("wait", "wait-all", "skip", "allow", "replace"), pick("latest", "all", "skip")
@@ -79,7 +82,7 @@ func (w *world) link(id int64) {
 }
 
 func (w *world) era(id int64, c store.Schedule, from time.Time) {
-	r, err := w.parse.defined(&c, &w.c.Job)
+	r, err := w.pass.rules.defined(&c, &w.c.Job)
 	if err != nil {
 		panic(err)
 	}
@@ -98,7 +101,7 @@ func (w *world) decide(t *testing.T) {
 			w.c.Runs = append(w.c.Runs, *r)
 		}
 	}
-	d := decide(w.now, &w.c, w.parse)
+	d := Job(w.now, &w.c, w.pass)
 	if d.Plan.Parked != "" {
 		t.Fatalf("parked: %s", d.Plan.Parked)
 	}

@@ -1,4 +1,4 @@
-package tick
+package decide
 
 import (
 	"hash/fnv"
@@ -40,7 +40,7 @@ func (w window) empty() bool { return !w.from.Before(w.to) }
 
 // readRules brings the rules as planned and as defined together. What an old rule still owed when it was changed or
 // taken away is a gap; the new one counts from the change, never back from it.
-func (d *decision) readRules(parse *parser) {
+func (d *decision) readRules() {
 	through := d.plan.DecidedThrough
 	if through.IsZero() {
 		through = d.job().CreatedAt
@@ -63,7 +63,7 @@ func (d *decision) readRules(parse *parser) {
 		d.replan = d.replan || changed || !r.LinkPlanned
 		d.changed = d.changed || changed
 		if changed && r.Text != "" {
-			if old, err := parse.planned(&r); err == nil {
+			if old, err := d.pass.rules.planned(&r); err == nil {
 				d.gap(&live{r, old, through}, window{through, from}, store.Edited)
 			}
 		}
@@ -75,21 +75,21 @@ func (d *decision) readRules(parse *parser) {
 		if !r.Linked {
 			continue
 		}
-		d.addRule(parse, r, from, changed)
+		d.addRule(r, from, changed)
 	}
 }
 
 // addRule parses a rule as it stands. One that does not parse parks the job, and is kept without a text.
-func (d *decision) addRule(parse *parser, r store.Rule, from time.Time, changed bool) {
+func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 	var found *rules.Rule
 	var err error
 	if changed || r.Text == "" {
 		r.Input, r.Text, r.Ends = r.NewInput, "", ""
-		if found, err = parse.defined(&r.Schedule, d.job()); err == nil {
+		if found, err = d.pass.rules.defined(&r.Schedule, d.job()); err == nil {
 			r.Text, r.Ends = found.String(), found.Ends()
 		}
 	} else {
-		found, err = parse.planned(&r)
+		found, err = d.pass.rules.planned(&r)
 	}
 	d.kept = append(d.kept, r)
 	if err != nil {
@@ -182,10 +182,10 @@ func (d *decision) occurrences() {
 func (d *decision) upToNow() {
 	switch was := &d.c.Was; {
 	case d.gone():
-		d.pass(store.Edited)
+		d.passAll(store.Edited)
 		return
 	case d.job().Disabled:
-		d.pass(store.Disabled)
+		d.passAll(store.Disabled)
 		return
 	case was.Known && was.Disabled:
 		d.passUntilChange(store.Disabled)
@@ -199,7 +199,7 @@ func (d *decision) upToNow() {
 		owed[i] = d.owed(&d.live[i])
 	}
 	d.judge(owed)
-	if id := d.startupID; id != "" && !d.others && d.job().OnStartup && !d.plan.KnowsStartup(id) {
+	if id := d.pass.StartupID; id != "" && !d.others && d.job().OnStartup && !d.plan.KnowsStartup(id) {
 		d.plan.AddStartup(id)
 		d.plan.RunsMade++
 		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,
@@ -256,8 +256,8 @@ func (d *decision) passUntilChange(reason string) {
 	}
 }
 
-// pass lets all that is due go, for one reason.
-func (d *decision) pass(reason string) {
+// passAll lets all that is due go, for one reason.
+func (d *decision) passAll(reason string) {
 	d.plan.DecidedThrough = later(d.now, d.c.Plan.DecidedThrough)
 	for i := range d.live {
 		d.gap(&d.live[i], window{d.live[i].from, d.now}, reason)
@@ -306,7 +306,7 @@ func (d *decision) overlaps() bool {
 	for _, r := range d.active {
 		// One that was delivered before waits for a back-off, or was opened again on request.
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
-		active = active || !final(r.State)
+		active = active || !r.Ended()
 	}
 	return d.job().Overlap == "wait" && waits || d.job().Overlap == "skip" && active
 }
@@ -316,7 +316,7 @@ func (d *decision) replace() {
 	for i := range d.active {
 		switch r := &d.active[i]; {
 		case r.Requested(): // a request is never replaced
-		case final(r.State):
+		case r.Ended():
 		case r.State == store.Running:
 			d.cancel = append(d.cancel, r.ID)
 		default:
@@ -360,11 +360,11 @@ func (d *decision) jitter(t time.Time) time.Duration {
 	if next := time.Duration(d.job().RepeatAfter); next > 0 { // at the earliest
 		most = min(most, next)
 	}
-	return jitterOf(d.job().FullName(), t, most)
+	return Jitter(d.job().FullName(), t, most)
 }
 
-// jitterOf spreads a job's occurrences over [0, most), in whole milliseconds.
-func jitterOf(job string, t time.Time, most time.Duration) time.Duration {
+// Jitter spreads a job's occurrences over [0, most), in whole milliseconds.
+func Jitter(job string, t time.Time, most time.Duration) time.Duration {
 	if most <= 0 {
 		return 0
 	}

@@ -1,21 +1,24 @@
-package tick
+package decide_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+	"github.com/dbjobs/dbjobs/tick/decide/model"
 )
 
 // decisions narrates a scenario by decide alone: what a database would hold is in memory, and a job gets a decision
 // where it needs one by what the last has left behind.
 type decisions struct {
 	t      testing.TB
-	s      *scenario
-	parse  *parser
+	s      *model.Scenario
+	pass   *decide.Pass
 	shared []store.Schedule
 	at     []time.Time // of the last change of each by a command
 	pauses []store.Pause
@@ -24,7 +27,7 @@ type decisions struct {
 
 // casebook is one job.
 type casebook struct {
-	job     *modelJob
+	job     *model.Job
 	c       store.Case
 	planned store.Job
 	touched bool // a link was taken away
@@ -38,24 +41,25 @@ type casebook struct {
 	gaps    []store.Gap
 }
 
-func (d *decisions) begin(s *scenario) {
-	d.s, d.parse = s, newParser("", "")
-	for i, r := range s.shared {
-		d.shared, d.at = append(d.shared, created(r.schedule(sharedName(i)), s.start)), append(d.at, s.start)
+func newDecisions(t testing.TB, s *model.Scenario) model.Narrator {
+	d := &decisions{t: t, s: s, pass: &decide.Pass{Heartbeat: 30 * time.Second}}
+	for i, r := range s.Shared {
+		d.shared, d.at = append(d.shared, created(r.Schedule(model.SharedName(i)), s.Start)), append(d.at, s.Start)
 	}
-	for i := range s.jobs {
-		j := &s.jobs[i]
-		b := &casebook{job: j, changed: s.start, ownAt: s.start, links: map[int]time.Time{}, known: map[int64]store.Rule{}}
-		b.c.Plan.JobID, b.c.Job = int64(j.seed)+1, asWritten(j.policy)
-		b.c.Job.ID, b.c.Job.Name, b.c.Job.CreatedAt = int64(j.seed)+1, j.name(), s.start
-		if j.own != nil {
-			b.own = created(j.own.schedule(""), s.start)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		b := &casebook{job: j, changed: s.Start, ownAt: s.Start, links: map[int]time.Time{}, known: map[int64]store.Rule{}}
+		b.c.Plan.JobID, b.c.Job = int64(j.Seed)+1, model.AsWritten(j.Policy)
+		b.c.Job.ID, b.c.Job.Name, b.c.Job.CreatedAt = int64(j.Seed)+1, j.Name(), s.Start
+		if j.Own != nil {
+			b.own = created(j.Own.Schedule(""), s.Start)
 		}
-		for _, l := range j.links {
-			b.links[l] = s.start
+		for _, l := range j.Links {
+			b.links[l] = s.Start
 		}
 		d.cases = append(d.cases, b)
 	}
+	return d
 }
 
 func created(c store.Schedule, at time.Time) store.Schedule {
@@ -67,23 +71,23 @@ func ruleInput(c *store.Schedule) string {
 	return fmt.Sprintf("%s\x1f%s\x1f%s\x1f%s", c.Rule, c.Zone, c.Nonexistent, c.Ambiguous)
 }
 
-func (d *decisions) change(now time.Time, list []modelChange) {
-	redefine := func(c *store.Schedule, at *time.Time, m modelChange) {
-		became := created(m.rule.schedule(c.Name), c.CreatedAt)
-		if !m.sql && ruleInput(c) != ruleInput(&became) {
+func (d *decisions) Change(now time.Time, list []model.Change) {
+	redefine := func(c *store.Schedule, at *time.Time, m model.Change) {
+		became := created(m.Rule.Schedule(c.Name), c.CreatedAt)
+		if !m.SQL && ruleInput(c) != ruleInput(&became) {
 			*at = now
 		}
 		*c = became
 	}
 	for _, c := range list {
-		switch c.what {
+		switch c.What {
 		case "pause":
-			p := store.Pause{Scope: c.scope, Subject: c.tag, Since: now, Until: c.until}
-			switch c.scope {
+			p := store.Pause{Scope: c.Scope, Subject: c.Tag, Since: now, Until: c.Until}
+			switch c.Scope {
 			case "job":
-				p.SubjectID = int64(c.job) + 1
+				p.SubjectID = int64(c.Job) + 1
 			case "schedule":
-				p.SubjectID = int64(c.shared) + 1
+				p.SubjectID = int64(c.Shared) + 1
 			case "owner":
 				p.Subject = ""
 			}
@@ -93,49 +97,49 @@ func (d *decisions) change(now time.Time, list []modelChange) {
 		case "resume":
 			for i := range d.pauses {
 				p := &d.pauses[i]
-				if p.Scope == c.scope && p.ResumedAt.IsZero() && (c.scope != "tag" || p.Subject == c.tag) &&
-					(c.scope != "job" || p.SubjectID == int64(c.job)+1) && (c.scope != "schedule" || p.SubjectID == int64(c.shared)+1) {
-					p.ResumedAt, p.Missed = now, c.missed
+				if p.Scope == c.Scope && p.ResumedAt.IsZero() && (c.Scope != "tag" || p.Subject == c.Tag) &&
+					(c.Scope != "job" || p.SubjectID == int64(c.Job)+1) && (c.Scope != "schedule" || p.SubjectID == int64(c.Shared)+1) {
+					p.ResumedAt, p.Missed = now, c.Missed
 					d.wake(p)
 				}
 			}
 			continue
 		case "rule":
-			if c.shared >= 0 {
-				redefine(&d.shared[c.shared], &d.at[c.shared], c)
+			if c.Shared >= 0 {
+				redefine(&d.shared[c.Shared], &d.at[c.Shared], c)
 			}
 		}
-		i := slices.IndexFunc(d.cases, func(b *casebook) bool { return b.job.seed == c.job })
-		if i < 0 || !c.about() {
+		i := slices.IndexFunc(d.cases, func(b *casebook) bool { return b.job.Seed == c.Job })
+		if i < 0 || !c.About() {
 			continue
 		}
 		b := d.cases[i]
-		switch c.what {
+		switch c.What {
 		case "rule":
 			if redefine(&b.own, &b.ownAt, c); b.ownAt.Equal(now) {
 				b.changed = now
 			}
 		case "link":
-			b.links[c.shared], b.changed = now, now
+			b.links[c.Shared], b.changed = now, now
 		case "unlink":
-			delete(b.links, c.shared)
+			delete(b.links, c.Shared)
 			b.changed, b.touched = now, true
 		case "policy":
 			was := b.c.Job
-			b.c.Job = asWritten(c.policy)
+			b.c.Job = model.AsWritten(c.Policy)
 			b.c.Job.ID, b.c.Job.Name, b.c.Job.CreatedAt = was.ID, was.Name, was.CreatedAt
-			if !c.sql {
+			if !c.SQL {
 				b.changed = now
 			}
 		case "request":
-			b.add(store.Run{Occurrence: c.request, State: store.Waiting, ReadyAt: now})
+			b.add(store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now})
 		}
 	}
 }
 
 func (b *casebook) covered(p *store.Pause) bool {
 	_, linked := b.links[int(p.SubjectID)-1]
-	return p.Scope == "all" || p.Scope == "owner" || p.Scope == "tag" && p.Subject == b.job.tag || p.Scope == "job" && p.SubjectID == b.c.Job.ID ||
+	return p.Scope == "all" || p.Scope == "owner" || p.Scope == "tag" && p.Subject == b.job.Tag || p.Scope == "job" && p.SubjectID == b.c.Job.ID ||
 		p.Scope == "schedule" && linked
 }
 
@@ -154,17 +158,18 @@ func (d *decisions) frozen(now time.Time) bool {
 	return slices.ContainsFunc(d.pauses, func(p store.Pause) bool { return p.Scope == "all" && p.Holds(now) })
 }
 
-func (d *decisions) tick(now time.Time, startup string) {
-	d.parse.startupID = startup
+func (d *decisions) Tick(now time.Time, startup string) []model.Hold {
+	d.pass.StartupID = startup
 	if d.frozen(now) {
-		return
+		return d.stopped()
 	}
 	for _, b := range d.cases {
 		d.decide(now, b, false)
-		for !b.job.worker && b.execute(now) {
+		for !b.job.Worker && b.execute(now) {
 			d.decide(now, b, true)
 		}
 	}
+	return d.stopped()
 }
 
 // decide puts the case together, and keeps what is decided.
@@ -172,8 +177,8 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 	c := &b.c
 	c.Rules, c.Runs, c.Pauses = nil, nil, nil
 	definitions := map[int64]store.Rule{}
-	if b.job.own != nil {
-		definitions[1000] = store.Rule{Linked: true, LinkedAt: d.s.start, NewInput: ruleInput(&b.own), Schedule: b.own, ChangedAt: b.ownAt}
+	if b.job.Own != nil {
+		definitions[1000] = store.Rule{Linked: true, LinkedAt: d.s.Start, NewInput: ruleInput(&b.own), Schedule: b.own, ChangedAt: b.ownAt}
 	}
 	for l, since := range b.links {
 		definitions[int64(l)+1] = store.Rule{Linked: true, LinkedAt: since, NewInput: ruleInput(&d.shared[l]), Schedule: d.shared[l], ChangedAt: d.at[l]}
@@ -196,14 +201,14 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 		}
 	}
 	decided := !c.Plan.DecidedThrough.IsZero()
-	c.Stale = !decided || b.touched || planInput(&b.planned) != planInput(&c.Job)
+	c.Stale = !decided || b.touched || !model.SamePolicies(&b.planned, &c.Job)
 	if c.Was = (store.Was{}); c.Stale && decided {
 		c.Was = store.Was{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxRuns: b.planned.MaxRuns,
 			Start: b.planned.Start, StartZone: b.planned.StartZone}
 	}
 	c.ChangedAt = b.changed
-	if again || b.needed(now) || c.Job.OnStartup && d.parse.startupID != "" && !c.Plan.KnowsStartup(d.parse.startupID) {
-		d.keep(now, b, decide(now, c, d.parse))
+	if again || b.needed(now) || c.Job.OnStartup && d.pass.StartupID != "" && !c.Plan.KnowsStartup(d.pass.StartupID) {
+		d.keep(now, b, decide.Job(now, c, d.pass))
 	}
 }
 
@@ -212,16 +217,16 @@ func (b *casebook) needed(now time.Time) bool {
 	n := b.c.Plan.NextRun
 	return b.c.Stale || b.woken || !n.IsZero() && !n.After(now) || slices.ContainsFunc(b.c.Rules, func(r store.Rule) bool { return r.Changed() || !r.LinkPlanned }) ||
 		slices.ContainsFunc(b.runs, func(r *store.Run) bool {
-			return final(r.State) && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) || r.State == store.Running && !r.LeaseUntil.After(now)
+			return r.Ended() && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) || r.State == store.Running && !r.LeaseUntil.After(now)
 		})
 }
 
 func (d *decisions) keep(now time.Time, b *casebook, made store.Decision) {
-	if e := made.Plan.Parked; e != "" && !strings.Contains(e, misspelling) {
-		d.t.Fatalf("%s: %s is parked: %s", now, b.job.name(), e)
+	if e := made.Plan.Parked; e != "" && !strings.Contains(e, model.Misspelling) {
+		d.t.Fatalf("%s: %s is parked: %s", now, b.job.Name(), e)
 	}
 	if n := made.Plan.NextRun; !n.IsZero() && !n.After(now) {
-		d.t.Fatalf("%s: the next decision for %s, at %s, is not to come", now, b.job.name(), n)
+		d.t.Fatalf("%s: the next decision for %s, at %s, is not to come", now, b.job.Name(), n)
 	}
 	b.c.Plan, b.planned, b.touched, b.woken = made.Plan, b.c.Job, false, false
 	for _, m := range made.Moved {
@@ -257,10 +262,10 @@ func (b *casebook) execute(now time.Time) (any bool) {
 		any = true
 		b.start(r, now)
 		switch attempts := int(*p.Retry.Attempts); {
-		case b.job.succeeds(r.Occurrence, r.Attempts):
+		case b.job.Succeeds(r.Occurrence, r.Attempts):
 			r.State, r.FinishedAt = store.Succeeded, now
 		case attempts == 0 || r.Attempts < attempts:
-			r.State, r.ReadyAt = store.Waiting, now.Add(backoff(p.Retry, r.Attempts))
+			r.State, r.ReadyAt = store.Waiting, now.Add(model.Backoff(p.Retry, r.Attempts))
 		default:
 			r.State, r.FinishedAt = store.Failed, now
 		}
@@ -269,44 +274,44 @@ func (b *casebook) execute(now time.Time) (any bool) {
 }
 
 func (b *casebook) start(r *store.Run, now time.Time) {
-	r.State, r.Fence, r.Attempts, r.LeaseUntil = store.Running, r.Fence+1, r.Attempts+1, b.job.lease(now, hold{b.job.seed, r.Occurrence, r.Fence + 1})
+	r.State, r.Fence, r.Attempts, r.LeaseUntil = store.Running, r.Fence+1, r.Attempts+1, b.job.Lease(now, model.Hold{Job: b.job.Seed, Occurrence: r.Occurrence, Fence: r.Fence + 1})
 	if r.StartedAt.IsZero() {
 		r.StartedAt = now
 	}
 }
 
-func (d *decisions) each(fn func(b *casebook, r *store.Run, h hold)) {
+func (d *decisions) each(fn func(b *casebook, r *store.Run, h model.Hold)) {
 	for _, b := range d.cases {
 		for _, r := range b.runs {
-			fn(b, r, hold{b.job.seed, r.Occurrence, r.Fence})
+			fn(b, r, model.Hold{Job: b.job.Seed, Occurrence: r.Occurrence, Fence: r.Fence})
 		}
 	}
 }
 
-func (d *decisions) take(now time.Time) (list []hold) {
+func (d *decisions) Take(now time.Time) (list []model.Hold) {
 	if d.frozen(now) {
 		return nil
 	}
-	d.each(func(b *casebook, r *store.Run, h hold) {
+	d.each(func(b *casebook, r *store.Run, h model.Hold) {
 		if r.State == store.Queued {
 			b.start(r, now)
-			h.fence = r.Fence
+			h.Fence = r.Fence
 			list = append(list, h)
 		}
 	})
 	return list
 }
 
-func (d *decisions) end(now time.Time, ended hold, state string) {
-	d.each(func(_ *casebook, r *store.Run, h hold) {
+func (d *decisions) End(now time.Time, ended model.Hold, state string) {
+	d.each(func(_ *casebook, r *store.Run, h model.Hold) {
 		if h == ended {
 			r.State, r.FinishedAt = state, now
 		}
 	})
 }
 
-func (d *decisions) stopped() (list []hold) {
-	d.each(func(_ *casebook, r *store.Run, h hold) {
+func (d *decisions) stopped() (list []model.Hold) {
+	d.each(func(_ *casebook, r *store.Run, h model.Hold) {
 		if r.State == store.Running && !r.CancelAt.IsZero() {
 			list = append(list, h)
 		}
@@ -314,26 +319,32 @@ func (d *decisions) stopped() (list []hold) {
 	return list
 }
 
-func (d *decisions) ledger() map[uint64][]string {
-	rulesOf := d.s.rules()
+func (d *decisions) Ledger() map[uint64][]string {
+	rulesOf := d.s.Rules()
 	all := map[uint64][]string{}
 	for _, b := range d.cases {
 		ran := map[int64]bool{}
 		for _, r := range b.runs {
 			ran[r.ScheduledFor.Unix()] = true
-			all[b.job.seed] = append(all[b.job.seed], runLine(r))
+			all[b.job.Seed] = append(all[b.job.Seed], model.RunLine(r))
 		}
-		var list []decided
+		var list []model.Skipped
 		for _, g := range b.gaps {
 			schedule := int(g.ScheduleID) - 1
 			if g.ScheduleID == 1000 {
 				schedule = -1
 			}
-			for _, at := range rulesOf[g.Rule].within(d.s.span, window{g.From, g.Through}) {
-				list = append(list, decided{schedule, rulesOf[g.Rule], at, g.Reason})
+			for _, at := range rulesOf[g.Rule].Within(d.s.Span, model.Window{From: g.From, To: g.Through}) {
+				list = append(list, model.Skipped{Schedule: schedule, Rule: rulesOf[g.Rule], At: at, Reason: g.Reason})
 			}
 		}
-		all[b.job.seed] = append(all[b.job.seed], stretches(d.s.span, list, ran)...)
+		all[b.job.Seed] = append(all[b.job.Seed], model.Stretches(d.s.Span, list, ran)...)
 	}
 	return all
+}
+
+// Of each nominal time, both ledgers have a run or, for each of its rules, one reason: what is missing, or there twice,
+// is a difference.
+func TestDecideKeepsTheLedgerOfTheNaiveWalk(t *testing.T) {
+	model.Compare(t, os.Getenv, 2*model.Crowd, 100_032, newDecisions)
 }

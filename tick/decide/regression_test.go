@@ -1,4 +1,4 @@
-package tick
+package decide
 
 import (
 	"slices"
@@ -6,79 +6,10 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// decideFor decides for the jobs of one need, as a pass does that looks after no other.
-func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
-	t.Helper()
-	login, err := d.Login(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen, err := d.Unmarked(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := store.NewPage(n, d.Clock.Now(), seen)
-	if more, err := d.Next(t.Context(), page, 100); err != nil || !more {
-		t.Fatalf("%s: %v, %v", n, more, err)
-	}
-	parse := newParser(login, "")
-	if _, err := d.Decide(t.Context(), page, store.Decider{Job: func(now time.Time, c *store.Case) store.Decision { return decide(now, c, parse) }, Share: share}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestAFollowerWakesWhicheverNeedSettlesItsPredecessor(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		needs := []store.Need{store.JobChanged, store.PauseChanged, store.RunWakes, store.Due}
-		steps := []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
-		var defs store.Definitions
-		for _, n := range needs {
-			defs.Jobs = append(defs.Jobs,
-				store.Job{Name: n.String(), Queue: "others", Own: &store.Schedule{Rule: "every 1h"}, Steps: steps},
-				store.Job{Name: "after " + n.String(), Queue: "others", After: n.String(), Steps: steps})
-		}
-		change := func() {
-			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		change()
-		decideFor(t, d, store.JobChanged)
-		h := store.Holder{Name: "another", Lease: time.Minute}
-		for _, n := range needs {
-			if _, err := d.RunNow(t.Context(), n.String(), store.Request{}); err != nil {
-				t.Fatal(err)
-			}
-			decideFor(t, d, store.RunWakes)
-			tasks, err := d.Take(t.Context(), "others", 10, h)
-			k := slices.IndexFunc(tasks, func(task store.Task) bool { return task.Job.Name == n.String() })
-			if err != nil || k < 0 {
-				t.Fatalf("%s: %v, %+v", n, err, tasks)
-			}
-			if err := d.EndStep(t.Context(), &tasks[k], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
-				t.Fatal(err)
-			}
-			switch n {
-			case store.JobChanged:
-				defs.Jobs[0].Jitter = store.Duration(time.Second)
-				change()
-			case store.PauseChanged:
-				if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: n.String()}, time.Time{}, store.Author{}); err != nil {
-					t.Fatal(err)
-				}
-			case store.Due:
-				d.Clock.Add(time.Hour)
-			}
-			decideFor(t, d, n)
-			if runs, err := d.Runs(t.Context(), store.RunFilter{Job: "after " + n.String()}); err != nil || len(runs) != 1 {
-				t.Errorf("%s: %v, %d runs of the follower", n, err, len(runs))
-			}
-		}
-	})
-}
+// testPass is a pass of a host that logs in as somebody.
+func testPass(login string) *Pass { return &Pass{Login: login, Heartbeat: 30 * time.Second} }
 
 // Of two hosts with their own logins, the one that cannot run a job looks at it first: it leaves the nominal time alone.
 func TestAJobOfOthersStaysDue(t *testing.T) {
@@ -88,12 +19,12 @@ func TestAJobOfOthersStaysDue(t *testing.T) {
 	u := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
 	c := &store.Case{Plan: store.Plan{JobID: 1, NextRun: now, DecidedThrough: now.Add(-24 * time.Hour)}, Job: j, Rules: []store.Rule{u}}
 	now = now.Add(time.Second)
-	d := decide(now, c, newParser("alice", ""))
+	d := Job(now, c, testPass("alice"))
 	if d.Plan.Parked != "" || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || !d.Plan.NextRun.Equal(c.Plan.NextRun) || len(d.Made)+len(d.Gaps) > 0 {
 		t.Fatalf("alice: %+v", d)
 	}
 	c.Plan = d.Plan
-	if d = decide(now, c, newParser("bob", "")); d.Plan.Parked != "" || len(d.Made) != 1 || !d.Plan.NextRun.After(now) {
+	if d = Job(now, c, testPass("bob")); d.Plan.Parked != "" || len(d.Made) != 1 || !d.Plan.NextRun.After(now) {
 		t.Fatalf("bob: %+v", d)
 	}
 }
@@ -112,7 +43,7 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 		Rules: []store.Rule{rule(1, "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"),
 			rule(2, "DTSTART:20260105T080000Z\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=2,3,4,5,6,7,8,9,10,11,12")},
 	}
-	d := decide(now, c, newParser("", ""))
+	d := Job(now, c, testPass(""))
 	if d.Plan.Parked == "" || len(d.Made)+len(d.Gaps) > 0 || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || d.Plan.RunsMade != 1 {
 		t.Errorf("%+v", d)
 	}
@@ -120,7 +51,7 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 		t.Errorf("what waits is %s", d.Moved[i].Run.State)
 	}
 	c.Plan, c.Rules = d.Plan, c.Rules[:1]
-	if d = decide(now, c, newParser("", "")); d.Plan.Parked != "" || len(d.Made) != 2 || len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled {
+	if d = Job(now, c, testPass("")); d.Plan.Parked != "" || len(d.Made) != 2 || len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled {
 		t.Errorf("mended: %+v", d)
 	}
 }
@@ -135,7 +66,7 @@ func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
 		"pause": {Scope: store.ScopeJob, SubjectID: 1, Since: now.Add(time.Second)},
 		"":      {Scope: store.ScopeJob, SubjectID: 1, Since: now.Add(-time.Hour), ResumedAt: now},
 	} {
-		d := decide(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}, Pauses: []store.Pause{p}}, newParser("", ""))
+		d := Job(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}, Pauses: []store.Pause{p}}, testPass(""))
 		if len(d.Moved) != 1 || d.Moved[0].Run.HeldBy != want {
 			t.Errorf("want it held by %q: %+v", want, d.Moved)
 		}
@@ -143,7 +74,7 @@ func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
 }
 
 func TestARemovedRowOfAParkedJobIsDecidedFor(t *testing.T) {
-	d := decide(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Case{Plan: store.Plan{JobID: 1, Parked: "no such rule"}}, newParser("alice", ""))
+	d := Job(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Case{Plan: store.Plan{JobID: 1, Parked: "no such rule"}}, testPass("alice"))
 	if !d.Plan.NextRun.IsZero() || len(d.Made) > 0 {
 		t.Fatalf("%+v", d)
 	}
@@ -161,7 +92,7 @@ func TestACancelRequestIsHeededBeforeTheNextDelivery(t *testing.T) {
 		j := store.Job{ID: 1, Name: "job", MaxDeliveries: 3, Steps: []store.Step{{Executor: "sql"}}}
 		j.Normalize()
 		r.ID, r.JobID, r.Number, r.CancelAt = "1", 1, 1, ago(time.Minute)
-		d := decide(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}}, newParser("", ""))
+		d := Job(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}}, testPass(""))
 		if len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled || d.Moved[0].Was != r.State {
 			t.Errorf("%s: %+v", name, d.Moved)
 		}
@@ -177,7 +108,7 @@ func TestThePauseOfAScheduleTakenAwayWakesNobody(t *testing.T) {
 		c.Job.Normalize()
 		c.Rules = []store.Rule{{ScheduleID: 7, Input: "hourly", NewInput: "hourly", Text: "every 1h", Linked: linked, LinkPlanned: true}}
 		c.Pauses = []store.Pause{{Scope: store.ScopeSchedule, SubjectID: 7, Since: now.Add(-time.Minute), Until: now.Add(time.Hour)}}
-		d := decide(now, c, newParser("", ""))
+		d := Job(now, c, testPass(""))
 		if want := map[bool]time.Time{true: now.Add(time.Hour)}[linked]; !d.Plan.NextRun.Equal(want) || d.Plan.Parked != "" {
 			t.Errorf("linked %t: next at %s, want %s; %s", linked, d.Plan.NextRun, want, d.Plan.Parked)
 		}

@@ -1,4 +1,4 @@
-package tick
+package model
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // naive narrates a scenario by looking at every nominal time of every rule, one by one. It keeps all, seeks nothing, and
 // has no plan, no index and no SQL; what it knows of dbjobs is what its documentation promises.
 type naive struct {
-	s       *scenario
+	s       *Scenario
 	tales   []*tale
 	shared  []definition
 	pauses  []*interval
@@ -22,13 +22,13 @@ type naive struct {
 
 // definition is a rule as it stands, and since when by a command.
 type definition struct {
-	rule      modelRule
+	rule      Rule
 	changedAt time.Time
 }
 
 // interval is a pause.
 type interval struct {
-	modelChange
+	Change
 	since, resumed time.Time
 }
 
@@ -37,20 +37,20 @@ func (p *interval) end(forever time.Time) time.Time {
 	if !p.resumed.IsZero() {
 		e = p.resumed
 	}
-	if !p.until.IsZero() && p.until.Before(e) {
-		e = p.until
+	if !p.Until.IsZero() && p.Until.Before(e) {
+		e = p.Until
 	}
 	return e
 }
 
 func (p *interval) covers(t *tale) bool {
-	switch p.scope {
+	switch p.Scope {
 	case "tag":
-		return p.tag == t.job.tag
+		return p.Tag == t.job.Tag
 	case "schedule":
-		return t.links[p.shared] != nil
+		return t.links[p.Shared] != nil
 	case "job":
-		return p.job == t.job.seed
+		return p.Job == t.job.Seed
 	}
 	return true
 }
@@ -58,7 +58,7 @@ func (p *interval) covers(t *tale) bool {
 // tale is what became of one job.
 type tale struct {
 	n           *naive
-	job         *modelJob
+	job         *Job
 	policy      store.Job
 	policyAt    time.Time // of the last change by a command
 	planned     store.Job // as the last decision knew it
@@ -76,41 +76,43 @@ type tale struct {
 	paused      bool // by itself, in this decision
 	decidedEver bool
 	booted      map[string]bool
-	decided     []decided
+	decided     []Skipped
 }
 
 // link is a schedule of a job, with the rule that the last decision knew.
 type link struct {
-	known    *modelRule
+	known    *Rule
 	gone     bool
 	linkedAt time.Time
 }
 
-// decided is what became of a nominal time that did not run.
-type decided struct {
-	schedule int
-	rule     modelRule
-	at       time.Time
-	reason   string
+// Skipped is what became of a nominal time that did not run.
+type Skipped struct {
+	Schedule int
+	Rule     Rule
+	At       time.Time
+	Reason   string
 }
 
-func (n *naive) begin(s *scenario) {
-	n.s = s
-	for _, r := range s.shared {
-		n.shared = append(n.shared, definition{r, s.start})
+// walk begins a naive walk.
+func walk(s *Scenario) *naive {
+	n := &naive{s: s}
+	for _, r := range s.Shared {
+		n.shared = append(n.shared, definition{r, s.Start})
 	}
-	for i := range s.jobs {
-		j := &s.jobs[i]
-		t := &tale{n: n, job: j, policy: j.policy, policyAt: s.start, links: map[int]*link{}, booted: map[string]bool{}}
-		if j.own != nil {
-			t.own = definition{*j.own, s.start}
-			t.links[-1] = &link{linkedAt: s.start}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		t := &tale{n: n, job: j, policy: j.Policy, policyAt: s.Start, links: map[int]*link{}, booted: map[string]bool{}}
+		if j.Own != nil {
+			t.own = definition{*j.Own, s.Start}
+			t.links[-1] = &link{linkedAt: s.Start}
 		}
-		for _, l := range j.links {
-			t.links[l] = &link{linkedAt: s.start}
+		for _, l := range j.Links {
+			t.links[l] = &link{linkedAt: s.Start}
 		}
 		n.tales = append(n.tales, t)
 	}
+	return n
 }
 
 func (t *tale) definition(schedule int) *definition {
@@ -120,38 +122,38 @@ func (t *tale) definition(schedule int) *definition {
 	return &t.n.shared[schedule]
 }
 
-func (n *naive) change(now time.Time, list []modelChange) {
+func (n *naive) Change(now time.Time, list []Change) {
 	for _, c := range list {
-		switch c.what {
+		switch c.What {
 		case "pause":
 			n.pauses = append(n.pauses, &interval{c, now, time.Time{}})
 		case "resume":
 			for _, p := range n.pauses {
-				if p.scope == c.scope && p.resumed.IsZero() && (c.scope != "tag" || p.tag == c.tag) && (c.scope != "schedule" || p.shared == c.shared) && (c.scope != "job" || p.job == c.job) {
-					p.resumed, p.missed = now, c.missed
+				if p.Scope == c.Scope && p.resumed.IsZero() && (c.Scope != "tag" || p.Tag == c.Tag) && (c.Scope != "schedule" || p.Shared == c.Shared) && (c.Scope != "job" || p.Job == c.Job) {
+					p.resumed, p.Missed = now, c.Missed
 					n.wakeAll(p)
 				}
 			}
 		}
-		if c.what == "pause" {
+		if c.What == "pause" {
 			n.wakeAll(n.pauses[len(n.pauses)-1])
 		}
-		if c.what == "rule" && c.shared >= 0 {
-			n.redefine(&n.shared[c.shared], c, now)
+		if c.What == "rule" && c.Shared >= 0 {
+			n.redefine(&n.shared[c.Shared], c, now)
 		}
 		for _, t := range n.tales {
-			if t.job.seed == c.job && c.scope == "" {
+			if t.job.Seed == c.Job && c.Scope == "" {
 				t.change(now, c)
 			}
 		}
 	}
 }
 
-func (n *naive) redefine(d *definition, c modelChange, now time.Time) {
-	if d.rule.String() != c.rule.String() && !c.sql {
+func (n *naive) redefine(d *definition, c Change, now time.Time) {
+	if d.rule.String() != c.Rule.String() && !c.SQL {
 		d.changedAt = now
 	}
-	d.rule = c.rule
+	d.rule = c.Rule
 }
 
 func (n *naive) wakeAll(p *interval) {
@@ -160,56 +162,57 @@ func (n *naive) wakeAll(p *interval) {
 	}
 }
 
-func (t *tale) change(now time.Time, c modelChange) {
-	switch c.what {
+func (t *tale) change(now time.Time, c Change) {
+	switch c.What {
 	case "rule":
-		if c.shared < 0 {
-			if t.own.rule.String() != c.rule.String() && !c.sql {
+		if c.Shared < 0 {
+			if t.own.rule.String() != c.Rule.String() && !c.SQL {
 				t.policyAt = now // a command that changes the rule changes the job, whatever SQL did to it before
 			}
 			t.n.redefine(&t.own, c, now)
 		}
 	case "link":
-		l := t.links[c.shared]
+		l := t.links[c.Shared]
 		if l == nil {
 			l = &link{}
-			t.links[c.shared] = l
+			t.links[c.Shared] = l
 		}
 		l.gone, l.linkedAt, t.policyAt, t.woken = false, now, now, true
 	case "unlink":
-		if l := t.links[c.shared]; l != nil && l.known == nil {
-			delete(t.links, c.shared) // no tick has seen it
+		if l := t.links[c.Shared]; l != nil && l.known == nil {
+			delete(t.links, c.Shared) // no tick has seen it
 		} else if l != nil {
 			l.gone = true
 		}
 		t.cut, t.policyAt, t.woken = true, now, true
 	case "policy":
-		t.policy = c.policy
-		if !c.sql {
+		t.policy = c.Policy
+		if !c.SQL {
 			t.policyAt = now
 		}
 	case "request":
 		t.woken = true
-		t.runs = append(t.runs, &store.Run{Occurrence: c.request, State: store.Waiting, ReadyAt: now, Queue: "request"})
+		t.runs = append(t.runs, &store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now, Queue: "request"})
 	}
 }
 
 // frozen: everything is paused.
 func (n *naive) frozen(now time.Time) bool {
 	return slices.ContainsFunc(n.pauses, func(p *interval) bool {
-		return p.scope == "all" && p.resumed.IsZero() && (p.until.IsZero() || p.until.After(now))
+		return p.Scope == "all" && p.resumed.IsZero() && (p.Until.IsZero() || p.Until.After(now))
 	})
 }
 
-func (n *naive) tick(now time.Time, startup string) {
+func (n *naive) Tick(now time.Time, startup string) []Hold {
 	n.startup = startup
 	if n.frozen(now) {
-		return
+		return n.stopped()
 	}
 	for _, t := range n.tales {
-		for again := t.decide(now); again && !t.job.worker; again = t.execute(now) && t.decide(now) {
+		for again := t.decide(now); again && !t.job.Worker; again = t.execute(now) && t.decide(now) {
 		}
 	}
+	return n.stopped()
 }
 
 // execute does what a tick does with the runs that it may take: each is over at once.
@@ -221,11 +224,10 @@ func (t *tale) execute(now time.Time) (any bool) {
 		any = true
 		t.start(r, now)
 		switch attempts := int(*t.policy.Retry.Attempts); {
-		case t.job.succeeds(r.Occurrence, r.Attempts):
+		case t.job.Succeeds(r.Occurrence, r.Attempts):
 			r.State, r.FinishedAt = store.Succeeded, now
 		case attempts == 0 || r.Attempts < attempts:
-			backoff := min(time.Duration(*t.policy.Retry.Backoff)<<min(r.Attempts-1, 16), time.Duration(*t.policy.Retry.MaxBackoff))
-			r.State, r.ReadyAt = store.Waiting, now.Add(backoff)
+			r.State, r.ReadyAt = store.Waiting, now.Add(Backoff(t.policy.Retry, r.Attempts))
 		default:
 			r.State, r.FinishedAt = store.Failed, now
 		}
@@ -240,8 +242,8 @@ func (t *tale) start(r *store.Run, now time.Time) {
 	}
 }
 
-func (n *naive) take(now time.Time) []hold {
-	var list []hold
+func (n *naive) Take(now time.Time) []Hold {
+	var list []Hold
 	if n.frozen(now) {
 		return nil
 	}
@@ -249,8 +251,8 @@ func (n *naive) take(now time.Time) []hold {
 		for _, r := range t.runs {
 			if r.State == store.Queued {
 				t.start(r, now)
-				h := hold{t.job.seed, r.Occurrence, r.Fence}
-				r.LeaseUntil = t.job.lease(now, h)
+				h := Hold{t.job.Seed, r.Occurrence, r.Fence}
+				r.LeaseUntil = t.job.Lease(now, h)
 				list = append(list, h)
 			}
 		}
@@ -258,10 +260,10 @@ func (n *naive) take(now time.Time) []hold {
 	return list
 }
 
-func (n *naive) end(now time.Time, h hold, state string) {
+func (n *naive) End(now time.Time, h Hold, state string) {
 	for _, t := range n.tales {
 		for _, r := range t.runs {
-			if t.job.seed == h.job && r.Occurrence == h.occurrence {
+			if t.job.Seed == h.Job && r.Occurrence == h.Occurrence {
 				r.State, r.FinishedAt = state, now
 				t.woken = true
 			}
@@ -269,42 +271,42 @@ func (n *naive) end(now time.Time, h hold, state string) {
 	}
 }
 
-func (n *naive) stopped() []hold {
-	var list []hold
+func (n *naive) stopped() []Hold {
+	var list []Hold
 	for _, t := range n.tales {
 		for _, r := range t.runs {
 			if r.State == store.Running && !r.CancelAt.IsZero() {
-				list = append(list, hold{t.job.seed, r.Occurrence, r.Fence})
+				list = append(list, Hold{t.job.Seed, r.Occurrence, r.Fence})
 			}
 		}
 	}
 	return list
 }
 
-func (n *naive) ledger() map[uint64][]string {
+func (n *naive) Ledger() map[uint64][]string {
 	all := map[uint64][]string{}
 	for _, t := range n.tales {
 		var lines []string
 		ran := map[int64]bool{}
 		for _, r := range t.runs {
 			ran[r.ScheduledFor.Unix()] = true
-			lines = append(lines, runLine(r))
+			lines = append(lines, RunLine(r))
 		}
-		all[t.job.seed] = append(lines, stretches(n.s.span, t.decided, ran)...)
+		all[t.job.Seed] = append(lines, Stretches(n.s.Span, t.decided, ran)...)
 	}
 	return all
 }
 
-// stretches are the unbroken ones of nominal times with one reason, as lines; a time that was decided twice is one, too.
-func stretches(span window, list []decided, ran map[int64]bool) []string {
+// Stretches are the unbroken ones of nominal times with one reason, as lines; a time that was decided twice is one, too.
+func Stretches(span Window, list []Skipped, ran map[int64]bool) []string {
 	type rule struct {
 		schedule  int
 		canonical string
 	}
-	by := map[rule][]decided{}
+	by := map[rule][]Skipped{}
 	for _, d := range list {
-		if !ran[d.at.Unix()] {
-			k := rule{d.schedule, d.rule.canonical()}
+		if !ran[d.At.Unix()] {
+			k := rule{d.Schedule, d.Rule.canonical()}
 			by[k] = append(by[k], d)
 		}
 	}
@@ -312,19 +314,19 @@ func stretches(span window, list []decided, ran map[int64]bool) []string {
 	for _, k := range slices.SortedFunc(maps.Keys(by), func(x, y rule) int {
 		return cmp.Or(cmp.Compare(x.schedule, y.schedule), cmp.Compare(x.canonical, y.canonical))
 	}) {
-		times := by[k][0].rule.times(span)
+		times := by[k][0].Rule.times(span)
 		part := by[k]
-		slices.SortStableFunc(part, func(x, y decided) int { return x.at.Compare(y.at) })
-		first, place := 0, after(times, part[0].at)
+		slices.SortStableFunc(part, func(x, y Skipped) int { return x.At.Compare(y.At) })
+		first, place := 0, after(times, part[0].At)
 		for i := 1; i <= len(part); i++ {
 			next := 0
 			if i < len(part) {
-				if next = after(times, part[i].at); part[i].at.Equal(part[i-1].at) {
-					lines = append(lines, fmt.Sprintf("TWICE: schedule %d, %s", k.schedule, part[i].at))
+				if next = after(times, part[i].At); part[i].At.Equal(part[i-1].At) {
+					lines = append(lines, fmt.Sprintf("TWICE: schedule %d, %s", k.schedule, part[i].At))
 				}
 			}
-			if i == len(part) || part[i].reason != part[first].reason || next != place+1 {
-				lines = append(lines, gapLine(fmt.Sprint(k.schedule), fmt.Sprintf("%q", k.canonical), part[first].reason, part[first].at, part[i-1].at, i-first))
+			if i == len(part) || part[i].Reason != part[first].Reason || next != place+1 {
+				lines = append(lines, gapLine(fmt.Sprint(k.schedule), fmt.Sprintf("%q", k.canonical), part[first].Reason, part[first].At, part[i-1].At, i-first))
 				first = i
 			}
 			place = next

@@ -1,4 +1,4 @@
-package tick
+package decide
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package tick
+package decide
 
 import (
 	"cmp"
@@ -8,10 +8,10 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// share is what decide is for the caps that jobs share: a pure function of what was read under the locks of the groups.
+// Groups is what Job is for the caps that jobs share: a pure function of what was read under the locks of the groups.
 // Runs that nothing but their group holds are let go by priority, then by the time since when they are ready. It returns
 // the runs of jobs outside of the batch whose turn it is: they ask again, under the locks of their own plans.
-func share(members []store.Member) (wake []string) {
+func Groups(members []store.Member) (wake []string) {
 	byGroup := map[*store.Cap][]*store.Member{}
 	var caps []*store.Cap
 	for i := range members {

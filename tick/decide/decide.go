@@ -1,4 +1,7 @@
-package tick
+// Package decide says what happens with the nominal times and the runs of a job. It is pure: what it returns follows from
+// its arguments alone. It reads no clock and does no I/O; package store reads what a decision needs, under the lock of the
+// job's plan, and writes what it says in the same transaction.
+package decide
 
 import (
 	"cmp"
@@ -12,19 +15,22 @@ import (
 // instant is the finest step of time: the first time after t is t plus instant.
 const instant = time.Microsecond
 
-// decide is the one place where it is decided what happens with a job's nominal times and runs. It is a pure function
+// Job is the one place where it is decided what happens with a job's nominal times and runs. It is a pure function
 // of what was read under the lock of the job's plan: no clock, no I/O, no order of a map.
 //
 //	ended runs ─────> facts of the plan         nominal times since the last decision ─> runs, or gaps with a reason
 //	expired leases ─> delivered again, lost    waiting runs ─> queued, as far as overlap and pauses allow
-func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
-	d := &decision{now: now, c: c, plan: c.Plan, pauses: slices.Clip(c.Pauses), startupID: parse.startupID, began: parse.began}
+func Job(now time.Time, c *store.Case, p *Pass) store.Decision {
+	if c.Fault != "" || c.PlanFault != "" {
+		return unreadable(now, c)
+	}
+	d := &decision{now: now, c: c, pass: p, plan: c.Plan, pauses: slices.Clip(c.Pauses)}
 	d.plan.Parked = ""
-	d.others = !parse.may(d.job())
+	d.others = !p.may(d.job())
 	d.settle()
 	d.recover()
 	d.start()
-	d.readRules(parse)
+	d.readRules()
 	d.repeat()
 	if !d.gone() && (c.Stale || d.changed || c.Plan.Parked != "") { // a row may have come by plain SQL
 		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
@@ -51,7 +57,7 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 		d.occurrences()
 	}
 	if d.plan.Parked != "" && d.changed { // what is owed up to the change is on record, and nothing fires back from it
-		d.pass(store.Edited)
+		d.passAll(store.Edited)
 	}
 	d.admit()
 	d.repeated()
@@ -63,6 +69,7 @@ func decide(now time.Time, c *store.Case, parse *parser) store.Decision {
 type decision struct {
 	now  time.Time
 	c    *store.Case
+	pass *Pass
 	plan store.Plan
 
 	live    []live       // the rules that the job has now
@@ -74,22 +81,33 @@ type decision struct {
 	unhosted bool
 	// others: only another login runs it. Its nominal times are left to the ticks of that one, so that an outage of theirs is
 	// judged by the job's policies. What was changed, and runs that end or wait no longer, are looked after by whoever comes.
-	others bool
-	active []store.Run // not ended, as this decision leaves them; oldest first
-	was    []string    // their states as they were read
-	unread int         // runs in other hands that cannot be read
-	made   []store.Run
-	woken  []store.Run // of jobs that run after this one
-	pauses []store.Pause
-	paused string // why this decision pauses the job
-	cancel []string
-	// startupID is the identity of the start-up that this pass reports.
-	startupID string
-	began     time.Time // of the pass: see dueBy
-	moved     []store.Move
-	gaps      []store.Gap
-	ended     []store.Run // settled by this decision, for repeat_after
-	repeats   time.Time   // the nominal time that repeat_after gives, which the last of the live rules names
+	others  bool
+	active  []store.Run // not ended, as this decision leaves them; oldest first
+	was     []string    // their states as they were read
+	unread  int         // runs in other hands that cannot be read
+	made    []store.Run
+	woken   []store.Run // of jobs that run after this one
+	pauses  []store.Pause
+	paused  string // why this decision pauses the job
+	cancel  []string
+	moved   []store.Move
+	gaps    []store.Gap
+	ended   []store.Run // settled by this decision, for repeat_after
+	repeats time.Time   // the nominal time that repeat_after gives, which the last of the live rules names
+}
+
+// unreadable parks a job of which something cannot be read: nothing can be decided, and nothing is guessed. It is looked at
+// again after a while.
+func unreadable(now time.Time, c *store.Case) store.Decision {
+	plan := c.Plan
+	plan.Parked = "its rows cannot be read: " + c.Fault
+	if c.PlanFault != "" {
+		plan.Parked = "its plan cannot be read: " + c.PlanFault
+	}
+	if plan.Parked != c.Plan.Parked || !plan.NextRun.After(now) {
+		plan.NextRun = now.Add(store.Recheck)
+	}
+	return store.Decision{Plan: plan, Park: true}
 }
 
 func (d *decision) job() *store.Job { return &d.c.Job }
@@ -121,7 +139,7 @@ func (d *decision) settle() {
 		if r.Fault != "" && d.bury(&r) {
 			continue
 		}
-		if final(r.State) {
+		if r.Ended() {
 			ended = append(ended, r)
 		} else {
 			d.active, d.was = append(d.active, r), append(d.was, r.State)
@@ -136,10 +154,10 @@ func (d *decision) settle() {
 // bury takes a run that cannot be read out of what is decided: it only takes up room while a holder has it, else it is
 // ended as failed. One that has ended already is settled as it is.
 func (d *decision) bury(r *store.Run) bool {
-	if final(r.State) {
+	if r.Ended() {
 		return false
 	}
-	if r.State == store.Running && (r.HolderAlive || d.now.Before(r.LeaseUntil.Add(heartbeat))) {
+	if r.State == store.Running && (r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat))) {
 		d.unread++
 		return true
 	}
@@ -208,17 +226,13 @@ func (d *decision) history() []store.Kept {
 	return []store.Kept{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
-func final(state string) bool {
-	return state == store.Succeeded || state == store.Failed || state == store.Cancelled || state == store.Lost
-}
-
 // recover looks after runs whose holder has not reported in time: they are delivered again, or lost. A lease counts
 // as expired one heartbeat after its end, so that a holder that is on the way is not overtaken.
 func (d *decision) recover() {
 	active, was := d.active, d.was
 	d.active, d.was = nil, nil
 	for i, r := range active {
-		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(heartbeat)) {
+		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat)) {
 			d.active, d.was = append(d.active, r), append(d.was, was[i])
 			continue
 		}
@@ -245,7 +259,7 @@ func (d *decision) admit() {
 			d.plan.RunsMade++
 			r.Number = d.plan.RunsMade
 		}
-		if d.hold(r); !final(r.State) && (r.State != store.Waiting || r.Begun()) {
+		if d.hold(r); !r.Ended() && (r.State != store.Waiting || r.Begun()) {
 			room--
 		}
 	}
@@ -301,7 +315,7 @@ func (d *decision) hold(r *store.Run) {
 		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
 	}
 	switch {
-	case r.State == store.Running || final(r.State):
+	case r.State == store.Running || r.Ended():
 	case !r.CancelAt.IsZero():
 		cancel("cancelled on request")
 	case d.job().ID == 0:
@@ -318,7 +332,7 @@ func (d *decision) hold(r *store.Run) {
 
 // keep notes what a decision changed of a run.
 func (d *decision) keep(r *store.Run, before store.Run, was string) {
-	if final(r.State) {
+	if r.Ended() {
 		d.settleRun(*r, was)
 		return
 	}

@@ -1,16 +1,17 @@
-package tick
+package model
 
 import (
 	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 // decide judges what is due by now, one nominal time after the other. It tells whether it had to.
 func (t *tale) decide(now time.Time) bool {
 	p := &t.policy
-	changed := t.decidedEver && planInput(&t.planned) != planInput(p) || t.cut
+	changed := t.decidedEver && !SamePolicies(&t.planned, p) || t.cut
 	boots := p.OnStartup && t.n.startup != "" && !t.booted[t.n.startup]
 	wake := boots || t.woken || changed || t.ready(now) || !t.wakeAt.IsZero() && !t.wakeAt.After(now)
 	edited := false
@@ -24,7 +25,7 @@ func (t *tale) decide(now time.Time) bool {
 	t.recover(now)
 	last := t.through
 	if !t.decidedEver {
-		last = t.n.s.start
+		last = t.n.s.Start
 	}
 	since := t.eras(now, last)
 	switch {
@@ -62,7 +63,7 @@ func (t *tale) parked() bool {
 func (t *tale) passOver(now, last time.Time, since map[int]time.Time) {
 	for i, from := range since {
 		rule := t.definition(i).rule
-		for _, at := range rule.within(t.n.s.span, window{from, now}) {
+		for _, at := range rule.Within(t.n.s.Span, Window{from, now}) {
 			if t.valid(at, now, last) {
 				t.note(i, rule, at, store.Edited)
 			}
@@ -88,7 +89,7 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 	}
 	for i, from := range since {
 		rule := t.definition(i).rule
-		for _, at := range rule.within(t.n.s.span, window{from, upTo}) {
+		for _, at := range rule.Within(t.n.s.Span, Window{from, upTo}) {
 			switch reason := t.held(pauses, i, at, now); {
 			case !t.valid(at, now, last):
 			case !at.After(sleptUntil):
@@ -127,7 +128,7 @@ func (t *tale) eras(now, last time.Time) map[int]time.Time {
 			}
 		}
 		if l.known != nil && (l.gone || l.known.String() != def.rule.String()) {
-			for _, at := range l.known.within(t.n.s.span, window{last, from}) {
+			for _, at := range l.known.Within(t.n.s.Span, Window{last, from}) {
 				if t.valid(at, now, last) {
 					t.note(i, *l.known, at, store.Edited)
 				}
@@ -147,7 +148,7 @@ func (t *tale) eras(now, last time.Time) map[int]time.Time {
 // valid tells whether a nominal time is the job's: by the policies that there were at that time.
 func (t *tale) valid(at, now, last time.Time) bool {
 	p := &t.policy
-	if t.decidedEver && planInput(&t.planned) != planInput(p) && !at.After(t.changeOf(now, last)) {
+	if t.decidedEver && !SamePolicies(&t.planned, p) && !at.After(t.changeOf(now, last)) {
 		p = &t.planned
 	}
 	return (p.NotBefore.IsZero() || !at.Before(p.NotBefore)) && (p.NotAfter.IsZero() || !at.After(p.NotAfter))
@@ -161,8 +162,8 @@ func (t *tale) changeOf(now, last time.Time) time.Time {
 	return now
 }
 
-func (t *tale) note(schedule int, rule modelRule, at time.Time, reason string) {
-	t.decided = append(t.decided, decided{schedule, rule, at, reason})
+func (t *tale) note(schedule int, rule Rule, at time.Time, reason string) {
+	t.decided = append(t.decided, Skipped{schedule, rule, at, reason})
 }
 
 func (t *tale) pausesNow() []*interval {
@@ -172,7 +173,7 @@ func (t *tale) pausesNow() []*interval {
 // held tells whether a nominal time of a schedule lies in a pause.
 func (t *tale) held(pauses []*interval, schedule int, at, now time.Time) string {
 	for _, p := range pauses {
-		if !p.missed && (p.scope != "schedule" || p.shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
+		if !p.Missed && (p.Scope != "schedule" || p.Shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
 			return store.Paused
 		}
 	}
@@ -227,7 +228,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	if len(runs) > 0 && p.Overlap == "replace" {
 		for _, r := range t.runs {
 			switch {
-			case r.ScheduledFor.IsZero() || final(r.State):
+			case r.ScheduledFor.IsZero() || r.Ended():
 			case r.State == store.Running:
 				r.CancelAt = now
 			default:
@@ -242,7 +243,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 
 func (t *tale) overlaps() bool {
 	for _, r := range t.runs {
-		if t.policy.Overlap == "skip" && !final(r.State) || t.policy.Overlap == "wait" && r.State == store.Waiting && r.StartedAt.IsZero() && !r.ScheduledFor.IsZero() {
+		if t.policy.Overlap == "skip" && !r.Ended() || t.policy.Overlap == "wait" && r.State == store.Waiting && r.StartedAt.IsZero() && !r.ScheduledFor.IsZero() {
 			return true
 		}
 	}
@@ -253,7 +254,7 @@ func (t *tale) make(now, at time.Time) {
 	start, spread := t.lastFor, time.Duration(t.policy.Jitter)
 	var before time.Time
 	for i := range t.links {
-		times := t.definition(i).rule.times(t.n.s.span)
+		times := t.definition(i).rule.times(t.n.s.Span)
 		if k := after(times, at.Add(-1)); k > 0 {
 			before = later(before, times[k-1])
 		}
@@ -267,20 +268,20 @@ func (t *tale) make(now, at time.Time) {
 	t.numbers++
 	t.lastFor = at
 	t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "at:" + at.Format("2006-01-02T15:04:05.000000Z"), State: store.Waiting,
-		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(jitterOf(t.job.name(), at, spread)))})
+		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(decide.Jitter(t.job.Name(), at, spread)))})
 }
 
 // ready: a run may have to move.
 func (t *tale) ready(now time.Time) bool {
 	return slices.ContainsFunc(t.runs, func(r *store.Run) bool {
-		return final(r.State) && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) ||
+		return r.Ended() && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) ||
 			r.State == store.Running && !r.LeaseUntil.IsZero() && !r.LeaseUntil.After(now)
 	})
 }
 
 // settle takes what has ended into account, in the order of the ends.
 func (t *tale) settle(now time.Time) {
-	ended := slices.DeleteFunc(slices.Clone(t.runs), func(r *store.Run) bool { return !final(r.State) || !r.SettledAt.IsZero() })
+	ended := slices.DeleteFunc(slices.Clone(t.runs), func(r *store.Run) bool { return !r.Ended() || !r.SettledAt.IsZero() })
 	slices.SortStableFunc(ended, func(x, y *store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
 	paused := false
 	for _, r := range ended {
@@ -292,7 +293,7 @@ func (t *tale) settle(now time.Time) {
 			t.streak++
 			if !paused && (t.policy.OnError == "pause" || t.policy.PauseAfterFailures > 0 && t.streak >= t.policy.PauseAfterFailures) {
 				paused, t.paused = true, true
-				t.n.pauses = append(t.n.pauses, &interval{modelChange{scope: "job", job: t.job.seed}, now, time.Time{}})
+				t.n.pauses = append(t.n.pauses, &interval{Change{Scope: "job", Job: t.job.Seed}, now, time.Time{}})
 			}
 		}
 	}
@@ -327,7 +328,7 @@ func (t *tale) admit(now time.Time) {
 		if r.State == store.Queued && t.stays(r, now) {
 			r.State = store.Waiting
 		}
-		if !final(r.State) && (r.State != store.Waiting || !r.StartedAt.IsZero()) {
+		if !r.Ended() && (r.State != store.Waiting || !r.StartedAt.IsZero()) {
 			room--
 		}
 	}
@@ -359,7 +360,7 @@ func (t *tale) admit(now time.Time) {
 // holds is the oldest of the pauses in which the job is now; with a schedule, also of those of that schedule.
 func (t *tale) holds(now time.Time, schedule int) *interval {
 	for _, p := range t.pausesNow() {
-		if (p.scope != "schedule" || schedule >= -1 && p.shared == schedule) && !p.since.After(now) && p.end(now.Add(1)).After(now) {
+		if (p.Scope != "schedule" || schedule >= -1 && p.Shared == schedule) && !p.since.After(now) && p.end(now.Add(1)).After(now) {
 			return p
 		}
 	}
@@ -376,7 +377,7 @@ func (t *tale) stays(r *store.Run, now time.Time) bool {
 	}
 	named, held := 0, 0
 	for i := range t.links {
-		times := t.definition(i).rule.times(t.n.s.span)
+		times := t.definition(i).rule.times(t.n.s.Span)
 		if k := after(times, r.ScheduledFor.Add(-1)); r.ScheduledFor.IsZero() || k == len(times) || !times[k].Equal(r.ScheduledFor) {
 			continue
 		}
@@ -405,13 +406,13 @@ func (t *tale) sleep(now time.Time) {
 	p := &t.policy
 	next := false
 	for i := range t.links {
-		next = next || slices.ContainsFunc(t.definition(i).rule.within(t.n.s.span, window{now, t.n.s.span.to}), func(at time.Time) bool { return t.valid(at, now, now) })
+		next = next || slices.ContainsFunc(t.definition(i).rule.Within(t.n.s.Span, Window{now, t.n.s.Span.To}), func(at time.Time) bool { return t.valid(at, now, now) })
 	}
 	t.asleep = p.Disabled || t.parked() || !next || p.MaxRuns > 0 && t.numbers >= p.MaxRuns
 	t.wakeAt = time.Time{}
 	for _, q := range t.pausesNow() {
-		if !q.since.After(now) && q.end(now.Add(1)).After(now) && !q.until.IsZero() && (t.wakeAt.IsZero() || q.until.Before(t.wakeAt)) {
-			t.wakeAt = q.until
+		if !q.since.After(now) && q.end(now.Add(1)).After(now) && !q.Until.IsZero() && (t.wakeAt.IsZero() || q.Until.Before(t.wakeAt)) {
+			t.wakeAt = q.Until
 		}
 	}
 }

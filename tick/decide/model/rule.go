@@ -1,4 +1,4 @@
-package tick
+package model
 
 import (
 	"fmt"
@@ -6,22 +6,24 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
 
+// Window is (from, to].
+type Window struct{ From, To time.Time }
+
 // The span that a model's times lie in: two springs' and autumns' clock changes of the zones below are in one of them.
-var spans = []window{
+var spans = []Window{
 	{time.Date(2026, 2, 12, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)},
 	{time.Date(2026, 9, 15, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
 }
 
-// modelRule is a rule that can be told minute by minute: every so many minutes since the epoch, the minutes and hours
+// Rule is a rule that can be told minute by minute: every so many minutes since the epoch, the minutes and hours
 // and weekdays of a wall clock, or one instant.
-type modelRule struct {
+type Rule struct {
 	every       int   // minutes
 	minutes     []int // of the hour
 	hours       []int // nil: free
@@ -33,16 +35,16 @@ type modelRule struct {
 	broken      bool // it does not parse
 }
 
-func randomRule(rng *rand.Rand, span window) modelRule {
-	r := modelRule{zone: []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}[rng.IntN(4)], nonexistent: "forward", ambiguous: "first"}
+func randomRule(rng *rand.Rand, span Window) Rule {
+	r := Rule{zone: []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}[rng.IntN(4)], nonexistent: "forward", ambiguous: "first"}
 	switch rng.IntN(10) {
 	case 0, 1, 2:
 		r.every = []int{5, 7, 20, 45, 60, 90, 360}[rng.IntN(7)]
 	case 3, 4:
 		r.minutes = [][]int{{0, 15, 30, 45}, {10, 40}, {0}, {59}}[rng.IntN(4)]
 	case 5:
-		days := int(span.to.Sub(span.from).Hours() / 24)
-		r.once = span.from.AddDate(0, 0, 10+rng.IntN(days-10)).Add(time.Duration(rng.IntN(1440)) * time.Minute)
+		days := int(span.To.Sub(span.From).Hours() / 24)
+		r.once = span.From.AddDate(0, 0, 10+rng.IntN(days-10)).Add(time.Duration(rng.IntN(1440)) * time.Minute)
 	default:
 		r.minutes = [][]int{{0}, {30}, {15, 45}, {5}}[rng.IntN(4)]
 		r.hours = [][]int{{2}, {1, 2, 3}, {0, 12}, {9, 10, 11, 12, 13, 14, 15, 16, 17}, {23}}[rng.IntN(5)]
@@ -71,22 +73,22 @@ func list[T ~int](values []T, none string) string {
 	return strings.Join(words, ",")
 }
 
-// misspelling is what no form of a rule is.
-const misspelling = "evry 5 minutes"
+// Misspelling is what no form of a rule is.
+const Misspelling = "evry 5 minutes"
 
 // misspelt makes some changes of a rule such as only plain SQL lets through.
-func (c modelChange) misspelt(rng *rand.Rand) modelChange {
+func (c Change) misspelt(rng *rand.Rand) Change {
 	if rng.IntN(6) == 0 {
-		c.sql, c.rule.broken = true, true
+		c.SQL, c.Rule.broken = true, true
 	}
 	return c
 }
 
 // text is the rule as a person would write it.
-func (r modelRule) text() string {
+func (r Rule) text() string {
 	switch {
 	case r.broken:
-		return misspelling
+		return Misspelling
 	case r.every > 0:
 		return fmt.Sprintf("every %dm", r.every)
 	case !r.once.IsZero():
@@ -95,22 +97,23 @@ func (r modelRule) text() string {
 	return fmt.Sprintf("%s %s * * %s", list(r.minutes, "*"), list(r.hours, "*"), list(r.days, "*"))
 }
 
-func (r modelRule) schedule(name string) store.Schedule {
+// Schedule is the rule as the schedule of a definition.
+func (r Rule) Schedule(name string) store.Schedule {
 	return store.Schedule{Name: name, Rule: r.text(), Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous}
 }
 
-func (r modelRule) String() string {
+func (r Rule) String() string {
 	return fmt.Sprintf("%s %s %s %s", r.text(), r.zone, r.nonexistent, r.ambiguous)
 }
 
-func (r modelRule) reads(wall time.Time) bool {
+func (r Rule) reads(wall time.Time) bool {
 	return (r.minutes == nil || slices.Contains(r.minutes, wall.Minute())) && (r.hours == nil || slices.Contains(r.hours, wall.Hour())) &&
 		(r.days == nil || slices.Contains(r.days, wall.Weekday()))
 }
 
 // walk finds the rule's nominal times of a span by looking at each of its minutes, without any arithmetic of
 // recurrences.
-func (r modelRule) walk(span window) []time.Time {
+func (r Rule) walk(span Window) []time.Time {
 	zone, err := time.LoadLocation(r.zone)
 	if err != nil {
 		panic(err)
@@ -120,14 +123,14 @@ func (r modelRule) walk(span window) []time.Time {
 		return nil
 	}
 	if r.hours == nil && r.once.IsZero() { // real time
-		for t := span.from; !t.After(span.to); t = t.Add(time.Minute) {
+		for t := span.From; !t.After(span.To); t = t.Add(time.Minute) {
 			if r.every > 0 && t.Unix()/60%int64(r.every) == 0 || r.every == 0 && r.reads(t.In(zone)) {
 				found = append(found, t)
 			}
 		}
 		return found
 	}
-	for wall := span.from; !wall.After(span.to); wall = wall.Add(time.Minute) { // each minute that a wall clock could show
+	for wall := span.From; !wall.After(span.To); wall = wall.Add(time.Minute) { // each minute that a wall clock could show
 		if r.once.IsZero() && r.reads(wall) || wall.Equal(r.once) {
 			found = append(found, r.instants(wall, zone)...)
 		}
@@ -137,7 +140,7 @@ func (r modelRule) walk(span window) []time.Time {
 }
 
 // instants are those at which a clock of the zone shows a wall time, or what stands for them.
-func (r modelRule) instants(wall time.Time, zone *time.Location) []time.Time {
+func (r Rule) instants(wall time.Time, zone *time.Location) []time.Time {
 	offset := func(t time.Time) time.Duration {
 		_, seconds := t.In(zone).Zone()
 		return time.Duration(seconds) * time.Second
@@ -169,10 +172,10 @@ var walked = struct {
 	canon map[string]string // by the rule as it is defined
 }{times: map[string][]time.Time{}, canon: map[string]string{}}
 
-func (r modelRule) key(span window) string { return r.String() + span.from.String() }
+func (r Rule) key(span Window) string { return r.String() + span.From.String() }
 
 // times are the nominal times of a span, found once.
-func (r modelRule) times(span window) []time.Time {
+func (r Rule) times(span Window) []time.Time {
 	walked.Lock()
 	defer walked.Unlock()
 	list, ok := walked.times[r.key(span)]
@@ -183,10 +186,10 @@ func (r modelRule) times(span window) []time.Time {
 	return list
 }
 
-// within are the nominal times in (from, to].
-func (r modelRule) within(span window, w window) []time.Time {
+// Within are the nominal times in (from, to].
+func (r Rule) Within(span Window, w Window) []time.Time {
 	list := r.times(span)
-	return list[after(list, w.from):max(after(list, w.from), after(list, w.to))]
+	return list[after(list, w.From):max(after(list, w.From), after(list, w.To))]
 }
 
 // after is the place of the first time after t.
@@ -201,7 +204,7 @@ func after(list []time.Time, t time.Time) int {
 }
 
 // canonical is the text that the ledger has for the rule.
-func (r modelRule) canonical() string {
+func (r Rule) canonical() string {
 	walked.Lock()
 	defer walked.Unlock()
 	if c, ok := walked.canon[r.String()]; ok {
@@ -213,28 +216,4 @@ func (r modelRule) canonical() string {
 	}
 	walked.canon[r.String()] = p.String()
 	return p.String()
-}
-
-// The walk and the rules must agree, or nothing else that the model says would mean anything.
-func TestTheModelWalksAsTheRulesDo(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 60 {
-		span := spans[rng.IntN(2)]
-		r := randomRule(rng, span)
-		p, err := rules.Parse(r.text(), rules.Defaults{Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous})
-		if err != nil {
-			t.Fatalf("%s: %v", r, err)
-		}
-		inner := window{span.from.Add(48 * time.Hour), span.to.Add(-48 * time.Hour)}
-		var want []time.Time
-		for at, err := p.Next(inner.from); !at.IsZero() && !at.After(inner.to); at, err = p.Next(at) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = append(want, at.UTC())
-		}
-		if got := r.within(span, inner); !slices.EqualFunc(got, want, time.Time.Equal) {
-			t.Fatalf("%s: walked %d times, the rule has %d", r, len(got), len(want))
-		}
-	}
 }

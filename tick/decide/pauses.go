@@ -1,4 +1,4 @@
-package tick
+package decide
 
 import (
 	"slices"
@@ -45,10 +45,10 @@ func (d *decision) dueBy() time.Time {
 	if through := d.c.Plan.DecidedThrough; d.others && !through.IsZero() {
 		return earlier(d.now, through)
 	}
-	if d.began.IsZero() {
+	if d.pass.Began.IsZero() {
 		return d.now
 	}
-	return earlier(d.now, d.began)
+	return earlier(d.now, d.pass.Began)
 }
 
 // upTo is the instant up to which nominal times are decided now. A change is settled where it is noticed. While pauses hold

@@ -1,4 +1,4 @@
-package tick
+package model
 
 import (
 	"fmt"
@@ -58,8 +58,8 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	return j
 }
 
-// asWritten is the policy as somebody writes it down: with a start schedule, not_before is what a decision makes of it.
-func asWritten(j store.Job) store.Job {
+// AsWritten is the policy as somebody writes it down: with a start schedule, not_before is what a decision makes of it.
+func AsWritten(j store.Job) store.Job {
 	if j.Start != "" {
 		j.NotBefore = time.Time{}
 	}
@@ -82,11 +82,11 @@ func policyText(j *store.Job) string {
 
 // policies is what of a job's definition makes the plan anew, as it can be compared.
 type policies struct {
-	overlap, missed, onError                            string
-	maxRunning, limit, attempts, streak, max_deliveries int
-	within, grace, jitter, backoff                      store.Duration
-	cycles, notBefore, notAfter                         int64
-	disabled, startup                                   bool
+	overlap, missed, onError                        string
+	maxRunning, limit, attempts, streak, deliveries int
+	within, grace, jitter, backoff                  store.Duration
+	cycles, notBefore, notAfter                     int64
+	disabled, startup                               bool
 }
 
 func planInput(j *store.Job) (p policies) {
@@ -98,6 +98,14 @@ func planInput(j *store.Job) (p policies) {
 	return p
 }
 
+// SamePolicies reports whether two definitions have the same input for the plan.
+func SamePolicies(a, b *store.Job) bool { return planInput(a) == planInput(b) }
+
+// Backoff is how long to wait after a failed attempt.
+func Backoff(r store.Retry, attempt int) time.Duration {
+	return min(time.Duration(*r.Backoff)<<min(attempt-1, 16), time.Duration(*r.MaxBackoff))
+}
+
 // chance is a number below n that an occurrence of a job has always.
 func chance(seed uint64, occurrence string, attempt, n int) int {
 	h := fnv.New64a()
@@ -106,27 +114,42 @@ func chance(seed uint64, occurrence string, attempt, n int) int {
 }
 
 // duration is how long a worker takes for a run.
-func (j *modelJob) duration(occurrence string) time.Duration {
-	switch chance(j.seed, occurrence, 1, 4) {
+func (j *Job) duration(occurrence string) time.Duration {
+	switch chance(j.Seed, occurrence, 1, 4) {
 	case 0:
-		return time.Duration(chance(j.seed, occurrence, 2, 36*3600)) * time.Second
+		return time.Duration(chance(j.Seed, occurrence, 2, 36*3600)) * time.Second
 	case 1:
-		return time.Duration(chance(j.seed, occurrence, 2, 3*3600)) * time.Second
+		return time.Duration(chance(j.Seed, occurrence, 2, 3*3600)) * time.Second
 	}
-	return time.Duration(chance(j.seed, occurrence, 2, 600)) * time.Second
+	return time.Duration(chance(j.Seed, occurrence, 2, 600)) * time.Second
 }
 
-// vanishes tells whether the worker who gets a delivery never reports again.
-func (j *modelJob) vanishes(h hold) bool { return chance(j.seed, h.occurrence, 1000+h.fence, 6) == 0 }
+// Vanishes tells whether the worker who gets a delivery never reports again.
+func (j *Job) Vanishes(h Hold) bool { return chance(j.Seed, h.Occurrence, 1000+h.Fence, 6) == 0 }
 
-// lease is until when a worker who takes a run has to report: one who does not vanish always reports in time.
-func (j *modelJob) lease(now time.Time, h hold) time.Time {
-	if j.vanishes(h) {
+// Lease is until when a worker who takes a run has to report: one who does not vanish always reports in time.
+func (j *Job) Lease(now time.Time, h Hold) time.Time {
+	if j.Vanishes(h) {
 		return now.Add(90 * time.Minute)
 	}
 	return now.AddDate(10, 0, 0)
 }
 
-func (j *modelJob) succeeds(occurrence string, attempt int) bool {
-	return chance(j.seed, occurrence, 100+attempt, 100) >= j.fails
+// Succeeds reports whether an attempt of a run succeeds.
+func (j *Job) Succeeds(occurrence string, attempt int) bool {
+	return chance(j.Seed, occurrence, 100+attempt, 100) >= j.Fails
+}
+
+func later(x, y time.Time) time.Time {
+	if y.After(x) {
+		return y
+	}
+	return x
+}
+
+func earlier(x, y time.Time) time.Time {
+	if y.Before(x) {
+		return y
+	}
+	return x
 }

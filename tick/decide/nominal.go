@@ -1,0 +1,73 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Nominal are the nominal times of a job by its definition as it stands.
+type Nominal struct {
+	job   *store.Job
+	rules []*rules.Rule
+}
+
+// NewNominal reads the rules of a job.
+func NewNominal(j *store.Job, list []store.Rule) (*Nominal, error) {
+	n := &Nominal{job: j}
+	if err := resolveStart(j); err != nil {
+		return nil, err
+	}
+	var known ruleCache
+	for i := range list {
+		r, err := known.current(&list[i], j)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", j.FullName(), err)
+		}
+		n.rules = append(n.rules, r)
+	}
+	return n, nil
+}
+
+// Next is the first nominal time after an instant; zero where there is none.
+func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
+	if t := n.job.NotBefore.Add(-instant); !n.job.NotBefore.IsZero() && t.After(after) {
+		after = t
+	}
+	for _, r := range n.rules {
+		t, err := r.Next(after)
+		if err != nil {
+			return first, fmt.Errorf("rule %s: %w", r, err)
+		}
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	if !n.job.NotAfter.IsZero() && first.After(n.job.NotAfter) {
+		return time.Time{}, nil
+	}
+	return first, nil
+}
+
+// prev is the last time of a rule before an instant, also before the job's validity: an interval begins there.
+func (n *Nominal) prev(before time.Time) (last time.Time, err error) {
+	for _, r := range n.rules {
+		t, err := r.Prev(before)
+		if err != nil {
+			return last, fmt.Errorf("rule %s: %w", r, err)
+		}
+		last = later(last, t)
+	}
+	return last, nil
+}
+
+// jitter is what a decision adds to a nominal time.
+func (n *Nominal) jitter(t time.Time) time.Duration {
+	d := &decision{c: &store.Case{Job: *n.job}}
+	for _, r := range n.rules {
+		d.live = append(d.live, live{recurrence: r})
+	}
+	return d.jitter(t)
+}
