@@ -407,7 +407,7 @@ func (h *hostile) commands(ctx context.Context, c hostileCase) (string, error) {
 	errs = append(errs, failed("job list", jobs, err))
 	for i := range jobs {
 		o, err := tick.Forecast(ctx, h.Store, &jobs[i], 3)
-		errs = append(errs, failed("job show, outlook", o, err))
+		errs = append(errs, failed("job show, forecast", o, err))
 	}
 	runs, err := h.Runs(ctx, store.RunFilter{})
 	errs = append(errs, failed("run list", runs, err))
