@@ -12,10 +12,10 @@ import (
 
 // Group is a cap that several jobs share.
 type Group struct {
-	Name       string `json:"name" yaml:"-"`
-	MaxRunning int    `json:"max_running" yaml:"max_running"`
+	Name       string `json:"name"`
+	MaxRunning int    `json:"max_running"`
 
-	Fault string `json:"unreadable,omitempty" yaml:"-"` // what of its row cannot be read
+	Fault string `json:"unreadable,omitempty"` // what of its row cannot be read
 }
 
 // Definitions are what people write.

@@ -15,38 +15,9 @@ const (
 
 // ValidatePolicies is Validate without steps and schedules: what a decision needs of a row that may have come by plain SQL.
 func (j *Job) ValidatePolicies() error {
-	checks := []check{
-		{"name", checkName(j.Name)},
-		{"owner", optionalName(j.Owner)},
-		{"queue", checkName(j.Queue)},
-		{"group", optionalName(j.Group)},
-		{"overlap", oneOf(j.Overlap, "wait", "wait-all", "skip", "allow", "replace")},
-		{"max_running", atLeast(j.MaxRunning, 1)},
-		{"missed", oneOf(j.Missed, "latest", "all", "skip")},
-		{"missed_limit", atLeast(j.MissedLimit, 1)},
-		{"max_deliveries", atLeast(j.MaxDeliveries, 1)},
-		{"on_error", oneOf(j.OnError, "continue", "pause")},
-		{"pause_after_failures", atLeast(j.PauseAfterFailures, 0)},
-		{"keep.runs", atLeast(j.Keep.Runs, 1)},
-		{"missed_within", duration(j.MissedWithin)},
-		{"missed_grace", duration(j.MissedGrace)},
-		{"timeout", duration(j.Timeout)},
-		{"jitter", duration(j.Jitter)},
-		{"repeat_after", duration(j.RepeatAfter)},
-		{"keep.age", duration(j.Keep.Age)},
-		{"retry.backoff", duration(*j.Retry.Backoff)},
-		{"retry.max_backoff", duration(*j.Retry.MaxBackoff)},
-		{"not_before", instant(j.NotBefore)},
-		{"not_after", instant(j.NotAfter)},
-	}
-	if n := j.MaxRuns; n < 0 {
-		checks = append(checks, check{"max_runs", fmt.Errorf("%d is below 0", n)})
-	}
-	if p := *j.Retry.Jitter; p < 0 || p > 100 {
-		checks = append(checks, check{"retry.jitter", fmt.Errorf("%d is no percentage", p)})
-	}
-	for _, t := range j.Tags {
-		checks = append(checks, check{"tags", checkName(t)})
+	checks := append(make([]check, 0, len(policies)+20), check{"name", checkName(j.Name)})
+	for i := range policies {
+		checks = append(checks, check{policies[i].Key, policies[i].problem(j)})
 	}
 	if j.Own != nil {
 		checks = append(checks, check{"rule", notEmpty(j.Own.Rule)})

@@ -25,3 +25,12 @@ var (
 	PlanInput = planInput
 	ReadWas   = readWas
 )
+
+// Column is the column of jobs that the policy is kept in, and a pointer to what it holds; empty: it has none of its own.
+func (p *Policy) Column(j *Job) (name string, value any) { return p.column, p.value(j) }
+
+// Null reports whether the policy's zero value is NULL.
+func (p *Policy) Null() bool { return p.null }
+
+// Inverted is how the column of disabled is held: the other way round.
+type Inverted = not

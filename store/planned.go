@@ -18,18 +18,6 @@ type Was struct {
 	Start, StartZone    string
 }
 
-// planInput names the fields of jobs.plan_input, in the order in which its expression joins them on every engine. The text
-// carries no names itself: they would be 400 bytes more, twice in each row, and every pass reads them for every job that is
-// due. Whoever changes the expression changes this list. A new field goes to the end; every job is stale then, and decided
-// with the first pass after the migration.
-var planInput = []string{
-	"enabled", "removed_at", "not_before", "not_after", "jitter_ms", "repeat_after_ms", "max_runs", "overlap", "max_running",
-	"group_name", "queue", "priority", "missed", "missed_limit", "missed_within_ms", "missed_grace_ms", "retry_attempts",
-	"retry_backoff_ms", "retry_max_backoff_ms", "retry_jitter", "max_deliveries", "on_error", "pause_after_failures",
-	"timeout_ms", "on_startup", "after_job_id", "keep_runs", "keep_age_ms", "remove_when_done", "start_zone", "start_rule",
-	"tags", "owner",
-}
-
 // readWas reads the text that a job's plan_input had when it was planned. A text with another number of fields was made by
 // another expression, or by hand: what it meant is not known.
 func readWas(planned string) Was {

@@ -2,32 +2,17 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
 )
 
 // Columns that several statements read, in the order in which the functions below scan them. They stand for
-// @job_columns, @run_columns and @pause_columns in the statements of every dialect.
+// @run_columns and @pause_columns in the statements of every dialect; those of a job come from its policies.
 const (
-	jobColumns = `j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
-  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
-  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
-  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at`
-
 	runColumns = `r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error`
 
 	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed`
 )
-
-// scanJob gives the destinations of @job_columns.
-func scanJob(j *Job) []any {
-	r := &j.Retry
-	return []any{&j.ID, &j.Owner, &j.Name, &j.Description, not{&j.Disabled}, tags{&j.Tags}, &j.Queue, &j.Priority, nullable(&j.Group), &j.Overlap, &j.MaxRunning,
-		&j.Missed, &j.MissedLimit, ms{&j.MissedWithin}, ms{&j.MissedGrace}, must{tries{&r.Attempts}}, must{milliseconds{&r.Backoff}}, must{milliseconds{&r.MaxBackoff}}, must{count{&r.Jitter}},
-		&j.MaxDeliveries, &j.OnError, nullable(&j.PauseAfterFailures), ms{&j.Timeout}, ms{&j.Jitter}, nullable(&j.MaxRuns), at{&j.NotBefore}, at{&j.NotAfter}, nullable(&j.Start), nullable(&j.StartZone), ms{&j.RepeatAfter},
-		&j.OnStartup, nullable(&j.afterID), &j.Keep.Runs, ms{&j.Keep.Age}, &j.RemoveDone, nullable(&j.Manifest), must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, at{&j.removedAt}}
-}
 
 // scanPlan gives the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
@@ -133,25 +118,6 @@ func (c count) Scan(src any) error {
 		*c.p = new(int(n))
 	}
 	return err
-}
-
-// jobArgs are the arguments of insert_job and update_job. The tags go without the escapes that HTML wants: MariaDB compares
-// the text of a tag, not what it says.
-func jobArgs(j *Job) args {
-	r := j.Retry
-	tags := j.Tags
-	if tags == nil {
-		tags = []string{}
-	}
-	text, _ := json.Marshal(tags) // strings always encode
-	return args{"owner": j.Owner, "name": j.Name, "description": j.Description, "enabled": !j.Disabled, "tags": document(canonical(text)), "queue": j.Queue,
-		"priority": j.Priority, "group_name": null(j.Group), "overlap": j.Overlap, "max_running": j.MaxRunning, "missed": j.Missed,
-		"missed_limit": j.MissedLimit, "missed_within_ms": positive(j.MissedWithin.ms()), "missed_grace_ms": j.MissedGrace.ms(),
-		"retry_attempts": int(*r.Attempts), "retry_backoff_ms": r.Backoff.ms(), "retry_max_backoff_ms": r.MaxBackoff.ms(), "retry_jitter": *r.Jitter,
-		"max_deliveries": j.MaxDeliveries, "on_error": j.OnError, "pause_after_failures": positive(int64(j.PauseAfterFailures)), "timeout_ms": positive(j.Timeout.ms()),
-		"jitter_ms": j.Jitter.ms(), "max_runs": positive(j.MaxRuns), "not_before": j.NotBefore, "not_after": j.NotAfter, "start_rule": null(j.Start), "start_zone": null(j.StartZone),
-		"repeat_after_ms": positive(j.RepeatAfter.ms()), "on_startup": j.OnStartup, "after_job_id": positive(j.afterID), "keep_runs": j.Keep.Runs,
-		"keep_age_ms": j.Keep.Age.ms(), "remove_when_done": j.RemoveDone, "manifest": null(j.Manifest), "id": j.ID}
 }
 
 // stepArgs are the arguments of insert_step.

@@ -29,7 +29,9 @@ var (
 	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
 	macro     = regexp.MustCompile(`@[a-z_]+`)
 	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // that the statements for every engine use
-	shared    = map[string]string{"@job_columns": jobColumns, "@run_columns": runColumns, "@pause_columns": pauseColumns,
+	shared    = map[string]string{
+		"@job_columns": jobColumns, "@job_fields": jobFields, "@job_values": jobValues, "@job_changes": jobChanges,
+		"@run_columns": runColumns, "@pause_columns": pauseColumns,
 		"@most":     fmt.Sprint(mostMade),
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",

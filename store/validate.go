@@ -32,26 +32,13 @@ func (c *Schedule) Normalize() {
 
 // Normalize fills in the defaults of the policies, so that equal jobs are equal structs.
 func (j *Job) Normalize() {
-	orDefault(&j.Queue, "tick")
-	orDefault(&j.Overlap, "wait")
-	orDefault(&j.MaxRunning, 1)
-	orDefault(&j.Missed, "latest")
-	orDefault(&j.MissedLimit, usualLimit)
-	orDefault(&j.MissedGrace, usualMissedGrace)
-	j.Retry = j.Retry.Or(Retry{new(Attempts(1)), new(Duration(10 * time.Second)), new(usualMaxBackoff), new(10)})
+	for i := range policies {
+		policies[i].normalize(j)
+	}
 	if j.Start != "" {
 		orDefault(&j.StartZone, "UTC")
 	}
-	orDefault(&j.MaxDeliveries, 3)
-	orDefault(&j.OnError, "continue")
-	orDefault(&j.Keep.Runs, 1000)
-	orDefault(&j.Keep.Age, Duration(90*24*time.Hour))
 	slices.Sort(j.Schedules)
-	slices.Sort(j.Tags)
-	if len(j.Tags) == 0 {
-		j.Tags = nil
-	}
-	j.NotBefore, j.NotAfter = j.NotBefore.UTC().Truncate(time.Microsecond), j.NotAfter.UTC().Truncate(time.Microsecond)
 	if j.Own != nil {
 		own := *j.Own
 		own.Normalize()

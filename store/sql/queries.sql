@@ -480,24 +480,11 @@ SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry
 FROM dbjobs.steps WHERE job_id = :job OR :job = 0 ORDER BY job_id, position;
 
 -- name: insert_job
-INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
-  missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
-  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms,
-  on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
-VALUES (:owner, :name, @now, @now, :description, :enabled, :tags, :queue, :priority, :group_name, :overlap, :max_running,
-  :missed, :missed_limit, :missed_within_ms, :missed_grace_ms, :retry_attempts, :retry_backoff_ms, :retry_max_backoff_ms, :retry_jitter,
-  :max_deliveries, :on_error, :pause_after_failures, :timeout_ms, :jitter_ms, :max_runs, :not_before, :not_after, :start_rule, :start_zone, :repeat_after_ms,
-  :on_startup, :after_job_id, :keep_runs, :keep_age_ms, :remove_when_done, :manifest);
+INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, @job_fields)
+VALUES (:owner, :name, @now, @now, @job_values);
 
 -- name: update_job
-UPDATE dbjobs.jobs SET changed_at = @now, description = :description, enabled = :enabled, tags = :tags, queue = :queue, priority = :priority,
-  group_name = :group_name, overlap = :overlap, max_running = :max_running, missed = :missed, missed_limit = :missed_limit,
-  missed_within_ms = :missed_within_ms, missed_grace_ms = :missed_grace_ms, retry_attempts = :retry_attempts,
-  retry_backoff_ms = :retry_backoff_ms, retry_max_backoff_ms = :retry_max_backoff_ms, retry_jitter = :retry_jitter,
-  max_deliveries = :max_deliveries, on_error = :on_error, pause_after_failures = :pause_after_failures, timeout_ms = :timeout_ms, jitter_ms = :jitter_ms,
-  max_runs = :max_runs, not_before = :not_before, not_after = :not_after, start_rule = :start_rule, start_zone = :start_zone,
-  repeat_after_ms = :repeat_after_ms, on_startup = :on_startup, after_job_id = :after_job_id, keep_runs = :keep_runs,
-  keep_age_ms = :keep_age_ms, remove_when_done = :remove_when_done, manifest = :manifest
+UPDATE dbjobs.jobs SET changed_at = @now, @job_changes
 WHERE id = :id;
 
 -- name: enable_job

@@ -49,10 +49,11 @@ FROM dbjobs_jobs WHERE id IN (each_) ORDER BY id;
 
 -- name: batch_jobs
 -- arguments: each_ids
-SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
-  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
-  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
-  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (each_) ORDER BY j.id;
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
+  j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
+  j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (each_) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: each_ids, each_ids
@@ -371,12 +372,14 @@ INSERT INTO dbjobs_groups (name, max_running) VALUES (?, ?);
 -- arguments: owner, name, now, now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest
 INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
-  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms,
-  on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
+  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
+  start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
+  manifest)
 VALUES (?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?, ?,
   ?, ?, ?, ?, ?, ?, ?, ?,
-  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-  ?, ?, ?, ?, ?, ?);
+  ?, ?, ?, ?, ?, ?, ?, ?,
+  ?, ?, ?, ?, ?, ?, ?, ?,
+  ?);
 
 -- name: insert_link
 -- arguments: job, schedule, now
@@ -451,10 +454,11 @@ SELECT owner, name FROM dbjobs_jobs WHERE id = ?;
 
 -- name: jobs
 -- arguments: job, job
-SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
-  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
-  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
-  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
+  j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
+  j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id),
@@ -929,14 +933,11 @@ UPDATE dbjobs_groups SET max_running = ? WHERE name = ?;
 
 -- name: update_job
 -- arguments: now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest, id
-UPDATE dbjobs_jobs SET changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), description = ?, enabled = ?, tags = ?, queue = ?, priority = ?,
-  group_name = ?, overlap = ?, max_running = ?, missed = ?, missed_limit = ?,
-  missed_within_ms = ?, missed_grace_ms = ?, retry_attempts = ?,
-  retry_backoff_ms = ?, retry_max_backoff_ms = ?, retry_jitter = ?,
-  max_deliveries = ?, on_error = ?, pause_after_failures = ?, timeout_ms = ?, jitter_ms = ?,
-  max_runs = ?, not_before = ?, not_after = ?, start_rule = ?, start_zone = ?,
-  repeat_after_ms = ?, on_startup = ?, after_job_id = ?, keep_runs = ?,
-  keep_age_ms = ?, remove_when_done = ?, manifest = ?
+UPDATE dbjobs_jobs SET changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), description = ?, enabled = ?, tags = ?, queue = ?, priority = ?, group_name = ?, overlap = ?, max_running = ?,
+  missed = ?, missed_limit = ?, missed_within_ms = ?, missed_grace_ms = ?, retry_attempts = ?, retry_backoff_ms = ?, retry_max_backoff_ms = ?, retry_jitter = ?,
+  max_deliveries = ?, on_error = ?, pause_after_failures = ?, timeout_ms = ?, jitter_ms = ?, max_runs = ?, not_before = ?, not_after = ?,
+  start_rule = ?, start_zone = ?, repeat_after_ms = ?, on_startup = ?, after_job_id = ?, keep_runs = ?, keep_age_ms = ?, remove_when_done = ?,
+  manifest = ?
 WHERE id = ?;
 
 -- name: update_runs

@@ -47,10 +47,11 @@ FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id;
 
 -- name: batch_jobs
 -- arguments: ids
-SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
-  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
-  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
-  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
+  j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
+  j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: ids
@@ -355,12 +356,14 @@ INSERT INTO dbjobs_groups (name, max_running) VALUES (?1, ?2);
 -- arguments: owner, name, now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest
 INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
-  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms,
-  on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest)
+  max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
+  start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
+  manifest)
 VALUES (?1, ?2, coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
   ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-  ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30,
-  ?31, ?32, ?33, ?34, ?35, ?36);
+  ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,
+  ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35,
+  ?36);
 
 -- name: insert_link
 -- arguments: job, schedule, now
@@ -429,10 +432,11 @@ SELECT owner, name FROM dbjobs_jobs WHERE id = ?1;
 
 -- name: jobs
 -- arguments: job
-SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority, j.group_name, j.overlap, j.max_running,
-  j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts, j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter,
-  j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms, j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms,
-  j.on_startup, j.after_job_id, j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
+  j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
+  j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
@@ -907,14 +911,11 @@ UPDATE dbjobs_groups SET max_running = ?1 WHERE name = ?2;
 
 -- name: update_job
 -- arguments: now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest, id
-UPDATE dbjobs_jobs SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), description = ?2, enabled = ?3, tags = ?4, queue = ?5, priority = ?6,
-  group_name = ?7, overlap = ?8, max_running = ?9, missed = ?10, missed_limit = ?11,
-  missed_within_ms = ?12, missed_grace_ms = ?13, retry_attempts = ?14,
-  retry_backoff_ms = ?15, retry_max_backoff_ms = ?16, retry_jitter = ?17,
-  max_deliveries = ?18, on_error = ?19, pause_after_failures = ?20, timeout_ms = ?21, jitter_ms = ?22,
-  max_runs = ?23, not_before = ?24, not_after = ?25, start_rule = ?26, start_zone = ?27,
-  repeat_after_ms = ?28, on_startup = ?29, after_job_id = ?30, keep_runs = ?31,
-  keep_age_ms = ?32, remove_when_done = ?33, manifest = ?34
+UPDATE dbjobs_jobs SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), description = ?2, enabled = ?3, tags = ?4, queue = ?5, priority = ?6, group_name = ?7, overlap = ?8, max_running = ?9,
+  missed = ?10, missed_limit = ?11, missed_within_ms = ?12, missed_grace_ms = ?13, retry_attempts = ?14, retry_backoff_ms = ?15, retry_max_backoff_ms = ?16, retry_jitter = ?17,
+  max_deliveries = ?18, on_error = ?19, pause_after_failures = ?20, timeout_ms = ?21, jitter_ms = ?22, max_runs = ?23, not_before = ?24, not_after = ?25,
+  start_rule = ?26, start_zone = ?27, repeat_after_ms = ?28, on_startup = ?29, after_job_id = ?30, keep_runs = ?31, keep_age_ms = ?32, remove_when_done = ?33,
+  manifest = ?34
 WHERE id = ?35;
 
 -- name: update_runs

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"math"
+	"time"
+)
+
+// Keep says how much history a job keeps: a run goes when it is beyond either bound.
+type Keep struct {
+	Runs int      `json:"runs,omitempty"` // default 1000
+	Age  Duration `json:"age,omitempty"`  // default 90d
+}
+
+// Job is a job's definition. The same struct is the row, the JSON and the entry of a manifest; the zero value of a
+// field is its default, which Normalize fills in.
+type Job struct {
+	ID                 int64     `json:"id,omitempty"`
+	Owner              string    `json:"owner"` // default: the login of the database
+	Name               string    `json:"name"`
+	Description        string    `json:"description,omitempty"`
+	Disabled           bool      `json:"disabled,omitempty"`
+	Schedules          []string  `json:"schedules,omitempty"` // names of shared schedules
+	Own                *Schedule `json:"own,omitempty"`       // the job's own rule (rule: in a manifest)
+	Tags               []string  `json:"tags,omitempty"`
+	Queue              string    `json:"queue"` // default tick
+	Priority           int       `json:"priority,omitempty"`
+	Group              string    `json:"group,omitempty"`
+	Overlap            string    `json:"overlap"` // wait (default), wait-all, skip, allow, replace
+	MaxRunning         int       `json:"max_running,omitempty"`
+	Missed             string    `json:"missed"` // latest (default), all, skip
+	MissedLimit        int       `json:"missed_limit,omitempty"`
+	MissedWithin       Duration  `json:"missed_within,omitempty"`
+	MissedGrace        Duration  `json:"missed_grace,omitempty"`
+	Retry              Retry     `json:"retry,omitzero"`
+	MaxDeliveries      int       `json:"max_deliveries,omitempty"`
+	OnError            string    `json:"on_error,omitempty"` // continue (default), pause
+	PauseAfterFailures int       `json:"pause_after_failures,omitempty"`
+	Timeout            Duration  `json:"timeout,omitempty"`
+	Jitter             Duration  `json:"jitter,omitempty"`
+	MaxRuns            int64     `json:"max_runs,omitempty"`
+	NotBefore          time.Time `json:"not_before,omitzero"`
+	NotAfter           time.Time `json:"not_after,omitzero"`
+	Start              string    `json:"start,omitempty"`        // start schedule, resolved to not_before at creation
+	StartZone          string    `json:"start_zone,omitempty"`   // of its wall times; default UTC
+	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // in place of a schedule: so long after its last end
+	OnStartup          bool      `json:"on_startup,omitempty"`
+	After              string    `json:"after,omitempty"` // job (owner/name or name of the same owner)
+	Keep               Keep      `json:"keep,omitzero"`
+	RemoveDone         bool      `json:"remove_when_done,omitempty"`
+	Steps              []Step    `json:"steps"`
+	Manifest           string    `json:"manifest,omitempty"`
+	CreatedAt          time.Time `json:"created_at,omitzero"`
+
+	afterID   int64 // what After names
+	lostLink  bool  // one of its schedules was deleted by plain SQL
+	changedAt time.Time
+	removedAt time.Time
+	fault     string // what of its row cannot be read
+}
+
+// Removed tells since when the definition is only history; zero: it is not.
+func (j *Job) Removed() time.Time { return j.removedAt }
+
+// policies are all of them. The order is that of the columns, and of a manifest that is written.
+var policies = []Policy{
+	{Key: "description", column: "description", field: func(j *Job) any { return &j.Description }},
+	{Key: "owner", Shared: true, Help: "login that the job belongs to (yours)",
+		check: optionalName, field: func(j *Job) any { return &j.Owner }},
+	{Key: "disabled", Help: "make it, but decide nothing for it",
+		column: "enabled", field: func(j *Job) any { return &j.Disabled }, stored: func(j *Job) any { return not{&j.Disabled} }},
+	{Key: "tags", Shared: true, Flag: "tag", Help: "tag; may be given several times",
+		column: "tags", check: checkName, field: func(j *Job) any { return &j.Tags }},
+	{Key: "queue", Shared: true, Default: "tick", Help: "who takes its runs ({default})",
+		column: "queue", check: checkName, field: func(j *Job) any { return &j.Queue }},
+	{Key: "priority", Shared: true, Least: math.MinInt32, Help: "higher is taken first (0)",
+		column: "priority", field: func(j *Job) any { return &j.Priority }},
+	{Key: "group", Shared: true, Help: "group whose cap on runs at a time it shares",
+		column: "group_name", null: true, check: optionalName, field: func(j *Job) any { return &j.Group }},
+	{Key: "overlap", Shared: true, Default: "wait", Allowed: []string{"wait", "wait-all", "skip", "allow", "replace"}, Help: "{allowed} ({default})",
+		column: "overlap", field: func(j *Job) any { return &j.Overlap }},
+	{Key: "max_running", Shared: true, Default: 1, Least: 1, Help: "runs at a time with overlap allow",
+		column: "max_running", field: func(j *Job) any { return &j.MaxRunning }},
+	{Key: "missed", Shared: true, Default: "latest", Allowed: []string{"latest", "all", "skip"}, Help: "what is late: {allowed} ({default})",
+		column: "missed", field: func(j *Job) any { return &j.Missed }},
+	{Key: "missed_limit", Shared: true, Default: usualLimit, Least: 1, Help: "newest runs made with missed all ({default})",
+		column: "missed_limit", field: func(j *Job) any { return &j.MissedLimit }},
+	{Key: "missed_within", Shared: true, Help: "what is older does not run (no limit)",
+		column: "missed_within_ms", null: true, field: func(j *Job) any { return &j.MissedWithin }},
+	{Key: "missed_grace", Shared: true, Default: usualMissedGrace, Least: 1, Help: "how late the newest may be with missed skip ({default})",
+		column: "missed_grace_ms", field: func(j *Job) any { return &j.MissedGrace }},
+	{Key: "retry.attempts", Shared: true, Default: Attempts(1), Flag: "attempts", Help: "tries of a step, or until-next ({default})",
+		column: "retry_attempts", field: func(j *Job) any { return &j.Retry.Attempts }},
+	{Key: "retry.backoff", Shared: true, Default: Duration(10 * time.Second), Flag: "backoff", Help: "wait before the second try; doubles ({default})",
+		column: "retry_backoff_ms", field: func(j *Job) any { return &j.Retry.Backoff }},
+	{Key: "retry.max_backoff", Shared: true, Default: usualMaxBackoff, Flag: "max-backoff", Help: "longest wait between tries ({default})",
+		column: "retry_max_backoff_ms", field: func(j *Job) any { return &j.Retry.MaxBackoff }},
+	{Key: "retry.jitter", Shared: true, Default: 10, Most: 100, // per cent
+		column: "retry_jitter", field: func(j *Job) any { return &j.Retry.Jitter }},
+	{Key: "max_deliveries", Shared: true, Default: 3, Least: 1,
+		Help:   "how often a run may be started and never report back before it is lost ({default}); 1: at most once",
+		column: "max_deliveries", field: func(j *Job) any { return &j.MaxDeliveries }},
+	{Key: "on_error", Shared: true, Default: "continue", Allowed: []string{"continue", "pause"}, Help: "when a run has failed: {allowed} ({default})",
+		column: "on_error", field: func(j *Job) any { return &j.OnError }},
+	{Key: "pause_after_failures", Shared: true, Least: 1, Help: "failed runs in a row that pause the job (none)",
+		column: "pause_after_failures", null: true, field: func(j *Job) any { return &j.PauseAfterFailures }},
+	{Key: "timeout", Shared: true, Help: "longest time of a whole run, its waits included (none)",
+		column: "timeout_ms", null: true, field: func(j *Job) any { return &j.Timeout }},
+	{Key: "jitter", Shared: true, Help: "spread of the start (none)",
+		column: "jitter_ms", field: func(j *Job) any { return &j.Jitter }},
+	{Key: "max_runs", Least: 1, Help: "finished after so many runs",
+		column: "max_runs", null: true, field: func(j *Job) any { return &j.MaxRuns }},
+	{Key: "not_before", Help: "no nominal times before this instant",
+		column: "not_before", field: func(j *Job) any { return &j.NotBefore }},
+	{Key: "not_after", Help: "no nominal times after this instant",
+		column: "not_after", field: func(j *Job) any { return &j.NotAfter }},
+	{Key: "start", Help: "rule whose first time after the job was made is the not-before: D 17:30, at 2026-12-01T17:30:00, ...",
+		column: "start_rule", null: true, field: func(j *Job) any { return &j.Start }},
+	{Key: "start_zone", Help: "time zone of --start (that of the rule)",
+		column: "start_zone", null: true, field: func(j *Job) any { return &j.StartZone }},
+	{Key: "repeat_after", Least: 1, Help: "in place of a rule: so long after the end of the last run",
+		column: "repeat_after_ms", null: true, field: func(j *Job) any { return &j.RepeatAfter }},
+	{Key: "on_startup", Help: "run once for each start-up that a tick reports",
+		column: "on_startup", field: func(j *Job) any { return &j.OnStartup }},
+	{Key: "after", Help: "job whose success makes a run of this one",
+		column: "after_job_id", null: true, field: func(j *Job) any { return &j.After }, stored: func(j *Job) any { return &j.afterID }},
+	{Key: "keep.runs", Shared: true, Default: 1000, Least: 1, Help: "newest runs kept ({default})",
+		column: "keep_runs", field: func(j *Job) any { return &j.Keep.Runs }},
+	{Key: "keep.age", Shared: true, Default: Duration(90 * 24 * time.Hour), Least: 1, Help: "runs older than this go ({default})",
+		column: "keep_age_ms", field: func(j *Job) any { return &j.Keep.Age }},
+	{Key: "remove_when_done", Help: "remove it when nothing is to come and its last run has succeeded",
+		column: "remove_when_done", field: func(j *Job) any { return &j.RemoveDone }},
+}
+
+// planInput names the fields of jobs.plan_input, in the order in which its expression joins them on every engine. The text
+// carries no names itself: they would be 400 bytes more, twice in each row, and every pass reads them for every job that is
+// due. Whoever changes the expression changes this list. A new field goes to the end; every job is stale then, and decided
+// with the first pass after the migration.
+var planInput = []string{
+	"enabled", "removed_at", "not_before", "not_after", "jitter_ms", "repeat_after_ms", "max_runs", "overlap", "max_running",
+	"group_name", "queue", "priority", "missed", "missed_limit", "missed_within_ms", "missed_grace_ms", "retry_attempts",
+	"retry_backoff_ms", "retry_max_backoff_ms", "retry_jitter", "max_deliveries", "on_error", "pause_after_failures",
+	"timeout_ms", "on_startup", "after_job_id", "keep_runs", "keep_age_ms", "remove_when_done", "start_zone", "start_rule",
+	"tags", "owner",
+}

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Policy is one key of a job: all that the program knows of it apart from what it does. The defaults and simple checks of a
+// job come from the list of them, and so do its columns in the statements, the keys of a manifest, the flags of job create,
+// and the policies that job show prints. What contradicts what is no list: see contradictions.
+type Policy struct {
+	Key     string   // in a manifest; keep.runs is the key runs within keep
+	Default any      // what the zero value stands for; nil: for itself
+	Allowed []string // the words that a text may be; nil: any text
+	Least   int64    // the smallest number that may be written. Of a duration, 1: zero may not
+	Most    int64    // the largest; 0: what the column holds
+	Shared  bool     // may stand under the defaults of a file
+	Flag    string   // of job create, where it is not the key with dashes
+	Help    string   // of the flag, with {allowed} and {default}; empty: there is no flag
+
+	column string             // of jobs; empty: it is written with the job's name
+	null   bool               // the zero value is NULL
+	check  func(string) error // of a text
+	field  func(*Job) any
+	stored func(*Job) any // what the column holds, where that is not the field
+}
+
+// Policies are those of a job, in the order in which they are written. The list is not to be changed.
+func Policies() []Policy { return policies }
+
+// Of points to the job's value: *string, *[]string, *int, *int64, *bool, *time.Time or *Duration; of what a step may have of
+// its own, **int, **Duration or **Attempts.
+func (p *Policy) Of(j *Job) any { return p.field(j) }
+
+// FlagName is the name of the flag of job create.
+func (p *Policy) FlagName() string {
+	if p.Flag != "" {
+		return p.Flag
+	}
+	return strings.NewReplacer("_", "-", ".", "-").Replace(p.Key)
+}
+
+// Usage is the help of the flag.
+func (p *Policy) Usage() string {
+	words := strings.Join(p.Allowed, ", ")
+	if i := strings.LastIndex(words, ", "); i >= 0 {
+		words = words[:i] + " or " + words[i+2:]
+	}
+	return strings.NewReplacer("{allowed}", words, "{default}", fmt.Sprint(p.Default)).Replace(p.Help)
+}
+
+// normalize fills in the default.
+func (p *Policy) normalize(j *Job) {
+	switch v := p.field(j).(type) {
+	case *string:
+		fill(v, p.Default)
+	case *int:
+		fill(v, p.Default)
+	case *Duration:
+		fill(v, p.Default)
+	case **Attempts:
+		open(v, p.Default)
+	case **Duration:
+		open(v, p.Default)
+	case **int:
+		open(v, p.Default)
+	case *[]string:
+		if slices.Sort(*v); len(*v) == 0 {
+			*v = nil
+		}
+	case *time.Time:
+		*v = v.UTC().Truncate(time.Microsecond)
+	}
+}
+
+func fill[T comparable](p *T, usual any) {
+	if v, ok := usual.(T); ok {
+		orDefault(p, v)
+	}
+}
+
+func open[T any](p **T, usual any) {
+	if v, ok := usual.(T); ok && *p == nil {
+		*p = &v
+	}
+}
+
+// problem refuses a value that could never be meant, whatever the other policies are.
+func (p *Policy) problem(j *Job) error {
+	switch v := p.field(j).(type) {
+	case *string:
+		if p.Allowed != nil {
+			return oneOf(*v, p.Allowed...)
+		}
+		if p.check != nil {
+			return p.check(*v)
+		}
+	case *[]string:
+		for _, s := range *v {
+			if err := p.check(s); err != nil {
+				return err
+			}
+		}
+	case *int:
+		return p.below(int64(*v))
+	case *int64:
+		return p.below(*v)
+	case **int:
+		if n := int64(**v); n < p.Least || n > p.Most {
+			return fmt.Errorf("%d is no percentage", n)
+		}
+	case *Duration:
+		return duration(*v)
+	case **Duration:
+		return duration(**v)
+	case *time.Time:
+		return instant(*v)
+	}
+	return nil
+}
+
+func (p *Policy) below(n int64) error {
+	least := p.Least
+	if p.null { // zero is none
+		least = min(least, 0)
+	}
+	if n < least {
+		return fmt.Errorf("%d is below %d", n, least)
+	}
+	return nil
+}
+
+// value points to what the column holds.
+func (p *Policy) value(j *Job) any {
+	if p.stored != nil {
+		return p.stored(j)
+	}
+	return p.field(j)
+}
+
+// scan is the destination of the column.
+func (p *Policy) scan(j *Job) any {
+	switch v := p.value(j).(type) {
+	case *string:
+		if p.null {
+			return nullable(v)
+		}
+	case *int:
+		if p.null {
+			return nullable(v)
+		}
+	case *int64:
+		if p.null {
+			return nullable(v)
+		}
+	case *[]string:
+		return tags{v}
+	case *time.Time:
+		return at{v}
+	case *Duration:
+		return ms{v}
+	case **Attempts:
+		return must{tries{v}}
+	case **Duration:
+		return must{milliseconds{v}}
+	case **int:
+		return must{count{v}}
+	}
+	return p.value(j)
+}
+
+// arg is the argument that the column is written from.
+func (p *Policy) arg(j *Job) any {
+	switch v := p.value(j).(type) {
+	case *string:
+		if p.null {
+			return null(*v)
+		}
+		return *v
+	case *int:
+		return p.number(int64(*v))
+	case *int64:
+		return p.number(*v)
+	case *Duration:
+		return p.number(v.ms())
+	case *[]string:
+		return list(*v)
+	case *bool:
+		return *v
+	case not:
+		return !*v.p
+	case *time.Time:
+		return *v
+	case **Attempts:
+		return int(**v)
+	case **Duration:
+		return (*v).ms()
+	case **int:
+		return **v
+	}
+	panic(fmt.Sprintf("store: policy %s is of no known type", p.Key))
+}
+
+func (p *Policy) number(n int64) any {
+	if p.null {
+		return positive(n)
+	}
+	return n
+}
+
+// list is a column of texts. They go without the escapes that HTML wants: MariaDB compares the text of a tag, not what it says.
+func list(texts []string) document {
+	if texts == nil {
+		texts = []string{}
+	}
+	b, _ := json.Marshal(texts) // strings always encode
+	return document(canonical(b))
+}
+
+// The columns of jobs as the statements name them: to read, in the order of scanJob, and to write.
+var jobColumns, jobFields, jobValues, jobChanges = jobTexts()
+
+func jobTexts() (columns, fields, values, changes string) {
+	written := make([]string, 0, len(policies)+1)
+	for i := range policies {
+		if c := policies[i].column; c != "" {
+			written = append(written, c)
+		}
+	}
+	each := func(format string, names []string) string {
+		var text strings.Builder
+		for i, name := range names {
+			switch {
+			case i > 0 && i%8 == 0: // lines that a person can read
+				text.WriteString(",\n  ")
+			case i > 0:
+				text.WriteString(", ")
+			}
+			text.WriteString(strings.ReplaceAll(format, "NAME", name))
+		}
+		return text.String()
+	}
+	read := slices.Concat([]string{"id", "owner", "name"}, written, []string{"manifest", "created_at", "changed_at", "removed_at"})
+	written = append(written, "manifest")
+	return each("j.NAME", read), each("NAME", written), each(":NAME", written), each("NAME = :NAME", written)
+}
+
+// scanJob gives the destinations of @job_columns.
+func scanJob(j *Job) []any {
+	into := []any{&j.ID, &j.Owner, &j.Name}
+	for i := range policies {
+		if p := &policies[i]; p.column != "" {
+			into = append(into, p.scan(j))
+		}
+	}
+	return append(into, nullable(&j.Manifest), must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, at{&j.removedAt})
+}
+
+// jobArgs are the arguments of insert_job and update_job.
+func jobArgs(j *Job) args {
+	a := args{"id": j.ID, "owner": j.Owner, "name": j.Name, "manifest": null(j.Manifest)}
+	for i := range policies {
+		if p := &policies[i]; p.column != "" {
+			a[p.column] = p.arg(j)
+		}
+	}
+	return a
+}

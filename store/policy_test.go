@@ -1,0 +1,143 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// others are another value for each column of jobs that a decision may look at, as SQL.
+func others(d *storetest.DB) map[string]string {
+	instant := "'2031-02-03T04:05:06.789012Z'"
+	if d.Engine == "mariadb" {
+		instant = "'2031-02-03 04:05:06.789012'"
+	}
+	all := map[string]string{"owner": "'someone'", "removed_at": instant}
+	for i, p := range store.Policies() {
+		column, value := p.Column(&store.Job{})
+		switch value.(type) {
+		case store.Inverted, *bool:
+			all[column] = "NOT " + column
+		case *string:
+			if all[column] = "'other " + p.Key + "'"; p.Allowed != nil {
+				all[column] = "'" + p.Allowed[len(p.Allowed)-1] + "'"
+			}
+		case *[]string:
+			all[column] = `'["other"]'`
+		case **int:
+			all[column] = fmt.Sprint(70 + i%10)
+		default:
+			all[column] = fmt.Sprint(7000 + i)
+			if p.Key == "not_before" || p.Key == "not_after" {
+				all[column] = instant
+			}
+		}
+	}
+	return all
+}
+
+// The list of policies and the table say the same: a row of plain SQL has the defaults of one that apply has made, and what
+// apply refuses, the table refuses as well.
+func TestPoliciesAreThoseOfTheTable(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		table := d.Table("jobs")
+		if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "applied", Steps: []store.Step{sqlStep("", "SELECT 1")}}}}, store.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "INSERT INTO "+table+" (name) VALUES ('plain')")
+		taken := func(column, value string) error {
+			_, err := d.SQL.Exec("UPDATE " + table + " SET " + column + " = " + value + " WHERE name = 'plain'")
+			return err
+		}
+		for _, p := range store.Policies() {
+			column, value := p.Column(&store.Job{})
+			if column == "" {
+				continue
+			}
+			var usual, made any
+			for name, into := range map[string]*any{"plain": &usual, "applied": &made} {
+				if err := d.SQL.QueryRow("SELECT " + column + " FROM " + table + " WHERE name = '" + name + "'").Scan(into); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if fmt.Sprint(usual) != fmt.Sprint(made) {
+				t.Errorf("%s: the table's default is %v, apply's %v", column, usual, made)
+			}
+			if p.Null() && usual != nil {
+				t.Errorf("%s: %v, want NULL", column, usual)
+			}
+			good, bad := []string{}, []string{}
+			switch value.(type) {
+			case *string:
+				for _, word := range p.Allowed {
+					good, bad = append(good, "'"+word+"'"), []string{"'nonsense'"}
+				}
+			case *int, *int64, **int:
+				if column != "priority" && column != "after_job_id" {
+					good, bad = []string{fmt.Sprint(p.Least)}, []string{fmt.Sprint(p.Least - 1)}
+				}
+				if p.Most != 0 {
+					good, bad = append(good, fmt.Sprint(p.Most)), append(bad, fmt.Sprint(p.Most+1))
+				}
+			case *store.Duration, **store.Duration:
+				good, bad = []string{"1", "3153600000000"}, []string{"-1", "9000000000001"} // 36500 days
+			}
+			for _, v := range good {
+				if err := taken(column, v); err != nil {
+					t.Errorf("%s = %s: %v", column, v, err)
+				}
+			}
+			for _, v := range bad {
+				if taken(column, v) == nil {
+					t.Errorf("%s = %s was taken", column, v)
+				}
+			}
+		}
+	})
+}
+
+// Each policy names a flag, a default and words of its own, and a value of every kind goes into its column.
+func TestPoliciesAreWhole(t *testing.T) {
+	keys, columns, flags := map[string]bool{}, map[string]bool{"": true}, map[string]bool{}
+	j := store.Job{Name: "job"}
+	j.Normalize()
+	for _, p := range store.Policies() {
+		column, _ := p.Column(&j)
+		if keys[p.Key] || column != "" && columns[column] || flags[p.FlagName()] {
+			t.Errorf("%s: its key, column or flag is there twice", p.Key)
+		}
+		keys[p.Key], columns[column], flags[p.FlagName()] = true, true, true
+		if strings.ContainsAny(p.Usage(), "{}") {
+			t.Errorf("%s: %s", p.Key, p.Usage())
+		}
+		if usual := fmt.Sprint(p.Default); p.Default != nil && !strings.Contains(usual, fmt.Sprint(deref(p.Of(&j)))) {
+			t.Errorf("%s: the default is %v, normalized is %v", p.Key, usual, deref(p.Of(&j)))
+		}
+	}
+	for _, name := range store.PlanInput {
+		if !columns[name] && name != "owner" && name != "removed_at" {
+			t.Errorf("plan_input has %s, which no policy has", name)
+		}
+	}
+}
+
+func deref(value any) any {
+	switch v := value.(type) {
+	case *string:
+		return *v
+	case *int:
+		return *v
+	case *store.Duration:
+		return *v
+	case **store.Duration:
+		return **v
+	case **store.Attempts:
+		return int(**v)
+	case **int:
+		return **v
+	}
+	return nil
+}
