@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ func columns(t *testing.T, d *storetest.DB) []string {
 	}
 	defer rows.Close()
 	names, err := rows.Columns()
-	if err != nil {
+	if err := errors.Join(err, rows.Err()); err != nil {
 		t.Fatal(err)
 	}
 	return names

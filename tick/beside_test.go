@@ -245,12 +245,12 @@ func TestAnAbortBesideADecisionOfThePredecessorMissesNoRun(t *testing.T) {
 // it, and whether or not somebody wants it cancelled.
 func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
 	for name, c := range map[string]struct {
-		max_deliveries int
+		deliveries int
 		cancel         bool
 	}{"cancelled": {3, true}, "delivered again": {3, false}, "lost": {1, false}} {
 		t.Run(name, func(t *testing.T) {
 			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.max_deliveries, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.deliveries, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 				ticktest.Request(t, d, "job")
 				ticktest.DecideOnly(t, d)
 				h := store.Holder{Name: "worker", Lease: time.Minute}

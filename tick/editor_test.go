@@ -43,11 +43,13 @@ const healthy = 30
 // An editor's open transaction holds up no job but the one that it is about, whatever the table; or, where the engine has
 // locked more for it than that job's rows, the pass says who waits for what. When it ends, all goes on.
 func TestAnEditorHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {
 			continue // an open write holds up all others, for the busy timeout
 		}
 		t.Run(e, func(t *testing.T) {
+			t.Parallel()
 			d := storetest.Open(t, e, store.Options{})
 			x := besideAnEditor(t, d)
 			told := 0

@@ -84,7 +84,7 @@ func (r *run) programs(ctx context.Context, e *engine) (inst installation, origi
 	}
 	return inst, "", "", fmt.Errorf("there is no %s to test on.\n"+
 		"  named:     no, %s is not set\n  installed: %w\n  fetched:   %w\n"+
-		"  To do: %s\n  Or run what needs no server: make test-sqlite",
+		"  To do: %s\n  Or run what needs no server: make check",
 		e.title, e.env, here, err, e.advice)
 }
 

@@ -80,6 +80,7 @@ func Wrong(r tick.Report) tick.Report {
 	return r
 }
 
+// Plural counts things: 1 run, 2 runs.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
