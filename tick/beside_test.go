@@ -246,7 +246,7 @@ func TestAnAbortBesideADecisionOfThePredecessorMissesNoRun(t *testing.T) {
 func TestAHolderThatReportsBesideADecisionKeepsItsRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		deliveries int
-		cancel         bool
+		cancel     bool
 	}{"cancelled": {3, true}, "delivered again": {3, false}, "lost": {1, false}} {
 		t.Run(name, func(t *testing.T) {
 			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
