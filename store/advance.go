@@ -144,7 +144,7 @@ func unless(t, same time.Time) time.Time {
 	return t
 }
 
-func (w *writer) add(c *Case, d *Decision) {
+func (w *writer) add(c *Snapshot, d *Decision) {
 	at := w.at
 	for _, r := range d.Made {
 		r.ID = NewRunID(w.now, w.seq)
@@ -156,13 +156,13 @@ func (w *writer) add(c *Case, d *Decision) {
 		w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
 			at(r.ScheduledFor), at(r.IntervalStart), at(unless(r.IntervalEnd, r.ScheduledFor)), at(unless(r.ReadyAt, w.now))})
 	}
-	for _, m := range d.Moved {
+	for _, m := range d.Updates {
 		r := m.Run
 		if r.Fault != "" { // what cannot be read is not written back
-			w.buried = append(w.buried, buryRow{r.ID, r.State, m.Was, at(m.ExpiresAt), clip(r.Error)})
+			w.buried = append(w.buried, buryRow{r.ID, r.State, m.From, at(m.ExpiresAt), clip(r.Error)})
 			continue
 		}
-		w.moves = append(w.moves, moveRow{r.ID, r.Fence, m.Was, at(m.LeaseRead), r.State, r.HeldBy, at(r.ReadyAt), r.Number, r.Losses,
+		w.moves = append(w.moves, moveRow{r.ID, r.Fence, m.From, at(m.LeaseRead), r.State, r.HeldBy, at(r.ReadyAt), r.Number, r.Losses,
 			at(r.FinishedAt), at(r.SettledAt), at(m.ExpiresAt), r.Error})
 	}
 	for _, g := range d.Gaps {
@@ -172,8 +172,8 @@ func (w *writer) add(c *Case, d *Decision) {
 	if d.Pause != "" {
 		w.pauses = append(w.pauses, changeRow{SubjectID: d.Plan.JobID, Subject: c.Job.FullName(), Reason: d.Pause})
 	}
-	if d.Done != "" {
-		w.done = append(w.done, doneOf{c, c.Job.FullName(), d.Done})
+	if d.Remove != "" {
+		w.done = append(w.done, doneOf{c, c.Job.FullName(), d.Remove})
 	}
 	p := d.Plan
 	if d.Park {

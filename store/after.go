@@ -6,7 +6,7 @@ import (
 )
 
 // readFollowers reads which jobs run after these. One that runs after itself, by way of them, does not: no pass would end.
-func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	type pair struct {
 		Follower
 		of int64
@@ -34,7 +34,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 }
 
 // readCircles finds out which of the jobs run after themselves, or after one whose row is gone, where that may have changed.
-func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, n Need, byJob map[int64]*Case) error {
+func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, n Need, byJob map[int64]*Snapshot) error {
 	var look []int64
 	for id, c := range byJob {
 		if c.Job.afterID != 0 && (n == Check || c.Stale || c.Plan.Parked != "") {

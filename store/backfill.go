@@ -13,8 +13,8 @@ type Interval struct {
 	End   time.Time `json:"end"`
 }
 
-// Filling is what a backfill is chosen from.
-type Filling struct {
+// BackfillInput is what a backfill is chosen from.
+type BackfillInput struct {
 	Now     time.Time
 	Job     JobStatus
 	Rules   []Rule     // as they stand
@@ -24,14 +24,14 @@ type Filling struct {
 // Backfill asks for a run of each interval that choose gives, whose ends are nominal times: in order behind what the job
 // has open. Those who backfill take turns, and a nominal time has one such run, unless it is asked for again. What choose
 // is told and what is written are one transaction; choose may be called more than once.
-func (s *Store) Backfill(ctx context.Context, name string, within Interval, again bool, who Author, choose func(Filling) ([]Interval, error)) ([]Run, error) {
+func (s *Store) Backfill(ctx context.Context, name string, within Interval, again bool, who Author, choose func(BackfillInput) ([]Interval, error)) ([]Run, error) {
 	var made []Run
 	err := s.change(ctx, who, func(a *applier) error {
 		var version int
 		if err := s.row(ctx, a.tx, "lock_installation", args{}, &version); err != nil {
 			return err
 		}
-		f := Filling{Now: a.now}
+		f := BackfillInput{Now: a.now}
 		var err error
 		if f.Job, err = s.findJob(ctx, a.tx, name); err != nil {
 			return err
@@ -119,8 +119,8 @@ func (s *Store) Rules(ctx context.Context, job int64) ([]Rule, error) {
 }
 
 func (s *Store) rulesOf(ctx context.Context, q querier, job int64) ([]Rule, error) {
-	var c Case
-	if err := s.readRules(ctx, q, JobChanged, []int64{job}, map[int64]*Case{job: &c}); err != nil {
+	var c Snapshot
+	if err := s.readRules(ctx, q, JobChanged, []int64{job}, map[int64]*Snapshot{job: &c}); err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
 	if c.Fault != "" {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// readCases locks the plans and reads the rest.
-func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, error) {
+// readSnapshots locks the plans and reads the rest.
+func (s *Store) readSnapshots(ctx context.Context, tx *sql.Tx, p *Page) ([]Snapshot, error) {
 	whatever := 0
 	if p.need != Due { // a due plan is there; for the others there may be none yet
 		whatever = 1
@@ -19,11 +19,11 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 			return nil, err
 		}
 	}
-	cases := make([]Case, 0, len(p.jobs))
+	cases := make([]Snapshot, 0, len(p.jobs))
 	var l Plan
 	rd := reads(scanPlan(&l)...) // once for all rows: thousands of them, with dozens of columns each
 	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, s.each(rd, func(fault string) error {
-		cases = append(cases, Case{Plan: l, PlanFault: fault})
+		cases = append(cases, Snapshot{Plan: l, PlanFault: fault})
 		l = Plan{}
 		return nil
 	}))
@@ -31,7 +31,7 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 		return nil, err
 	}
 	locked := make([]int64, len(cases))
-	byJob := make(map[int64]*Case, len(cases))
+	byJob := make(map[int64]*Snapshot, len(cases))
 	for i := range cases {
 		locked[i] = cases[i].Plan.JobID
 		byJob[locked[i]] = &cases[i]
@@ -42,7 +42,7 @@ func (s *Store) readCases(ctx context.Context, tx *sql.Tx, p *Page) ([]Case, err
 	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
 }
 
-func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) error {
 	if err := s.readJobs(ctx, tx, p.kinds, ids, byJob); err != nil {
 		return err
 	}
@@ -115,14 +115,14 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 }
 
 // fault notes that of what the decision is made from something cannot be read.
-func (c *Case) fault(what, fault string) {
+func (c *Snapshot) fault(what, fault string) {
 	if fault != "" {
 		c.Fault = alsoFault(c.Fault, what+": "+fault)
 	}
 }
 
 // readStepAttempts reads which steps have a number of tries of their own.
-func (s *Store) readStepAttempts(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readStepAttempts(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *sql.Tx, ids []int64, b
 // lockExpired locks runs that are to be recovered. One that somebody else has locked is in the hands of a holder after
 // all, who is about to end it, or stands still in the midst of that: it is left to a later pass, which to wait for would
 // hold up all jobs of the batch.
-func (s *Store) lockExpired(ctx context.Context, tx *sql.Tx, ids []string, byJob map[int64]*Case) error {
+func (s *Store) lockExpired(ctx context.Context, tx *sql.Tx, ids []string, byJob map[int64]*Snapshot) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (s *Store) lockExpired(ctx context.Context, tx *sql.Tx, ids []string, byJob
 }
 
 // since is the instant from which on the first of the jobs is to be decided.
-func since(byJob map[int64]*Case) (first time.Time) {
+func since(byJob map[int64]*Snapshot) (first time.Time) {
 	for _, c := range byJob {
 		from := c.Plan.DecidedThrough
 		if from.IsZero() {
@@ -209,18 +209,18 @@ func (j *Job) like(kind *Job) {
 }
 
 // readJobs reads the jobs' definitions.
-func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64, byJob map[int64]*Snapshot) error {
 	var j Job
 	var input borrowed
 	var planned sql.NullString
-	var unknown []*Case
+	var unknown []*Snapshot
 	rd := reads(&j.ID, &j.Owner, &j.Name, must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, &input, &planned)
 	err := s.query(ctx, tx, "batch_inputs", args{"ids": ids}, s.each(rd, func(fault string) error {
 		defer func() { j = Job{} }()
 		c := byJob[j.ID]
 		c.Job, c.Stale, c.ChangedAt = j, planned.Valid, j.changedAt
 		if c.Stale {
-			c.Was = readWas(planned.String)
+			c.Planned = readPlanned(planned.String)
 		}
 		if c.fault("its definition", fault); fault != "" {
 			return nil
@@ -245,8 +245,8 @@ func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64,
 }
 
 // readKinds reads one job of each kind, and returns the jobs whose kind is still unknown.
-func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*Case, byJob map[int64]*Case) ([]*Case, error) {
-	first := map[string]*Case{}
+func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*Snapshot, byJob map[int64]*Snapshot) ([]*Snapshot, error) {
+	first := map[string]*Snapshot{}
 	var ids []int64
 	for _, c := range unknown {
 		if first[c.input] == nil {
@@ -270,7 +270,7 @@ func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*
 		k.put(input, &j)
 		return nil
 	}))
-	var left []*Case
+	var left []*Snapshot
 	for _, c := range unknown {
 		kind := k.get([]byte(c.input))
 		switch {
@@ -287,7 +287,7 @@ func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*
 
 // covers tells whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
 // applies it to that schedule's times.
-func (p *Pause) covers(c *Case) bool {
+func (p *Pause) covers(c *Snapshot) bool {
 	switch p.Scope {
 	case "all":
 		return true
@@ -312,7 +312,7 @@ func (p *Pause) covers(c *Case) bool {
 }
 
 // readRules reads the rules as they were planned, and for the jobs that may not stand as planned, their schedules.
-func (s *Store) readRules(ctx context.Context, q querier, n Need, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readRules(ctx context.Context, q querier, n Need, ids []int64, byJob map[int64]*Snapshot) error {
 	var u Rule
 	var job int64
 	var stands bool
@@ -349,7 +349,7 @@ func (s *Store) readRules(ctx context.Context, q querier, n Need, ids []int64, b
 }
 
 // readLinks reads the schedules of the jobs as they stand.
-func (s *Store) readLinks(ctx context.Context, q querier, ids []int64, byJob map[int64]*Case) error {
+func (s *Store) readLinks(ctx context.Context, q querier, ids []int64, byJob map[int64]*Snapshot) error {
 	var u Rule
 	var job int64
 	d := &u.Schedule

@@ -12,16 +12,16 @@ import (
 
 // Batch is what became of a page.
 type Batch struct {
-	Now     time.Time
-	Decided int
-	Made    []Run
-	Gaps    map[string]int // by reason
-	Parked  []Parked
-	Moved   int
-	Woken   int        // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
-	Ended   []EndedRun // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
-	Kept    []Kept     // of jobs that have runs newly settled
-	Passed  []PassedOver
+	Now       time.Time
+	Decided   int
+	Made      []Run
+	Gaps      map[string]int // by reason
+	Parked    []Parked
+	Moved     int
+	Woken     int         // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
+	Ended     []EndedRun  // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
+	Retention []Retention // of jobs that have runs newly settled
+	Passed    []PassedOver
 	// Refused are jobs for which no decision could be written: they are parked, or, if even that was refused, left as they
 	// are. They are told in Parked, and those that are not even parked in Stuck.
 	Refused []int64
@@ -44,7 +44,7 @@ const (
 )
 
 // passOver notes the jobs of a page that are not among the cases.
-func (b *Batch) passOver(p *Page, cases []Case, what string) {
+func (b *Batch) passOver(p *Page, cases []Snapshot, what string) {
 	known := make(map[int64]bool, len(cases)+len(b.Passed))
 	for i := range cases {
 		known[cases[i].Plan.JobID] = true
@@ -63,7 +63,7 @@ func (b *Batch) passOver(p *Page, cases []Case, what string) {
 func (b *Batch) join(o Batch) {
 	b.Decided, b.Moved, b.Woken = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken
 	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
-	b.Kept, b.Passed, b.Refused = append(b.Kept, o.Kept...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
+	b.Retention, b.Passed, b.Refused = append(b.Retention, o.Retention...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
 	b.Stuck = append(b.Stuck, o.Stuck...)
 	for reason, n := range o.Gaps {
 		b.Gaps[reason] += n
@@ -79,10 +79,10 @@ type EndedRun struct {
 // Decider is what makes the decisions of a batch.
 type Decider struct {
 	// Job decides for one job.
-	Job func(now time.Time, c *Case) Decision
-	// Share is given the jobs of groups together. It lets go what their caps admit, and names waiting runs of other jobs that
+	Job func(now time.Time, c *Snapshot) Decision
+	// Groups is given the jobs of groups together. It lets go what their caps admit, and names waiting runs of other jobs that
 	// are to ask again.
-	Share func([]Member) []string
+	Groups func([]GroupDecision) []string
 }
 
 // Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
@@ -192,7 +192,7 @@ func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
 
 func (d *deciding) inTx(ctx context.Context, tx *sql.Tx, p *Page, b *Batch) error {
 	s := d.s
-	cases, err := s.readCases(ctx, tx, p)
+	cases, err := s.readSnapshots(ctx, tx, p)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (d *deciding) inTx(ctx context.Context, tx *sql.Tx, p *Page, b *Batch) erro
 			return err
 		}
 		b.passOver(&Page{need: p.need, jobs: taken, due: p.dueOf(taken)}, nil, lockedRun)
-		cases = slices.DeleteFunc(cases, func(c Case) bool { return slices.Contains(taken, c.Plan.JobID) })
+		cases = slices.DeleteFunc(cases, func(c Snapshot) bool { return slices.Contains(taken, c.Plan.JobID) })
 	}
 	b.passOver(p, nil, "")
 	return nil
@@ -217,25 +217,25 @@ func (d *deciding) inTx(ctx context.Context, tx *sql.Tx, p *Page, b *Batch) erro
 
 // decisions are those for the cases of a page, made together.
 type decisions struct {
-	members []Member
+	members []GroupDecision
 	wake    []string // runs of other jobs that are to ask for their group again
 }
 
 // all decides for the cases, which are as they were read however often that is done.
-func (d *deciding) all(now time.Time, cases []Case) (made decisions) {
-	var grouped []Member
+func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
+	var grouped []GroupDecision
 	for i := range cases {
 		c := &cases[i]
-		m := Member{c, d.Job(now, c)}
+		m := GroupDecision{c, d.Job(now, c)}
 		m.Decision.Plan.Parked = d.s.kept(m.Decision.Plan.Parked)
-		if c.Cap != nil {
+		if c.Group != nil {
 			grouped = append(grouped, m)
 			continue
 		}
 		made.members = append(made.members, m)
 	}
 	if len(grouped) > 0 {
-		made.wake = d.Share(grouped)
+		made.wake = d.Groups(grouped)
 	}
 	made.members = append(made.members, grouped...)
 	return made
@@ -256,8 +256,8 @@ func (s *Store) lockMoved(ctx context.Context, tx *sql.Tx, made *decisions, know
 	}
 	for i := range made.members {
 		d := &made.members[i].Decision
-		for j := range d.Moved {
-			want(d.Moved[j].Run.ID)
+		for j := range d.Updates {
+			want(d.Updates[j].Run.ID)
 		}
 		for _, id := range d.Cancel {
 			want(id)
@@ -279,8 +279,8 @@ func (s *Store) lockMoved(ctx context.Context, tx *sql.Tx, made *decisions, know
 	elsewhere := func(id string) bool { return !known[id] }
 	for i := range made.members {
 		m := &made.members[i]
-		if slices.ContainsFunc(m.Decision.Moved, func(v Move) bool { return elsewhere(v.Run.ID) }) || slices.ContainsFunc(m.Decision.Cancel, elsewhere) {
-			taken = append(taken, m.Case.Plan.JobID)
+		if slices.ContainsFunc(m.Decision.Updates, func(v RunUpdate) bool { return elsewhere(v.Run.ID) }) || slices.ContainsFunc(m.Decision.Cancel, elsewhere) {
+			taken = append(taken, m.Snapshot.Plan.JobID)
 		}
 	}
 	made.wake = slices.DeleteFunc(made.wake, elsewhere)
@@ -294,14 +294,14 @@ func (b *Batch) write(ctx context.Context, w *writer, made decisions) error {
 	}
 	b.Moved, b.Woken, b.Decided = b.Moved+len(made.wake), len(made.wake), len(made.members)
 	for i := range made.members {
-		b.add(w, made.members[i].Case, &made.members[i].Decision)
+		b.add(w, made.members[i].Snapshot, &made.members[i].Decision)
 	}
 	b.Made = w.made
 	return w.write(ctx)
 }
 
 // add takes a decision in.
-func (b *Batch) add(w *writer, c *Case, d *Decision) {
+func (b *Batch) add(w *writer, c *Snapshot, d *Decision) {
 	if d.nothing(&c.Plan) {
 		return
 	}
@@ -312,12 +312,12 @@ func (b *Batch) add(w *writer, c *Case, d *Decision) {
 	if d.Plan.Parked != "" {
 		b.Parked = append(b.Parked, Parked{c.name(), d.Plan.Parked})
 	}
-	b.Moved += len(d.Moved)
-	for _, r := range d.Moved {
-		byDecision := r.Was != r.Run.State
+	b.Moved += len(d.Updates)
+	for _, r := range d.Updates {
+		byDecision := r.From != r.Run.State
 		if byDecision && (r.Run.State == Lost || r.Run.State == Failed || r.Run.State == Cancelled) {
 			b.Ended = append(b.Ended, EndedRun{r.Run, c.name()})
 		}
 	}
-	b.Kept = append(b.Kept, d.Kept...)
+	b.Retention = append(b.Retention, d.Retention...)
 }

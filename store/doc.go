@@ -35,7 +35,7 @@
 // and need_pause of Need (store/plan.go). The next pass decides for the jobs of those rows, and
 // then sets planned to the plan_input that it has read: writer.writeRules (store/advance.go) for
 // jobs and their links, Store.Mark (store/mark.go) for schedules and pauses. What was due before
-// the edit is judged by the old policies: readWas (store/planned.go) reads them back from planned.
+// the edit is judged by the old policies: readPlanned (store/planned.go) reads them back from planned.
 // Therefore a change of the expression of plan_input makes all jobs stale once.
 //
 // # Where the text of a statement is

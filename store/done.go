@@ -52,7 +52,7 @@ func (d *doneJobs) has(j Job) bool {
 
 // doneOf is a job that a decision removes: nothing of it is left to run.
 type doneOf struct {
-	c      *Case
+	c      *Snapshot
 	name   string
 	reason string
 }

@@ -20,10 +20,10 @@ func PostgresTexts() (statements map[string]string, schema string, err error) {
 	return statements, b.String(), err
 }
 
-// PlanInput and ReadWas are how the text of jobs.plan_input is read.
+// PlanInput and ReadPlanned are how the text of jobs.plan_input is read.
 var (
-	PlanInput = planInput
-	ReadWas   = readWas
+	PlanInput   = planInput
+	ReadPlanned = readPlanned
 )
 
 // Column is the column of jobs that the policy is kept in, and a pointer to what it holds; empty: it has none of its own.

@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// Cap is a group as the decisions of a batch find it, under the lock of the group's own plan row. It is counted from the
-// runs and kept nowhere, so that it cannot drift.
-type Cap struct {
+// GroupLoad is a group as the decisions of a batch find it, under the lock of the group's own plan
+// row. It is counted from the runs and kept nowhere, so that it cannot drift.
+type GroupLoad struct {
 	Name       string
-	MaxRunning int    // 0: there is no such group
-	Active     int    // runs of all its jobs that are under way
-	Held       []Held // runs that wait for the group, the first in turn first: more than a decision can let go
+	MaxRunning int           // 0: there is no such group
+	Active     int           // runs of all its jobs that are under way
+	Waiting    []GroupWaiter // runs that wait for the group, the first in turn first: more than a decision can let go
 }
 
-// Held is a run that waits for its group.
-type Held struct {
+// GroupWaiter is a run that waits for its group.
+type GroupWaiter struct {
 	Run      string
 	JobID    int64
 	Priority int
 	ReadyAt  time.Time
 }
 
-// Member is the decision for a job of a group, before the group's share in it.
-type Member struct {
-	Case     *Case
+// GroupDecision is the decision for one job of a group, before the group admits its runs.
+type GroupDecision struct {
+	Snapshot *Snapshot
 	Decision Decision
 }
 
 // lockGroups locks the plan rows of the groups of the cases, by name, so that those who want several do not meet
 // crosswise, and reads their caps. Lock order: plans, groups, runs. The runs of the jobs are to be read after it: what
 // ends in between is counted as under way, and never the other way round.
-func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Case) error {
-	caps := map[string]*Cap{}
+func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Snapshot) error {
+	caps := map[string]*GroupLoad{}
 	for _, c := range cases {
 		if name := c.Job.Group; name != "" {
 			if caps[name] == nil {
-				caps[name] = &Cap{Name: name}
+				caps[name] = &GroupLoad{Name: name}
 			}
-			c.Cap = caps[name]
+			c.Group = caps[name]
 		}
 	}
 	if len(caps) == 0 {
@@ -65,26 +65,26 @@ func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Cas
 		}
 	}
 	most := 0
-	var found Cap
+	var found GroupLoad
 	err := s.query(ctx, tx, "group_caps", a, s.each(reads(&found.Name, &found.MaxRunning, &found.Active), func(fault string) error {
 		if c := caps[found.Name]; c != nil && fault == "" {
 			*c = found
 			most = max(most, found.MaxRunning)
 		}
-		found = Cap{}
+		found = GroupLoad{}
 		return nil
 	}))
 	if err != nil {
 		return err
 	}
 	var name string
-	var h Held
+	var h GroupWaiter
 	const all = 1 << 30 // of groups that are wide open
 	return s.query(ctx, tx, "group_held", with(a, "limit", min(most, all)+len(cases)), s.each(reads(&name, &h.Run, &h.JobID, &h.Priority, at{&h.ReadyAt}), func(fault string) error {
 		if c := caps[name]; c != nil && fault == "" { // else its own decision ends it
-			c.Held = append(c.Held, h)
+			c.Waiting = append(c.Waiting, h)
 		}
-		h = Held{}
+		h = GroupWaiter{}
 		return nil
 	}))
 }

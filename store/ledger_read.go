@@ -71,10 +71,10 @@ func (s *Store) listRuns(ctx context.Context, statement string, a args) ([]Run, 
 	}
 	var out []Run
 	var v Run
-	var c Case
+	var c Snapshot
 	rd := reads(append(scanRun(&v), nullable(&v.Owner), nullable(&v.Job), tags{&c.Job.Tags})...)
 	err = s.query(ctx, s.db, statement, a, s.each(rd, func(fault string) error {
-		defer func() { v, c = Run{}, Case{} }()
+		defer func() { v, c = Run{}, Snapshot{} }()
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {

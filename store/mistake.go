@@ -18,7 +18,7 @@ func (j *Job) mistake() string {
 
 // readMistakes looks for mistakes in the steps where they may have been made or mended: in jobs that are new or have changed,
 // that are parked, or of which a run has failed, since nothing else shows that plain SQL has changed a step.
-func (s *Store) readMistakes(ctx context.Context, tx *sql.Tx, failed map[int64]bool, byJob map[int64]*Case) error {
+func (s *Store) readMistakes(ctx context.Context, tx *sql.Tx, failed map[int64]bool, byJob map[int64]*Snapshot) error {
 	var ids []int64
 	look := map[int64]Job{}
 	for id, c := range byJob {

@@ -15,7 +15,7 @@ const Recheck = 5 * time.Minute
 // the job stays as it is, and is told all the same.
 func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, error) {
 	s, job := d.s, p.jobs[0]
-	c := Case{Plan: Plan{JobID: job}}
+	c := Snapshot{Plan: Plan{JobID: job}}
 	b := Batch{Now: p.now, Gaps: map[string]int{}, Refused: []int64{job}}
 	if err := s.names(ctx, s.db, "job_name", args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
 		return b, err

@@ -63,15 +63,15 @@ type Rule struct {
 // Changed tells whether the plan was made from another text, or from none.
 func (r *Rule) Changed() bool { return r.Linked && r.Input != r.NewInput }
 
-// Case is all that a decision for one job is made from.
-type Case struct {
-	Plan  Plan
-	Job   Job // with Removed set where the definition is history; ID zero where the row is gone
-	Stale bool
-	Was   Was // with Stale
+// Snapshot is all that a decision for one job is made from.
+type Snapshot struct {
+	Plan    Plan
+	Job     Job // with Removed set where the definition is history; ID zero where the row is gone
+	Stale   bool
+	Planned PlannedPolicies // with Stale
 	// ChangedAt is when a command changed the job last.
 	ChangedAt time.Time
-	Cap       *Cap // of the job's group; nil: it has none
+	Group     *GroupLoad // of the job's group; nil: it has none
 	Rules     []Rule
 	Runs      []Run // not settled yet, oldest first
 	// Followers are the jobs that run after this one.
@@ -90,7 +90,7 @@ type Case struct {
 }
 
 // UntilNext tells whether a step is tried until the next occurrence.
-func (c *Case) UntilNext(step int) bool {
+func (c *Snapshot) UntilNext(step int) bool {
 	if own, ok := c.StepAttempts[step]; ok {
 		return own == 0
 	}
@@ -98,7 +98,7 @@ func (c *Case) UntilNext(step int) bool {
 }
 
 // name is the job's full name, or its id where that is not known.
-func (c *Case) name() string {
+func (c *Snapshot) name() string {
 	if c.Job.Name == "" {
 		return fmt.Sprintf("with the id %d", c.Plan.JobID)
 	}
@@ -114,21 +114,21 @@ type Follower struct {
 
 // Decision is what follows: all of it is written in the transaction that advances the plan, or nothing.
 type Decision struct {
-	Plan  Plan
-	Made  []Run  // new runs; ids are given when they are written
-	Moved []Move // runs let go, recovered or settled
-	Gaps  []Gap
-	Kept  []Kept // what stays of the history, where runs were settled
+	Plan      Plan
+	Made      []Run       // new runs; ids are given when they are written
+	Updates   []RunUpdate // runs let go, recovered or settled
+	Gaps      []Gap
+	Retention []Retention // what stays of the history, where runs were settled
 	// Cancel are runs in other hands that are to be stopped; their holders look for that.
 	Cancel []string
 	// Pause pauses the job from now on, for this reason.
 	Pause string
-	// Done removes the job, for this reason.
-	Done   string
-	Rules  []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
-	Under  int    // runs of the job that are under way after this
-	Park   bool   // of the plan, only its error and its next run are written: the rest of it cannot be read
-	Replan bool   // the rules are written anew and the definitions are marked as planned
+	// Remove removes the job, for this reason.
+	Remove   string
+	Rules    []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
+	UnderWay int    // runs of the job that are under way after this
+	Park     bool   // of the plan, only its error and its next run are written: the rest of it cannot be read
+	Replan   bool   // the rules are written anew and the definitions are marked as planned
 }
 
 // nothing tells that a decision changes no more than the instant it was made at, which the next may as well begin from:
@@ -136,14 +136,14 @@ type Decision struct {
 func (d *Decision) nothing(before *Plan) bool {
 	after := d.Plan
 	after.DecidedThrough = before.DecidedThrough
-	return after == *before && !d.Replan && d.Pause == "" && d.Done == "" && len(d.Made)+len(d.Moved)+len(d.Gaps)+len(d.Kept)+len(d.Cancel) == 0
+	return after == *before && !d.Replan && d.Pause == "" && d.Remove == "" && len(d.Made)+len(d.Updates)+len(d.Gaps)+len(d.Retention)+len(d.Cancel) == 0
 }
 
-// Move is a change of a run that a decision has read. It fails where somebody changed the run meanwhile.
-type Move struct {
+// RunUpdate is a change of a run that a decision has read. It fails where somebody changed the run meanwhile.
+type RunUpdate struct {
 	Run       Run // as it shall be
-	Was       string
-	Same      bool      // it waits for its group as before: nothing is to be written
+	From      string
+	Unchanged bool      // it waits for its group as before: nothing is to be written
 	LeaseRead time.Time // guards against a heartbeat that came in between; zero: no matter
 	ExpiresAt time.Time
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Was is what of a job's policies its plan was made from. What was due before they were changed is judged by these.
-type Was struct {
+// PlannedPolicies is what of a job's policies its plan was made from. What was due before they were changed is judged by these.
+type PlannedPolicies struct {
 	Known               bool // false: it was never planned, or nothing has changed
 	Disabled            bool
 	NotBefore, NotAfter time.Time
@@ -18,15 +18,15 @@ type Was struct {
 	Start, StartZone    string
 }
 
-// readWas reads the text that a job's plan_input had when it was planned. A text with another number of fields was made by
+// readPlanned reads the text that a job's plan_input had when it was planned. A text with another number of fields was made by
 // another expression, or by hand: what it meant is not known.
-func readWas(planned string) Was {
+func readPlanned(planned string) PlannedPolicies {
 	fields := strings.Split(planned, "\x1f")
 	if len(fields) != len(planInput) {
-		return Was{}
+		return PlannedPolicies{}
 	}
 	field := func(column string) string { return fields[slices.Index(planInput, column)] }
-	w := Was{Disabled: strings.HasPrefix(field("enabled"), "f") || field("enabled") == "0"}
+	w := PlannedPolicies{Disabled: strings.HasPrefix(field("enabled"), "f") || field("enabled") == "0"}
 	var before, after bool
 	w.NotBefore, before = plannedInstant(field("not_before"))
 	w.NotAfter, after = plannedInstant(field("not_after"))

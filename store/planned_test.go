@@ -49,12 +49,12 @@ func TestPlanInputIsReadByName(t *testing.T) {
 			before = after
 		}
 		at := time.Date(2031, 2, 3, 4, 5, 6, 789_012_000, time.UTC)
-		want := store.Was{Known: true, Disabled: true, NotBefore: at, NotAfter: at, MaxRuns: 7022, RepeatAfter: store.Duration(7027 * time.Millisecond),
+		want := store.PlannedPolicies{Known: true, Disabled: true, NotBefore: at, NotAfter: at, MaxRuns: 7022, RepeatAfter: store.Duration(7027 * time.Millisecond),
 			Start: "other start", StartZone: "other start_zone"}
-		if got := store.ReadWas(strings.Join(before, "\x1f")); got != want {
+		if got := store.ReadPlanned(strings.Join(before, "\x1f")); got != want {
 			t.Errorf("read as %+v, want %+v", got, want)
 		}
-		if got := store.ReadWas(strings.Join(append(before, ""), "\x1f")); got != (store.Was{}) {
+		if got := store.ReadPlanned(strings.Join(append(before, ""), "\x1f")); got != (store.PlannedPolicies{}) {
 			t.Errorf("a text of another expression was read as %+v", got)
 		}
 	})

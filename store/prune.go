@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Kept says what stays of a job's history.
-type Kept struct {
+// Retention says what stays of a job's history.
+type Retention struct {
 	JobID int64     `json:"job_id"`
 	Below int64     `json:"below"` // runs up to this number go
 	Since time.Time `json:"-"`     // gaps recorded before go
@@ -29,10 +29,10 @@ const keepChanges = 400 * 24 * time.Hour
 // Sweep finds what stays of the history of some jobs, wherever in the table, whether or not they have run of late: in time
 // all of them come up, so that what an earlier pass had no time for, or what another keep leaves, goes too. With the same
 // dice it deletes changes of definitions that are older than is kept, but for those that say what a definition is now.
-func (s *Store) Sweep(ctx context.Context) (kept []Kept, err error) {
+func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	a := args{"now": s.now(), "share": rand.Float64() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
 	err = s.query(ctx, s.db, "sweep_jobs", a, func(r *sql.Rows) error {
-		var k Kept
+		var k Retention
 		var now time.Time
 		var age Duration
 		err := r.Scan(at{&now}, &k.JobID, &k.Below, ms{&age})
@@ -68,11 +68,11 @@ const sweepSize = 100
 // Crash window: before a COMMIT nothing of its rows is gone; after it a run is gone with its attempts. One with more
 // attempts than go at once loses the first of them, call by call, and goes with the last; opened again meanwhile, it keeps
 // what is left.
-func (s *Store) Prune(ctx context.Context, kept []Kept, more func() bool) (gone int, err error) {
+func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (gone int, err error) {
 	rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	chunks := slices.Collect(slices.Chunk(kept, pruneSize))
 	for expired := true; ; { // in turn: what is too old, and what some of the jobs have too many of
-		var chunk []Kept
+		var chunk []Retention
 		if len(chunks) > 0 {
 			chunk, chunks = chunks[0], chunks[1:]
 		}
@@ -95,7 +95,7 @@ type leftOver struct{ expired, surplus bool }
 
 // pruneOnce deletes a bounded number of rows in one transaction. Where nothing went, since somebody else has it locked,
 // nothing is left to be done.
-func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Kept) (gone int, left leftOver, err error) {
+func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (gone int, left leftOver, err error) {
 	var old []string
 	if expired {
 		if err := s.query(ctx, s.db, "expired_runs", args{"now": s.now(), "limit": pruneSize}, ids(&old)); err != nil {
@@ -204,9 +204,9 @@ func (s *Store) pruneRuns(ctx context.Context, tx *sql.Tx, old []string) (gone i
 }
 
 // keptRows is a document of what is kept; empty: there is nothing to keep.
-func (s *Store) keptRows(kept []Kept) (string, error) {
+func (s *Store) keptRows(kept []Retention) (string, error) {
 	type row struct {
-		Kept
+		Retention
 		Since string `json:"since"`
 	}
 	rows := make([]row, len(kept))

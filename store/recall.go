@@ -7,7 +7,7 @@ import (
 )
 
 // recall makes plans that were deleted from what is on record: what was decided is not decided again.
-func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Case) error {
+func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Snapshot) error {
 	var ids []int64
 	fresh := map[int64]*Plan{}
 	for i := range cases {

@@ -93,7 +93,7 @@ func TestTransactionsThatWereIdleForTooLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			from, tries := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), 0
-			made, err := s.Backfill(t.Context(), "a", store.Interval{Start: from, End: from.Add(time.Hour)}, false, store.Author{}, func(store.Filling) ([]store.Interval, error) {
+			made, err := s.Backfill(t.Context(), "a", store.Interval{Start: from, End: from.Add(time.Hour)}, false, store.Author{}, func(store.BackfillInput) ([]store.Interval, error) {
 				if tries++; tries == 1 {
 					ended()
 				}

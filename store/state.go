@@ -88,7 +88,7 @@ func (c *ScheduleStatus) derive(pauses []Pause) {
 // pausedBy is the pause that holds the job: of those of the whole job, the one that ends last; else, where each of its
 // schedules is paused, the one of them that ends first.
 func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
-	c := Case{Plan: Plan{JobID: v.ID}, Job: v.Job}
+	c := Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job}
 	var whole, one *Pause
 	held := map[string]bool{}
 	for i := range pauses {

@@ -248,7 +248,7 @@ func (t *taking) deliver(ctx context.Context, tx *sql.Tx, all []Task) (tasks []T
 
 // name is the job's full name, or its id where it is gone.
 func (t *Task) name() string {
-	c := Case{Plan: Plan{JobID: t.Run.JobID}, Job: t.Job}
+	c := Snapshot{Plan: Plan{JobID: t.Run.JobID}, Job: t.Job}
 	return c.name()
 }
 
@@ -334,7 +334,7 @@ func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	s := t.s
 	t.h.Refused.pass(id)
 	run := Run{ID: id, State: Failed, Error: s.kept("it could not be delivered: " + refusal.Error())}
-	var c Case
+	var c Snapshot
 	err := s.query(ctx, s.db, "run_job", args{"id": runID(id)}, s.each(reads(&c.Plan.JobID, nullable(&c.Job.Owner), nullable(&c.Job.Name), &run.Occurrence),
 		func(string) error { return nil }))
 	if err != nil && !s.Refused(ctx, err) {

@@ -24,7 +24,7 @@ func Backfill(ctx context.Context, s *store.Store, job string, r Range) (made []
 	if within.End.IsZero() {
 		within.End = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	}
-	made, err = s.Backfill(ctx, job, within, r.Again, r.Author, func(f store.Filling) (chosen []store.Interval, err error) {
+	made, err = s.Backfill(ctx, job, within, r.Again, r.Author, func(f store.BackfillInput) (chosen []store.Interval, err error) {
 		chosen, more, err = decide.Backfill(&f, r.From, r.To, r.Limit)
 		return chosen, err
 	})

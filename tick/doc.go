@@ -65,9 +65,9 @@
 //  3. pass.decideNeed (tick/tick.go) reads a page of ids of due jobs with Store.Next
 //     (store/plan.go), without a lock.
 //  4. pass.decidePage (tick/tick.go) calls Store.Decide (store/decide.go). In one transaction,
-//     Store.readCases (store/batch.go) locks the plans of the page and reads what the decisions
-//     need: one Case (store/plan.go) for each job.
-//  5. Job (tick/decide/decide.go) turns a Case into a Decision (store/plan.go). It is a pure
+//     Store.readSnapshots (store/batch.go) locks the plans of the page and reads what the
+//     decisions need: one Snapshot (store/plan.go) for each job.
+//  5. Job (tick/decide/decide.go) turns a Snapshot into a Decision (store/plan.go). It is a pure
 //     function. It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
 //     decision.judge (tick/decide/due.go) applies the policies to them, and decision.admit
 //     (tick/decide/decide.go) queues the runs that may start.
@@ -94,8 +94,8 @@
 //
 // Always in this order, and within each kind by key:
 //
-//  1. plans, by Store.readCases (store/batch.go). The lock of a plan is the right to decide for its
-//     job.
+//  1. plans, by Store.readSnapshots (store/batch.go). The lock of a plan is the right to decide for
+//     its job.
 //  2. groups, by Store.lockGroups (store/group.go), where the job shares a cap with others.
 //  3. runs that the decision changes, by Store.lockMoved (store/decide.go).
 //  4. definitions, only to mark them as planned, by writer.writeRules (store/advance.go).

@@ -26,7 +26,7 @@ func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 		t.Fatalf("%s: %v, %v", n, more, err)
 	}
 	pass := &decide.Pass{Login: login, Heartbeat: 30 * time.Second}
-	decider := store.Decider{Job: func(now time.Time, c *store.Case) store.Decision { return decide.Job(now, c, pass) }, Share: decide.Groups}
+	decider := store.Decider{Job: func(now time.Time, c *store.Snapshot) store.Decision { return decide.Job(now, c, pass) }, Groups: decide.Groups}
 	if _, err := d.Decide(t.Context(), page, decider); err != nil {
 		t.Fatal(err)
 	}

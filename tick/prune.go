@@ -35,7 +35,7 @@ func (p *pass) prune(ctx context.Context) error {
 }
 
 // latest leaves of each job what was said of it last.
-func latest(kept []store.Kept) []store.Kept {
+func latest(kept []store.Retention) []store.Retention {
 	at := make(map[int64]int, len(kept))
 	list := kept[:0:0]
 	for _, k := range kept {

@@ -98,7 +98,7 @@ type pass struct {
 	t     *Tick
 	log   *slog.Logger
 	probe *store.Probe
-	kept  []store.Kept
+	kept  []store.Retention
 	// The pass takes what was made up to through, which is when it had decided what needed that at its beginning (decided is
 	// true from then on), and what follows on that: runs that others make beside it never keep it going.
 	through  time.Time
@@ -286,7 +286,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		p.moved += len(b.Made) + b.Moved
 		p.woken += b.Woken
 		p.report.add(b.Batch)
-		p.kept = append(p.kept, b.Kept...)
+		p.kept = append(p.kept, b.Retention...)
 	}
 	return passed, err
 }
@@ -302,14 +302,14 @@ type batch struct {
 func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
 	done := make(chan batch, 1)
 	go func() {
-		b, err := p.t.Store.Decide(ctx, &page, store.Decider{Job: p.decideJob, Share: decide.Groups})
+		b, err := p.t.Store.Decide(ctx, &page, store.Decider{Job: p.decideJob, Groups: decide.Groups})
 		done <- batch{b, page.Jobs(), err}
 	}()
 	return done
 }
 
 // decideJob is decide.Job, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
-func (p *pass) decideJob(now time.Time, c *store.Case) (d store.Decision) {
+func (p *pass) decideJob(now time.Time, c *store.Snapshot) (d store.Decision) {
 	defer func() {
 		if r := recover(); r != nil {
 			plan := c.Plan

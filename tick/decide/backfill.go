@@ -10,7 +10,7 @@ import (
 // Backfill chooses the nominal times that a backfill asks for, as intervals: those from from to to (zero: what has been
 // decided) that lie in no run's interval yet, at most limit of them, the oldest. What is not decided yet is left to the next
 // tick. more is the first nominal time beyond the limit.
-func Backfill(f *store.Filling, from, to time.Time, limit int) (chosen []store.Interval, more time.Time, err error) {
+func Backfill(f *store.BackfillInput, from, to time.Time, limit int) (chosen []store.Interval, more time.Time, err error) {
 	subject := "job " + f.Job.FullName()
 	decided := later(f.Job.CreatedAt, f.Job.DecidedThrough)
 	switch {

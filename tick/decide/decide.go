@@ -20,7 +20,7 @@ const instant = time.Microsecond
 //
 //	ended runs ─────> facts of the plan         nominal times since the last decision ─> runs, or gaps with a reason
 //	expired leases ─> delivered again, lost    waiting runs ─> queued, as far as overlap and pauses allow
-func Job(now time.Time, c *store.Case, p *Pass) store.Decision {
+func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	if c.Fault != "" || c.PlanFault != "" {
 		return unreadable(now, c)
 	}
@@ -49,7 +49,7 @@ func Job(now time.Time, c *store.Case, p *Pass) store.Decision {
 		d.unhosted = true
 		d.park("job %s: after: the job that it runs after is gone: its row was deleted; change after, or apply the file that has that job", d.job().FullName())
 	}
-	if g := d.c.Cap; g != nil && g.MaxRunning == 0 && !d.gone() {
+	if g := d.c.Group; g != nil && g.MaxRunning == 0 && !d.gone() {
 		d.unhosted = true // it is looked at again without a change of the job
 		d.park("job %s: group: there is no group %q; a manifest makes it: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
 	}
@@ -62,13 +62,13 @@ func Job(now time.Time, c *store.Case, p *Pass) store.Decision {
 	d.admit()
 	d.repeated()
 	d.next()
-	return store.Decision{Plan: d.plan, Made: append(d.made, d.woken...), Moved: d.moved, Gaps: d.gaps, Kept: d.history(),
-		Cancel: d.cancel, Pause: d.paused, Done: d.done(), Under: d.under(), Rules: d.kept, Replan: d.replan}
+	return store.Decision{Plan: d.plan, Made: append(d.made, d.woken...), Updates: d.moved, Gaps: d.gaps, Retention: d.history(),
+		Cancel: d.cancel, Pause: d.paused, Remove: d.done(), UnderWay: d.under(), Rules: d.kept, Replan: d.replan}
 }
 
 type decision struct {
 	now  time.Time
-	c    *store.Case
+	c    *store.Snapshot
 	pass *Pass
 	plan store.Plan
 
@@ -90,7 +90,7 @@ type decision struct {
 	pauses  []store.Pause
 	paused  string // why this decision pauses the job
 	cancel  []string
-	moved   []store.Move
+	moved   []store.RunUpdate
 	gaps    []store.Gap
 	ended   []store.Run // settled by this decision, for repeat_after
 	repeats time.Time   // the nominal time that repeat_after gives, which the last of the live rules names
@@ -98,7 +98,7 @@ type decision struct {
 
 // unreadable parks a job of which something cannot be read: nothing can be decided, and nothing is guessed. It is looked at
 // again after a while.
-func unreadable(now time.Time, c *store.Case) store.Decision {
+func unreadable(now time.Time, c *store.Snapshot) store.Decision {
 	plan := c.Plan
 	plan.Parked = "its rows cannot be read: " + c.Fault
 	if c.PlanFault != "" {
@@ -189,7 +189,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 		keep = 90 * 24 * time.Hour
 	}
 	d.ended = append(d.ended, r)
-	d.moved = append(d.moved, store.Move{Run: r, Was: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
+	d.moved = append(d.moved, store.RunUpdate{Run: r, From: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
 // wake makes a run of each job that runs after this one, for the same stretch of data. It is let go by that job's own
@@ -218,12 +218,12 @@ func (d *decision) onError(occurrence string) {
 }
 
 // history tells what stays of the ledger, where runs were settled.
-func (d *decision) history() []store.Kept {
+func (d *decision) history() []store.Retention {
 	if d.plan.Cycles == d.c.Plan.Cycles || d.gone() {
 		return nil
 	}
 	k := d.job().Keep
-	return []store.Kept{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
+	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
 // recover looks after runs whose holder has not reported in time: they are delivered again, or lost. A lease counts
@@ -281,7 +281,7 @@ func (d *decision) admit() {
 				room--
 			}
 			r.State, r.HeldBy = store.Queued, ""
-			if first && d.c.Cap != nil { // and share lets it go
+			if first && d.c.Group != nil { // and Groups lets it go
 				r.State, r.HeldBy = store.Waiting, "group"
 			}
 		}
@@ -340,7 +340,7 @@ func (d *decision) keep(r *store.Run, before store.Run, was string) {
 	if same && r.HeldBy != "group" {
 		return
 	}
-	d.moved = append(d.moved, store.Move{Run: *r, Was: was, Same: same, LeaseRead: leaseRead(r, was)})
+	d.moved = append(d.moved, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
 }
 
 // leaseRead guards a run that was taken from its holder: it stays there if the holder has reported meanwhile.

@@ -15,7 +15,7 @@ import (
 
 // world is one job in memory: what a database would hold between decisions.
 type world struct {
-	c      store.Case
+	c      store.Snapshot
 	now    time.Time
 	rng    *rand.Rand
 	runs   []*store.Run // all, oldest first
@@ -61,7 +61,7 @@ func newWorld(seed uint64) *world {
 		j.Jitter = store.Duration(time.Duration(w.rng.IntN(20)) * time.Minute)
 	}
 	j.Normalize()
-	w.c = store.Case{Plan: store.Plan{JobID: 1}, Job: j, Stale: true}
+	w.c = store.Snapshot{Plan: store.Plan{JobID: 1}, Job: j, Stale: true}
 	for id := range int64(1 + w.rng.IntN(3)) {
 		w.link(id + 1)
 	}
@@ -106,10 +106,10 @@ func (w *world) decide(t *testing.T) {
 		t.Fatalf("parked: %s", d.Plan.Parked)
 	}
 	w.c.Plan = d.Plan
-	for _, m := range d.Moved {
+	for _, m := range d.Updates {
 		for i, r := range w.runs {
 			if r.ID == m.Run.ID {
-				w.logf("run %s %s -> %s %s", r.Occurrence, m.Was, m.Run.State, m.Run.HeldBy)
+				w.logf("run %s %s -> %s %s", r.Occurrence, m.From, m.Run.State, m.Run.HeldBy)
 				*w.runs[i] = m.Run
 			}
 		}

@@ -135,7 +135,7 @@ func (d *decision) owed(l *live) []window {
 // valid are the parts of a window in which nominal times are the job's, by not_before and not_after: as they were until
 // the policies were changed, and as they are from then on.
 func (d *decision) valid(w window) []window {
-	j, was := d.job(), &d.c.Was
+	j, was := d.job(), &d.c.Planned
 	clamp := func(w window, notBefore, notAfter time.Time) window {
 		if !notBefore.IsZero() {
 			w.from = later(w.from, notBefore.Add(-instant))
@@ -180,7 +180,7 @@ func (d *decision) occurrences() {
 }
 
 func (d *decision) upToNow() {
-	switch was := &d.c.Was; {
+	switch was := &d.c.Planned; {
 	case d.gone():
 		d.passAll(store.Edited)
 		return

@@ -11,11 +11,11 @@ import (
 // Groups is what Job is for the caps that jobs share: a pure function of what was read under the locks of the groups.
 // Runs that nothing but their group holds are let go by priority, then by the time since when they are ready. It returns
 // the runs of jobs outside of the batch whose turn it is: they ask again, under the locks of their own plans.
-func Groups(members []store.Member) (wake []string) {
-	byGroup := map[*store.Cap][]*store.Member{}
-	var caps []*store.Cap
+func Groups(members []store.GroupDecision) (wake []string) {
+	byGroup := map[*store.GroupLoad][]*store.GroupDecision{}
+	var caps []*store.GroupLoad
 	for i := range members {
-		c := members[i].Case.Cap
+		c := members[i].Snapshot.Group
 		if byGroup[c] == nil {
 			caps = append(caps, c)
 		}
@@ -26,7 +26,7 @@ func Groups(members []store.Member) (wake []string) {
 	}
 	for i := range members {
 		d := &members[i].Decision
-		d.Moved = slices.DeleteFunc(d.Moved, func(m store.Move) bool { return m.Same })
+		d.Updates = slices.DeleteFunc(d.Updates, func(m store.RunUpdate) bool { return m.Unchanged })
 	}
 	return wake
 }
@@ -35,27 +35,27 @@ func Groups(members []store.Member) (wake []string) {
 type contender struct {
 	priority int
 	ready    time.Time
-	id       string      // empty: it is made by this decision
-	run      *store.Run  // in a decision of the batch
-	move     *store.Move // likewise, where the run was there before
+	id       string           // empty: it is made by this decision
+	run      *store.Run       // in a decision of the batch
+	move     *store.RunUpdate // likewise, where the run was there before
 }
 
-func shareOne(c *store.Cap, members []*store.Member) (wake []string) {
+func shareOne(c *store.GroupLoad, members []*store.GroupDecision) (wake []string) {
 	room := c.MaxRunning - c.Active
 	var list []contender
 	here := map[int64]bool{}
 	for _, m := range members {
-		here[m.Case.Plan.JobID] = true
-		for i := range m.Case.Runs {
-			if m.Case.Runs[i].UnderWay() {
+		here[m.Snapshot.Plan.JobID] = true
+		for i := range m.Snapshot.Runs {
+			if m.Snapshot.Runs[i].UnderWay() {
 				room++
 			}
 		}
 		d := &m.Decision
-		room -= d.Under
-		for i := range d.Moved {
-			if r := &d.Moved[i].Run; r.State == store.Waiting && r.HeldBy == "group" {
-				list = append(list, contender{r.Priority, r.ReadyAt, r.ID, r, &d.Moved[i]})
+		room -= d.UnderWay
+		for i := range d.Updates {
+			if r := &d.Updates[i].Run; r.State == store.Waiting && r.HeldBy == "group" {
+				list = append(list, contender{r.Priority, r.ReadyAt, r.ID, r, &d.Updates[i]})
 			}
 		}
 		for i := range d.Made {
@@ -64,7 +64,7 @@ func shareOne(c *store.Cap, members []*store.Member) (wake []string) {
 			}
 		}
 	}
-	for _, h := range c.Held {
+	for _, h := range c.Waiting {
 		if !here[h.JobID] {
 			list = append(list, contender{h.Priority, h.ReadyAt, h.Run, nil, nil})
 		}
@@ -78,7 +78,7 @@ func shareOne(c *store.Cap, members []*store.Member) (wake []string) {
 			wake = append(wake, x.id)
 			continue
 		case x.move != nil:
-			x.move.Same = false
+			x.move.Unchanged = false
 		}
 		x.run.State, x.run.HeldBy = store.Queued, ""
 	}

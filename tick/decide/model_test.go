@@ -28,7 +28,7 @@ type decisions struct {
 // casebook is one job.
 type casebook struct {
 	job     *model.Job
-	c       store.Case
+	c       store.Snapshot
 	planned store.Job
 	touched bool // a link was taken away
 	woken   bool // a pause has changed
@@ -202,8 +202,8 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 	}
 	decided := !c.Plan.DecidedThrough.IsZero()
 	c.Stale = !decided || b.touched || !model.SamePolicies(&b.planned, &c.Job)
-	if c.Was = (store.Was{}); c.Stale && decided {
-		c.Was = store.Was{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxRuns: b.planned.MaxRuns,
+	if c.Planned = (store.PlannedPolicies{}); c.Stale && decided {
+		c.Planned = store.PlannedPolicies{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxRuns: b.planned.MaxRuns,
 			Start: b.planned.Start, StartZone: b.planned.StartZone}
 	}
 	c.ChangedAt = b.changed
@@ -229,7 +229,7 @@ func (d *decisions) keep(now time.Time, b *casebook, made store.Decision) {
 		d.t.Fatalf("%s: the next decision for %s, at %s, is not to come", now, b.job.Name(), n)
 	}
 	b.c.Plan, b.planned, b.touched, b.woken = made.Plan, b.c.Job, false, false
-	for _, m := range made.Moved {
+	for _, m := range made.Updates {
 		i := slices.IndexFunc(b.runs, func(r *store.Run) bool { return r.ID == m.Run.ID })
 		*b.runs[i] = m.Run
 	}

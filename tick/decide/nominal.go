@@ -65,7 +65,7 @@ func (n *Nominal) prev(before time.Time) (last time.Time, err error) {
 
 // jitter is what a decision adds to a nominal time.
 func (n *Nominal) jitter(t time.Time) time.Duration {
-	d := &decision{c: &store.Case{Job: *n.job}}
+	d := &decision{c: &store.Snapshot{Job: *n.job}}
 	for _, r := range n.rules {
 		d.live = append(d.live, live{recurrence: r})
 	}

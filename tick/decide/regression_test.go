@@ -17,7 +17,7 @@ func TestAJobOfOthersStaysDue(t *testing.T) {
 	j := store.Job{ID: 1, Name: "job", Owner: "bob", CreatedAt: now.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
 	j.Normalize()
 	u := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
-	c := &store.Case{Plan: store.Plan{JobID: 1, NextRun: now, DecidedThrough: now.Add(-24 * time.Hour)}, Job: j, Rules: []store.Rule{u}}
+	c := &store.Snapshot{Plan: store.Plan{JobID: 1, NextRun: now, DecidedThrough: now.Add(-24 * time.Hour)}, Job: j, Rules: []store.Rule{u}}
 	now = now.Add(time.Second)
 	d := Job(now, c, testPass("alice"))
 	if d.Plan.Parked != "" || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || !d.Plan.NextRun.Equal(c.Plan.NextRun) || len(d.Made)+len(d.Gaps) > 0 {
@@ -38,7 +38,7 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 		return store.Rule{ScheduleID: id, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: text}
 	}
 	waiting := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "at:2026-03-03T02:00:00.000000Z", State: store.Waiting, HeldBy: "predecessor", ReadyAt: now.Add(time.Hour)}
-	c := &store.Case{
+	c := &store.Snapshot{
 		Plan: store.Plan{JobID: 1, NextRun: now.Add(-time.Hour), DecidedThrough: now.Add(-48 * time.Hour), RunsMade: 1}, Job: j, Runs: []store.Run{waiting},
 		Rules: []store.Rule{rule(1, "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"),
 			rule(2, "DTSTART:20260105T080000Z\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=2,3,4,5,6,7,8,9,10,11,12")},
@@ -47,11 +47,11 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 	if d.Plan.Parked == "" || len(d.Made)+len(d.Gaps) > 0 || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || d.Plan.RunsMade != 1 {
 		t.Errorf("%+v", d)
 	}
-	if i := slices.IndexFunc(d.Moved, func(m store.Move) bool { return m.Run.State != store.Waiting }); i >= 0 {
-		t.Errorf("what waits is %s", d.Moved[i].Run.State)
+	if i := slices.IndexFunc(d.Updates, func(m store.RunUpdate) bool { return m.Run.State != store.Waiting }); i >= 0 {
+		t.Errorf("what waits is %s", d.Updates[i].Run.State)
 	}
 	c.Plan, c.Rules = d.Plan, c.Rules[:1]
-	if d = Job(now, c, testPass("")); d.Plan.Parked != "" || len(d.Made) != 2 || len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled {
+	if d = Job(now, c, testPass("")); d.Plan.Parked != "" || len(d.Made) != 2 || len(d.Updates) != 1 || d.Updates[0].Run.State != store.Cancelled {
 		t.Errorf("mended: %+v", d)
 	}
 }
@@ -66,15 +66,15 @@ func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
 		"pause": {Scope: store.ScopeJob, SubjectID: 1, Since: now.Add(time.Second)},
 		"":      {Scope: store.ScopeJob, SubjectID: 1, Since: now.Add(-time.Hour), ResumedAt: now},
 	} {
-		d := Job(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}, Pauses: []store.Pause{p}}, testPass(""))
-		if len(d.Moved) != 1 || d.Moved[0].Run.HeldBy != want {
-			t.Errorf("want it held by %q: %+v", want, d.Moved)
+		d := Job(now, &store.Snapshot{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}, Pauses: []store.Pause{p}}, testPass(""))
+		if len(d.Updates) != 1 || d.Updates[0].Run.HeldBy != want {
+			t.Errorf("want it held by %q: %+v", want, d.Updates)
 		}
 	}
 }
 
 func TestARemovedRowOfAParkedJobIsDecidedFor(t *testing.T) {
-	d := Job(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Case{Plan: store.Plan{JobID: 1, Parked: "no such rule"}}, testPass("alice"))
+	d := Job(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Snapshot{Plan: store.Plan{JobID: 1, Parked: "no such rule"}}, testPass("alice"))
 	if !d.Plan.NextRun.IsZero() || len(d.Made) > 0 {
 		t.Fatalf("%+v", d)
 	}
@@ -92,9 +92,9 @@ func TestACancelRequestIsHeededBeforeTheNextDelivery(t *testing.T) {
 		j := store.Job{ID: 1, Name: "job", MaxDeliveries: 3, Steps: []store.Step{{Executor: "sql"}}}
 		j.Normalize()
 		r.ID, r.JobID, r.Number, r.CancelAt = "1", 1, 1, ago(time.Minute)
-		d := Job(now, &store.Case{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}}, testPass(""))
-		if len(d.Moved) != 1 || d.Moved[0].Run.State != store.Cancelled || d.Moved[0].Was != r.State {
-			t.Errorf("%s: %+v", name, d.Moved)
+		d := Job(now, &store.Snapshot{Plan: store.Plan{JobID: 1}, Job: j, Runs: []store.Run{r}}, testPass(""))
+		if len(d.Updates) != 1 || d.Updates[0].Run.State != store.Cancelled || d.Updates[0].From != r.State {
+			t.Errorf("%s: %+v", name, d.Updates)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestACancelRequestIsHeededBeforeTheNextDelivery(t *testing.T) {
 func TestThePauseOfAScheduleTakenAwayWakesNobody(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 	for _, linked := range []bool{true, false} {
-		c := &store.Case{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-time.Hour), RunsMade: 1}, Job: store.Job{ID: 1, Name: "job", MaxRuns: 1}}
+		c := &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-time.Hour), RunsMade: 1}, Job: store.Job{ID: 1, Name: "job", MaxRuns: 1}}
 		c.Job.Normalize()
 		c.Rules = []store.Rule{{ScheduleID: 7, Input: "hourly", NewInput: "hourly", Text: "every 1h", Linked: linked, LinkPlanned: true}}
 		c.Pauses = []store.Pause{{Scope: store.ScopeSchedule, SubjectID: 7, Since: now.Add(-time.Minute), Until: now.Add(time.Hour)}}

@@ -19,7 +19,7 @@ import (
 
 // repeat finds the nominal time, and lets it be decided beside those of the rules.
 func (d *decision) repeat() {
-	switch was := &d.c.Was; {
+	switch was := &d.c.Planned; {
 	case d.gone():
 		d.plan.RepeatFrom = time.Time{}
 		return
@@ -30,7 +30,7 @@ func (d *decision) repeat() {
 		return
 	}
 	d.countEnds()
-	limit, was := d.job().MaxRuns, d.c.Was
+	limit, was := d.job().MaxRuns, d.c.Planned
 	if limit > 0 && d.plan.RunsMade >= limit && (!was.Known || was.MaxRuns == limit) { // it is finished
 		return
 	}

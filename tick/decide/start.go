@@ -48,7 +48,7 @@ func (d *decision) start() {
 	if err := resolveStart(d.job()); err != nil {
 		d.park("%v", err)
 	}
-	if w := &d.c.Was; w.Known && w.Start != "" && w.NotBefore.IsZero() {
+	if w := &d.c.Planned; w.Known && w.Start != "" && w.NotBefore.IsZero() {
 		w.NotBefore, _ = Start(w.Start, w.StartZone, d.job().CreatedAt) // as it was: what it could not say is nothing
 	}
 }
