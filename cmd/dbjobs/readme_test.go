@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/tick"
@@ -24,7 +26,7 @@ import (
 // the tests that they name exist. The checks of a table are beside what it lists.
 
 // withCommands are the pages whose commands have to be run. A page that is not here may have commands, too.
-var withCommands = []string{"README.md", "rules/README.md", programPage, databasePage}
+var withCommands = []string{"README.md", "rules/README.md", programPage, databasePage, jobsPage}
 
 // root is the top of the project.
 const root = "../.."
@@ -325,6 +327,76 @@ func TestReadmeNamesTheFigures(t *testing.T) {
 		if !slices.Contains(named, a.Key) {
 			t.Errorf("%s does not name %s", programPage, a.Key)
 		}
+	}
+}
+
+// jobsPage says what a job may be.
+const jobsPage = "tick/README.md"
+
+// TestReadmeNamesTheKeys: each key of a job and of a step has a row of its own, and no row has another.
+func TestReadmeNamesTheKeys(t *testing.T) {
+	for heading, file := range map[string]string{
+		"Keys of a job":  "jobs: {a: {nosuchkey: 1}}",
+		"Keys of a step": "jobs: {a: {steps: [{nosuchkey: 1}]}}",
+	} {
+		_, err := manifest.Decode(strings.NewReader(file), manifest.Options{File: "jobs.yaml", Name: "jobs", Now: time.Now()})
+		told := regexp.MustCompile(`unknown key; one of ([\w, ]+)`).FindStringSubmatch(fmt.Sprint(err))
+		if told == nil {
+			t.Fatalf("the error of an unknown key does not name the keys: %v", err)
+		}
+		var named []string
+		for _, row := range readPage(t, jobsPage).rows(heading) {
+			named = append(named, strings.Trim(row[0], "`"))
+		}
+		keys := strings.Split(told[1], ", ")
+		slices.Sort(keys)
+		if slices.Sort(named); !slices.Equal(keys, named) {
+			t.Errorf("%s: the rows below %q are\n%q\nand the keys are\n%q", jobsPage, heading, named, keys)
+		}
+	}
+}
+
+// TestReadmeManifests: each piece of a page that is a whole file of jobs is one that apply takes.
+func TestReadmeManifests(t *testing.T) {
+	read := 0
+	for _, p := range pages(t) {
+		for _, b := range p.blocks() {
+			if b.language != "yaml" || !regexp.MustCompile(`(?m)^(jobs|schedules):`).MatchString(b.text) {
+				continue
+			}
+			read++
+			if _, err := manifest.Decode(strings.NewReader(b.text), manifest.Options{File: p.path, Name: "jobs", Now: time.Now()}); err != nil {
+				t.Errorf("%v\nin\n%s", err, b.text)
+			}
+		}
+	}
+	if read < 15 {
+		t.Errorf("only %d manifests were read", read)
+	}
+}
+
+// TestReadmeFirstPage: it can be read in one sitting, each promise names a test, and the version of Go is the one needed.
+func TestReadmeFirstPage(t *testing.T) {
+	p := readPage(t, "README.md")
+	if n := strings.Count(p.text, "\n"); n > 250 {
+		t.Errorf("%s has %d lines: what only some readers need belongs beside what it describes", p.path, n)
+	}
+	promises := p.rows("What is promised")
+	for _, row := range promises {
+		if !strings.Contains(row[2], "Test") {
+			t.Errorf("no test stands behind promise %s: %s", row[0], row[1])
+		}
+	}
+	if len(promises) == 0 {
+		t.Errorf("%s promises nothing", p.path)
+	}
+	module, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(module))
+	if needed == nil || !strings.Contains(p.section("Install").text, "Go "+needed[1]+",") {
+		t.Errorf("%s does not say that Go %v is needed", p.path, needed)
 	}
 }
 
