@@ -108,7 +108,7 @@ func TestArgumentsOfARequestArriveWhole(t *testing.T) {
 }
 
 // Each statement of a list has its own arguments, with and without a transaction around them.
-func TestEachStatementHasItsArguments(t *testing.T) {
+func TestArgumentsBelongToOneStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int, told varchar(100))")
 		insert := "INSERT INTO effects VALUES (" + places(d, 2) + ")"

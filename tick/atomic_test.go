@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // An atomic step whose text ends its transaction is found out, however it does that, and its job is paused: whatever it
 // has done would be done again.
-func TestAStepThatEndsItsTransactionIsNotAtomic(t *testing.T) {
+func TestAtomicStepThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	const insert, nowhere = "INSERT INTO effects VALUES (1)", "INSERT INTO nowhere VALUES (1)"
 	type texts map[string][]string
 	everywhere := texts{
@@ -86,7 +87,7 @@ func TestAStepThatEndsItsTransactionIsNotAtomic(t *testing.T) {
 }
 
 // What engines undo with the transaction stays atomic, and so does a failure: it is tried again.
-func TestWhatATransactionHoldsStaysAtomic(t *testing.T) {
+func TestAtomicStaysWhatTheTransactionHolds(t *testing.T) {
 	const insert, nowhere = "INSERT INTO effects VALUES (1)", "INSERT INTO nowhere VALUES (1)"
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
@@ -138,7 +139,7 @@ func TestWhatATransactionHoldsStaysAtomic(t *testing.T) {
 
 // A step that is stopped half-way, here because its pass is, has to tell as well whether its text ended the transaction:
 // what it has committed would be done again. One that did not is given back.
-func TestAStoppedStepTellsWhatItHasCommitted(t *testing.T) {
+func TestAtomicStepThatIsStoppedTellsWhatItCommitted(t *testing.T) {
 	t.Parallel()
 	const insert = "INSERT INTO effects VALUES (1)"
 	for name, c := range map[string]struct {
@@ -201,71 +202,133 @@ func TestAStoppedStepTellsWhatItHasCommitted(t *testing.T) {
 	}
 }
 
-// Each attempt tells what its engine tells of a failure.
-func TestAnAttemptTellsWhatTheEngineTells(t *testing.T) {
-	type facts struct {
-		Code, Severity string
-		Line           int
-		Detail, Hint   string
+// The same, with statements, and a connection that breaks behind the COMMIT of the first step.
+func TestAtomicStepWhoseCommitIsUnansweredTakesEffectOnce(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			var effect, broken atomic.Bool
+			calls.After = func(c storetest.Call) error {
+				if strings.Contains(c.SQL, "INTO effects") {
+					effect.Store(true)
+				}
+				if c.Kind == storetest.Commit && effect.Load() && broken.CompareAndSwap(false, true) {
+					return errors.New("unexpected EOF")
+				}
+				return nil
+			}
+			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			d.Exec(t, "CREATE TABLE effects (n int)")
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{
+				ticktest.StepWith(true, "INSERT INTO effects VALUES (1)"), ticktest.StepWith(true, "INSERT INTO effects VALUES (20)")}}}})
+			ticktest.Request(t, d, "job")
+			r := ticktest.Run(t, d)
+			if r.Succeeded != 1 || r.Started != 1 || !broken.Load() {
+				t.Fatalf("%+v", r)
+			}
+			if n := d.Int(t, "SELECT sum(n) FROM effects"); n != 21 {
+				t.Errorf("effects: %d", n)
+			}
+		})
 	}
-	second := "SELECT 1;\n-- a remark: ü\nSELEKT 2" // in simple protocols, the second of one text
-	cases := map[string]map[string]struct {
-		statements []string
-		want       facts
+}
+
+// A step that is atomic, and whose connection is lost before its COMMIT was sent, has done nothing: it is delivered again,
+// and uses up no attempt. A text that may have committed something is not, and neither is one that is not atomic.
+func TestAtomicStepThatLosesItsConnectionIsDeliveredAgain(t *testing.T) {
+	for _, c := range []struct {
+		name, pause, state string
+		atomic             bool
 	}{
-		"postgres": {
-			"syntax":    {[]string{"SELECT 1", "SELECT\n  'ü', 1 +\nFROM nowhere"}, facts{"42601", "ERROR", 3, "", ""}},
-			"table":     {[]string{"SELECT 1\nFROM nowhere"}, facts{"42P01", "ERROR", 2, "", ""}},
-			"block":     {[]string{"DO $$\nBEGIN\n  PERFORM 1 / 0;\nEND $$"}, facts{"22012", "ERROR", 3, "", ""}},
-			"raised":    {[]string{"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = 'ZZ001'; END $$"}, facts{"ZZ001", "ERROR", 1, "", ""}},
-			"unique":    {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"23505", "ERROR", 0, "Key (n)=(1) already exists.", ""}},
-			"severer":   {[]string{"SELECT pg_terminate_backend(pg_backend_pid())"}, facts{"57P01", "FATAL", 0, "", ""}},
-			"hint":      {[]string{"DO $$ BEGIN RAISE EXCEPTION 'no' USING DETAIL = 'none is left', HINT = 'wait'; END $$"}, facts{"P0001", "ERROR", 1, "none is left", "wait"}},
-			"in a text": {[]string{second}, facts{"42601", "ERROR", 3, "", ""}},
-		},
-		"mariadb": {
-			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1064 (42000)", "", 3, "", ""}},
-			"table":  {[]string{"SELECT 1\nFROM nowhere"}, facts{"1146 (42S02)", "", 0, "", ""}},
-			"unique": {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"1062 (23000)", "", 0, "", ""}},
-			"raised": {[]string{"BEGIN NOT ATOMIC SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END"}, facts{"1644 (45000)", "", 0, "", ""}},
-		},
-		"sqlite": {
-			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1", "", 0, "", ""}},
-			"unique": {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"1555", "", 0, "", ""}},
-		},
+		{"atomic", "SELECT %s", store.Succeeded, true},
+		{"plain", "SELECT %s", store.Failed, false},
+		{"may commit", "DO SLEEP(1)", store.Failed, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				if d.Engine == "sqlite" {
+					t.Skip("no server ends its connections")
+				}
+				nap := map[string]string{"postgres": "pg_sleep(1)", "mariadb": "SLEEP(1)"}[d.Engine]
+				pause := c.pause
+				switch {
+				case c.name != "may commit":
+					pause = fmt.Sprintf(pause, nap)
+				case d.Engine == "postgres":
+					pause = "DO $$BEGIN PERFORM pg_sleep(1); END$$"
+				}
+				d.Exec(t, "CREATE TABLE effects (n int)")
+				st := ticktest.Step("", "INSERT INTO effects VALUES (1)")
+				st.Spec = []byte(fmt.Sprintf(`{"sql": ["INSERT INTO effects VALUES (1)", %q, "INSERT INTO effects VALUES (2)"], "atomic": %v}`, pause, c.atomic))
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+				ticktest.Request(t, d, "job")
+				ticktest.DecideOnly(t, d)
+				go func() {
+					for killed := 0; killed == 0 && t.Context().Err() == nil; time.Sleep(20 * time.Millisecond) {
+						if d.Engine == "postgres" {
+							_ = d.SQL.QueryRow("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(1)%' AND pid <> pg_backend_pid() AND state = 'active'").Scan(&killed)
+							continue
+						}
+						var id int
+						if d.SQL.QueryRow("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND INFO LIKE '%SLEEP(1)' AND ID <> CONNECTION_ID()").Scan(&id) == nil {
+							if _, err := d.SQL.Exec(fmt.Sprintf("KILL %d", id)); err == nil {
+								killed++
+							}
+						}
+					}
+				}()
+				ticktest.Run(t, d)
+				d.Clock.Add(10 * time.Second)
+				ticktest.Run(t, d)
+				list, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+				if err != nil || len(list) != 1 || list[0].State != c.state || list[0].Attempt != 1 {
+					t.Fatalf("%v: %+v", err, list)
+				}
+				if n := d.Int(t, "SELECT count(*) FROM effects"); n != map[string]int{"atomic": 2, "plain": 1, "may commit": 0}[c.name] {
+					t.Errorf("%d effects", n)
+				}
+				t.Logf("%s, error %q", list[0].State, list[0].Error)
+			})
+		})
 	}
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+}
+
+// A step that commits with its end reads anew at each statement, whatever a session does by default: a heartbeat that
+// came in between would else fail its end for ever.
+func TestAtomicStepIsNotHarmedByAHeartbeat(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		options, sleep := "default_transaction_isolation=repeatable%20read", "SELECT pg_sleep(0.4)"
+		if d.Engine == "mariadb" {
+			options, sleep = "innodb_snapshot_isolation=ON", "SELECT SLEEP(0.4)"
+		}
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		var defs store.Definitions
-		for name, c := range cases[d.Engine] {
-			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{ticktest.Step("", c.statements...)}})
-		}
-		defs.Jobs = append(defs.Jobs, store.Job{Name: "counts", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1), (2), (3)", "DELETE FROM effects WHERE n > 1")}})
-		ticktest.Apply(t, d, defs)
-		for _, j := range defs.Jobs {
-			ticktest.Request(t, d, j.Name)
-		}
-		ticktest.Run(t, d)
-		attempt := func(job string) store.Attempt {
-			t.Helper()
-			runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
-			if err != nil || len(runs) != 1 {
-				t.Fatal(err, runs)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{
+			ticktest.AtomicStep("SELECT * FROM effects", "SELECT * FROM "+d.Table("runs"), sleep, "INSERT INTO effects VALUES (1)")}}}})
+		ticktest.Request(t, d, "a")
+		ticktest.DecideOnly(t, d)
+		ctx, stop := context.WithCancel(t.Context())
+		beaten := make(chan int)
+		go func() { // a heartbeat every 150 ms
+			beats := 0
+			for ctx.Err() == nil {
+				select {
+				case <-ctx.Done():
+				case <-time.After(150 * time.Millisecond):
+					beats++
+					_, _ = d.SQL.ExecContext(ctx, "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE state = 'running'")
+				}
 			}
-			detail, err := d.Run(t.Context(), runs[0].ID)
-			if err != nil || len(detail.Tries) != 1 || detail.Tries[0].StartedAt.IsZero() || detail.Tries[0].FinishedAt.IsZero() {
-				t.Fatalf("%v: %+v", err, detail)
-			}
-			return detail.Tries[0]
+			beaten <- beats
+		}()
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, options, store.Options{})).Run(t.Context())
+		stop()
+		if n := <-beaten; err != nil || r.Succeeded != 1 || n < 2 {
+			t.Fatalf("%d beats; %v: %+v", n, err, r)
 		}
-		for name, c := range cases[d.Engine] {
-			a := attempt(name)
-			if got := (facts{a.Code, a.Severity, a.Line, a.Detail, a.Hint}); got != c.want || a.State != store.Failed || a.Error == "" {
-				t.Errorf("%s: %+v, want %+v: %s", name, got, c.want, a.Error)
-			}
-		}
-		if a := attempt("counts"); a.State != store.Succeeded || a.Rows == nil || *a.Rows != 5 {
-			t.Errorf("%+v", a)
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
+			t.Errorf("%d effects", n)
 		}
 	})
 }

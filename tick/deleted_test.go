@@ -36,7 +36,8 @@ func mended(t *testing.T, d *storetest.DB) {
 	}
 }
 
-func TestAPlanThatWasDeletedIsMadeAgain(t *testing.T) {
+// A plan that was deleted is made again, and goes on where the runs on record end.
+func TestDeletedPlanIsMadeAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "job", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", Overlap: "wait-all", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}, onRequest("asked")}})
@@ -73,57 +74,8 @@ func onRequest(name string) store.Job {
 	return store.Job{Name: name, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 }
 
-// A job's own schedule needs no row in job_schedules.
-func TestAnOwnRuleWithoutALink(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Run(t, d)
-		at := ticktest.Literal(d, d.Clock.Now())
-		insert := func(id int, rule string) {
-			d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, name, created_at, changed_at) VALUES (%d, 'job %d', %s, %s)", d.Table("jobs"), id, id, at, at))
-			d.Exec(t, fmt.Sprintf(`INSERT INTO %s (job_id, position, name, executor, spec) VALUES (%d, 1, 'step', 'sql', '{"sql": ["SELECT 1"]}')`, d.Table("steps"), id))
-			if id == 3 { // seen before it has a schedule
-				ticktest.Run(t, d)
-			}
-			d.Exec(t, fmt.Sprintf("INSERT INTO %s (job_id, rule, created_at, changed_at) VALUES (%d, '%s', %s, %s)", d.Table("schedules"), id, rule, at, at))
-		}
-		insert(1, "every 5m")
-		insert(2, "every now and then")
-		insert(3, "every 10m")
-		parkedWith(t, d, "job 2", "now and then")
-		d.Clock.Add(10 * time.Minute)
-		if r := ticktest.Run(t, d); r.Made != 2 || r.Succeeded != 2 {
-			t.Fatalf("%+v", r)
-		}
-		if j, err := d.Job(t.Context(), "job 1"); err != nil || j.Own == nil || j.Own.Rule != "every 5m" || j.State != store.JobSleeping {
-			t.Errorf("%v: %+v", err, j)
-		}
-		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 10m' WHERE job_id = 2")
-		mended(t, d)
-		d.Clock.Add(10 * time.Minute)
-		if r := ticktest.Run(t, d); r.Made != 3 {
-			t.Errorf("%+v", r)
-		}
-		// A command that changes the rule finds it; so does one that takes it away.
-		j, err := d.Job(t.Context(), "job 1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		j.Own.Rule = "every 30m"
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
-		mended(t, d)
-		if v, err := d.Job(t.Context(), "job 1"); err != nil || v.NextRun.Minute() != 30 {
-			t.Errorf("%v: %+v", err, v)
-		}
-		j.Own = nil
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
-		mended(t, d)
-		if v, err := d.Job(t.Context(), "job 1"); err != nil || !v.NextRun.IsZero() || v.State != store.JobEnabled {
-			t.Errorf("%v: %+v", err, v)
-		}
-	})
-}
-
-func TestAScheduleThatWasDeleted(t *testing.T) {
+// A job whose schedule was deleted is parked until it has one again.
+func TestDeletedSchedule(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}},
 			Jobs: []store.Job{{Name: "job", Schedules: []string{"shared"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}, onRequest("other")}}
@@ -155,7 +107,8 @@ func TestAScheduleThatWasDeleted(t *testing.T) {
 	})
 }
 
-func TestAPredecessorThatWasDeleted(t *testing.T) {
+// A job whose predecessor was deleted is parked until it is there again.
+func TestDeletedPredecessor(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		follower := store.Job{Name: "follower", After: "victim", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		defs := store.Definitions{Jobs: []store.Job{onRequest("victim"), follower, onRequest("other")}}
@@ -188,7 +141,8 @@ func TestAPredecessorThatWasDeleted(t *testing.T) {
 	})
 }
 
-func TestRunsOfNobodyEnd(t *testing.T) {
+// The runs of a job that was deleted are cancelled.
+func TestDeletedJobsRunsEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{onRequest("job"), onRequest("asked"), onRequest("other")}})
 		ticktest.Run(t, d)

@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 // Each edit is one statement of plain SQL, at 08:31 on a job of "every 20m" that was planned and has run at 08:20. What the old
 // rule still owes from then on is no run; when the next decision is due tells that the edit was noticed.
-func TestAnEditByPlainSQLIsNoticedByTheNextTick(t *testing.T) {
+func TestEditIsNoticedByTheNextTick(t *testing.T) {
 	for _, c := range []struct {
 		name, edit string // with the tables of %[1]s jobs, %[2]s schedules, %[3]s links
 		next       time.Time
@@ -71,7 +72,7 @@ func edit(d *storetest.DB, statement string) string {
 }
 
 // What no tick has seen owes nothing.
-func TestAnEditBeforeTheFirstTick(t *testing.T) {
+func TestEditBeforeTheFirstTick(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Missed: "all", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
@@ -90,7 +91,7 @@ func TestAnEditBeforeTheFirstTick(t *testing.T) {
 
 // An edit in a transaction that stays open blocks nothing: what was committed before goes on until it is, too. (On SQLite every open
 // write blocks all others.)
-func TestAnEditThatStaysOpenBlocksNothing(t *testing.T) {
+func TestEditThatStaysOpenBlocksNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
 			t.Skip("one writer at a time")
@@ -128,4 +129,167 @@ func TestAnEditThatStaysOpenBlocksNothing(t *testing.T) {
 			t.Errorf("%v: next %s", err, j.NextRun)
 		}
 	})
+}
+
+// A job that is enabled shortly before a nominal time runs at that time, though the tick comes
+// after it.
+func TestEditThatEnablesKeepsTheNextTime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := ticktest.Hourly("job")
+		j.Disabled = true
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
+		d.Clock.Add(2*time.Hour - 10*time.Second)
+		j.Disabled = false
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		d.Clock.Add(20 * time.Second)
+		if r := ticktest.Run(t, d); r.Made != 1 || r.Gaps[store.Disabled] != 1 {
+			t.Fatalf("%+v", r)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(runs) != 1 || !runs[0].ScheduledFor.Equal(time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)) {
+			t.Fatalf("%v: %+v", err, runs)
+		}
+	})
+}
+
+// A job that is enabled, and loses a schedule with the same edit, runs nothing of the time before.
+func TestEditThatEnablesAndUnlinksFiresNothingBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{
+			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}, {Name: "other", Rule: "every 2h"}},
+			Jobs: []store.Job{{Name: "job", Missed: "all", Disabled: true, Schedules: []string{"hours", "other"},
+				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
+		}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		d.Clock.Add(24*time.Hour + 5*time.Minute)
+		defs.Jobs[0].Disabled, defs.Jobs[0].Schedules = false, []string{"hours"}
+		ticktest.Apply(t, d, defs)
+		if r := ticktest.Run(t, d); r.Made != 0 || r.Gaps[store.Missed] != 0 || r.Gaps[store.Disabled] != 1 {
+			t.Fatalf("fired back: %+v", r)
+		}
+		d.Clock.Add(time.Hour)
+		if r := ticktest.Run(t, d); r.Made != 1 {
+			t.Fatalf("afterwards: %+v", r)
+		}
+	})
+}
+
+// A job whose validity is extended runs nothing of the time in which it was over.
+func TestEditOfNotAfterFiresNothingBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := ticktest.Hourly("job")
+		j.Missed, j.NotAfter = "all", d.Clock.Now().Add(90*time.Minute)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		made := 0
+		for range 4 {
+			made += ticktest.Run(t, d).Made
+			d.Clock.Add(time.Hour)
+		}
+		d.Clock.Add(10*24*time.Hour + 30*time.Minute)
+		j.NotAfter = d.Clock.Now().Add(1000 * time.Hour)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		if r := ticktest.Run(t, d); made != 1 || r.Made != 0 {
+			t.Fatalf("%d before, and back: %+v", made, r)
+		}
+		d.Clock.Add(time.Hour)
+		if r := ticktest.Run(t, d); r.Made != 1 {
+			t.Fatalf("afterwards: %+v", r)
+		}
+	})
+}
+
+// A job's own schedule needs no row in job_schedules.
+func TestEditOfAnOwnRuleNeedsNoLink(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Run(t, d)
+		at := ticktest.Literal(d, d.Clock.Now())
+		insert := func(id int, rule string) {
+			d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, name, created_at, changed_at) VALUES (%d, 'job %d', %s, %s)", d.Table("jobs"), id, id, at, at))
+			d.Exec(t, fmt.Sprintf(`INSERT INTO %s (job_id, position, name, executor, spec) VALUES (%d, 1, 'step', 'sql', '{"sql": ["SELECT 1"]}')`, d.Table("steps"), id))
+			if id == 3 { // seen before it has a schedule
+				ticktest.Run(t, d)
+			}
+			d.Exec(t, fmt.Sprintf("INSERT INTO %s (job_id, rule, created_at, changed_at) VALUES (%d, '%s', %s, %s)", d.Table("schedules"), id, rule, at, at))
+		}
+		insert(1, "every 5m")
+		insert(2, "every now and then")
+		insert(3, "every 10m")
+		parkedWith(t, d, "job 2", "now and then")
+		d.Clock.Add(10 * time.Minute)
+		if r := ticktest.Run(t, d); r.Made != 2 || r.Succeeded != 2 {
+			t.Fatalf("%+v", r)
+		}
+		if j, err := d.Job(t.Context(), "job 1"); err != nil || j.Own == nil || j.Own.Rule != "every 5m" || j.State != store.JobSleeping {
+			t.Errorf("%v: %+v", err, j)
+		}
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 10m' WHERE job_id = 2")
+		mended(t, d)
+		d.Clock.Add(10 * time.Minute)
+		if r := ticktest.Run(t, d); r.Made != 3 {
+			t.Errorf("%+v", r)
+		}
+		// A command that changes the rule finds it; so does one that takes it away.
+		j, err := d.Job(t.Context(), "job 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Own.Rule = "every 30m"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
+		mended(t, d)
+		if v, err := d.Job(t.Context(), "job 1"); err != nil || v.NextRun.Minute() != 30 {
+			t.Errorf("%v: %+v", err, v)
+		}
+		j.Own = nil
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j.Job}})
+		mended(t, d)
+		if v, err := d.Job(t.Context(), "job 1"); err != nil || !v.NextRun.IsZero() || v.State != store.JobEnabled {
+			t.Errorf("%v: %+v", err, v)
+		}
+	})
+}
+
+// A run that somebody put back by plain SQL runs again, with the attempts that it had on record.
+func TestEditThatPutsARunBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job"), ticktest.Hourly("other")}})
+		ticktest.Run(t, d)
+		d.Clock.Add(time.Hour)
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
+			t.Fatalf("%+v", r)
+		}
+		for range 2 {
+			d.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'waiting', settled_at = NULL, finished_at = NULL, attempt = 0, attempts = 0, ready_at = %s WHERE job_id = (SELECT id FROM %s WHERE name = 'job')",
+				d.Table("runs"), ticktest.Literal(d, d.Clock.Now()), d.Table("jobs")))
+			d.Clock.Add(time.Hour)
+			if r := ticktest.Run(t, d); r.Failed+r.Lost > 0 {
+				t.Fatalf("%+v", r)
+			}
+		}
+		if got := ticktest.States(t, d, "job"); slices.ContainsFunc(got, func(s string) bool { return s != store.Succeeded }) || len(got) < 2 {
+			t.Errorf("job: %v", got)
+		}
+		if got := ticktest.States(t, d, "other"); len(got) != 3 {
+			t.Errorf("other: %v", got)
+		}
+		if n := d.Int(t, fmt.Sprintf("SELECT MAX(number) FROM %s", d.Table("attempts"))); n != 3 {
+			t.Errorf("the newest attempt has the number %d", n)
+		}
+	})
+}
+
+// What no column of the type can hold is refused on SQLite too, where a row of it would stop every pass.
+func TestEditOfAnotherTypeIsRefusedBySQLite(t *testing.T) {
+	d := storetest.Open(t, "sqlite", store.Options{})
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	for _, set := range []string{"priority = 'high'", "priority = 1.5", "timeout_ms = '5m'", "enabled = 'no'", "jitter_ms = 1.5",
+		"not_before = 'xxxx-xx-xxTxx:xx:xx.xxxxxxZ'", "not_before = '2026-02-31T08:00:00.000000Z'", "not_before = '2026-01-05 08:00:00'"} {
+		if _, err := d.SQL.ExecContext(t.Context(), "UPDATE dbjobs_jobs SET "+set); err == nil {
+			t.Errorf("%s is taken", set)
+		}
+	}
+	for _, set := range []string{"priority = 7", "not_before = '2026-02-28T08:00:00.000000Z'", "not_before = NULL"} {
+		d.Exec(t, "UPDATE dbjobs_jobs SET "+set)
+	}
 }

@@ -14,7 +14,7 @@ import (
 
 // In a database with an encoding of its own, names and the text of jobs are what they were; what it has no character for is
 // refused.
-func TestADatabaseInLatin1(t *testing.T) {
+func TestEncodingLatin1(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		t.Skip("on MariaDB the encoding is a table's")
 	}

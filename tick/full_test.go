@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -46,7 +44,7 @@ func (f *filling) Execute(ctx context.Context, _ executor.Request) (executor.Res
 }
 
 // A full disk ends a pass also where it has no budget, and is told as what it is.
-func TestAFullDiskEndsAPass(t *testing.T) {
+func TestFullDiskEndsAPass(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "sqlite") {
 		t.Skip("it is about a file")
 	}
@@ -62,45 +60,5 @@ func TestAFullDiskEndsAPass(t *testing.T) {
 	t.Log(err)
 	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "disk is full") || ctx.Err() != nil {
 		t.Errorf("%v, %v", err, ctx.Err())
-	}
-}
-
-// Without a budget, a pass ends all the same where the database does not answer, such as behind the lock of a whole table,
-// and says who has that.
-func TestAPassWithoutABudgetWaitsForNoTable(t *testing.T) {
-	t.Parallel()
-	if os.Getenv("DBJOBS_PROVE") == "" {
-		t.Skip("it takes a minute; DBJOBS_PROVE is not set")
-	}
-	for _, e := range storetest.Engines(t) {
-		if e == "sqlite" {
-			continue // a locked file is waited for likewise, for ten seconds
-		}
-		t.Run(e, func(t *testing.T) {
-			t.Parallel()
-			d := storetest.Open(t, e, store.Options{})
-			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
-			ticktest.Run(t, d)
-			d.Clock.Add(6 * time.Minute)
-			conn, err := d.SQL.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			for _, st := range map[string][]string{"postgres": {"BEGIN", "LOCK TABLE dbjobs.runs IN ACCESS EXCLUSIVE MODE"}, "mariadb": {"LOCK TABLES dbjobs_runs WRITE"}}[e] {
-				if _, err := conn.ExecContext(t.Context(), st); err != nil {
-					t.Fatal(err)
-				}
-			}
-			began := time.Now()
-			_, err = ticktest.New(t, d.Store).Run(t.Context())
-			t.Logf("%s: %v", time.Since(began), err)
-			if took := time.Since(began); err == nil || took > 2*store.Patience || !errors.Is(err, store.ErrNoAnswer) && !errors.Is(err, store.ErrLocked) {
-				t.Errorf("after %s: %v", took, err)
-			}
-			if e == "postgres" && !strings.Contains(fmt.Sprint(err), "locks are held by session") {
-				t.Errorf("it does not say who has the lock: %v", err)
-			}
-		})
 	}
 }

@@ -28,7 +28,8 @@ func standing(t testing.TB, d *storetest.DB) string {
 	return strings.Join(list, ", ")
 }
 
-func TestAGroupCapsSeveralJobs(t *testing.T) {
+// The jobs of a group share one cap, and free places go by priority, then by time.
+func TestGroupCapsSeveralJobs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 2}, {Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
 			ticktest.Grouped("a", "two", 0), ticktest.Grouped("b", "two", 0), ticktest.Grouped("c", "two", 0), ticktest.Grouped("urgent", "two", 5), ticktest.Grouped("x", "one", 0), ticktest.Grouped("y", "one", 0)}})
@@ -65,7 +66,8 @@ func TestAGroupCapsSeveralJobs(t *testing.T) {
 	})
 }
 
-func TestAGroupIsServedInOnePass(t *testing.T) {
+// All runs of a group get their turn within one pass.
+func TestGroupIsServedInOnePass(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}}
 		for i := range 7 {
@@ -82,7 +84,8 @@ func TestAGroupIsServedInOnePass(t *testing.T) {
 	})
 }
 
-func TestAnUnknownGroupParksItsJobOnly(t *testing.T) {
+// A job whose group does not exist is parked until it does; others go on.
+func TestGroupThatIsUnknownParksItsJobOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{ticktest.Grouped("a", "nowhere", 0)}}, store.ApplyOptions{})
 		if err == nil || !strings.Contains(err.Error(), "group: there is no group") {
@@ -151,7 +154,8 @@ func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queue
 	return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued'")
 }
 
-func TestRivalsKeepAGroupsCap(t *testing.T) {
+// Sessions that decide at once for jobs of one group keep its cap.
+func TestGroupCapIsKeptByRivals(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			if n := rivals(t, e, true, 20*time.Millisecond); n != 3 {
@@ -162,7 +166,7 @@ func TestRivalsKeepAGroupsCap(t *testing.T) {
 }
 
 // The twin: without the lock on the group's row, they let go more than the cap.
-func TestRivalsWithoutTheLockExceedAGroupsCap(t *testing.T) {
+func TestGroupCapIsExceededWithoutTheLock(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" { // one writer at a time, whatever the statements say
 			continue
@@ -177,7 +181,7 @@ func TestRivalsWithoutTheLockExceedAGroupsCap(t *testing.T) {
 
 // Whose turn it is in a group is so whatever else comes due in the same pass: a run that waited is not passed by one that is
 // new, or it might wait for ever.
-func TestWhoWaitsInAGroupIsNotPassedByWhoBecomesDue(t *testing.T) {
+func TestGroupServesTheOldestFirst(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		daily := func(name, rule string) store.Job {
 			j := ticktest.Grouped(name, "one", 0)

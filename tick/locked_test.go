@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +37,39 @@ func beside(t *testing.T, d *storetest.DB, statement string) (succeeded int) {
 	return r.Succeeded
 }
 
+// Somebody holds the plan and the run of one job: the other's is decided all the same.
+func TestLockedPlanIsPassedOver(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Steps: steps}, {Name: "free", Steps: steps}}})
+		ticktest.Run(t, d)
+		for _, name := range []string{"locked", "free"} {
+			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx, err := d.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		locked := " WHERE job_id = (SELECT id FROM " + d.Table("jobs") + " WHERE name = 'locked') FOR UPDATE"
+		for _, table := range []string{"plans", "runs"} {
+			var id int64
+			if err := tx.QueryRowContext(t.Context(), "SELECT job_id FROM "+d.Table(table)+locked).Scan(&id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		if r, err := ticktest.New(t, d.Store).Run(ctx); err != nil || r.Succeeded != 1 {
+			t.Errorf("%d runs succeeded beside a locked plan, %v", r.Succeeded, err)
+		}
+	})
+}
+
 // A holder that stands still with its run locked, half-way through its end, holds up that run and no other job's.
-func TestALockedRunThatExpiredHoldsUpNobody(t *testing.T) {
+func TestLockedRunHoldsUpNobody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
 			t.Skip("an open write holds up all others, for the busy timeout")
@@ -61,8 +94,46 @@ func TestALockedRunThatExpiredHoldsUpNobody(t *testing.T) {
 	})
 }
 
+// Somebody has one of the runs that a worker holds locked: the sign of life of the others gets through, and tells that it
+// holds all of them.
+func TestLockedRunStopsNoHeartbeatOfOthers(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Queue: "others", Steps: steps}, {Name: "free", Queue: "others", Steps: steps}}})
+		ticktest.Request(t, d, "locked")
+		ticktest.Request(t, d, "free")
+		ticktest.DecideOnly(t, d)
+		h := store.Holder{Name: "worker", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "others", 2, h)
+		if err != nil || len(tasks) != 2 {
+			t.Fatal(err, tasks)
+		}
+		ids := []string{tasks[0].Run.ID, tasks[1].Run.ID}
+		tx, err := d.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(t.Context(), "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE id = '"+ids[0]+"'"); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(30 * time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		signs, err := d.Heartbeat(ctx, ids, h)
+		if err != nil || len(signs) != 2 {
+			t.Fatalf("%v: %v", err, signs)
+		}
+		for i, ends := range []time.Duration{30 * time.Second, time.Minute} {
+			if r, err := d.Run(t.Context(), ids[i]); err != nil || !r.LeaseUntil.Equal(d.Clock.Now().Add(ends)) {
+				t.Errorf("%s: %v: its lease ends at %s", r.Job, err, r.LeaseUntil)
+			}
+		}
+	})
+}
+
 // An editor's open transaction on one of a job's links blocks nothing.
-func TestALockedLinkHoldsUpNobody(t *testing.T) {
+func TestLockedLinkHoldsUpNobody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
 			t.Skip("an open write holds up all others, for the busy timeout")
@@ -76,40 +147,6 @@ func TestALockedLinkHoldsUpNobody(t *testing.T) {
 			t.Errorf("%d runs succeeded", n)
 		}
 	})
-}
-
-// Hosts that tick one database in turn tell of their starts in turn, and each start has one run.
-func TestStartsOfTwoHostsRunOnceEach(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", OnStartup: true, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
-		for i := range 6 {
-			tk := ticktest.New(t, d.Store)
-			tk.StartupID = []string{"host a", "host b"}[i%2]
-			r, err := tk.Run(t.Context())
-			if err != nil || r.Made != max(0, min(1, 2-i)) {
-				t.Fatalf("pass %d: %v: %+v", i, err, r)
-			}
-			d.Clock.Add(time.Minute)
-		}
-		if n := d.Int(t, "SELECT runs_made FROM "+d.Table("plans")); n != 2 {
-			t.Errorf("%d runs made, want 2", n)
-		}
-	})
-}
-
-// What no column of the type can hold is refused on SQLite too, where a row of it would stop every pass.
-func TestSQLiteRefusesValuesOfAnotherType(t *testing.T) {
-	d := storetest.Open(t, "sqlite", store.Options{})
-	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
-	for _, set := range []string{"priority = 'high'", "priority = 1.5", "timeout_ms = '5m'", "enabled = 'no'", "jitter_ms = 1.5",
-		"not_before = 'xxxx-xx-xxTxx:xx:xx.xxxxxxZ'", "not_before = '2026-02-31T08:00:00.000000Z'", "not_before = '2026-01-05 08:00:00'"} {
-		if _, err := d.SQL.ExecContext(t.Context(), "UPDATE dbjobs_jobs SET "+set); err == nil {
-			t.Errorf("%s is taken", set)
-		}
-	}
-	for _, set := range []string{"priority = 7", "not_before = '2026-02-28T08:00:00.000000Z'", "not_before = NULL"} {
-		d.Exec(t, "UPDATE dbjobs_jobs SET "+set)
-	}
 }
 
 // locking is an executor during whose step somebody else takes the lock of an SQLite file.
@@ -130,7 +167,7 @@ func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Res
 
 // A pass with a budget does not wait beyond it for another process that writes to the SQLite file. It says what it waited
 // for, and leaves nothing half-way: neither what it could not decide, nor the run whose end it could not record.
-func TestALockedFileKeepsNoPass(t *testing.T) {
+func TestLockedFileKeepsNoPass(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{{Executor: "locking", Spec: []byte("{}")}}}}})
 	ticktest.Run(t, d)
@@ -186,5 +223,45 @@ func TestALockedFileKeepsNoPass(t *testing.T) {
 	}
 	if n := count("attempts WHERE state = 'lost'"); n != 1 || count("attempts") != 2 || count("runs") != 1 {
 		t.Errorf("%d attempt lost of %d, %d runs", n, count("attempts"), count("runs"))
+	}
+}
+
+// Without a budget, a pass ends all the same where the database does not answer, such as behind the lock of a whole table,
+// and says who has that.
+func TestLockedTableKeepsNoPass(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("DBJOBS_PROVE") == "" {
+		t.Skip("it takes a minute; DBJOBS_PROVE is not set")
+	}
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" {
+			continue // a locked file is waited for likewise, for ten seconds
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, e, store.Options{})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			ticktest.Run(t, d)
+			d.Clock.Add(6 * time.Minute)
+			conn, err := d.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			for _, st := range map[string][]string{"postgres": {"BEGIN", "LOCK TABLE dbjobs.runs IN ACCESS EXCLUSIVE MODE"}, "mariadb": {"LOCK TABLES dbjobs_runs WRITE"}}[e] {
+				if _, err := conn.ExecContext(t.Context(), st); err != nil {
+					t.Fatal(err)
+				}
+			}
+			began := time.Now()
+			_, err = ticktest.New(t, d.Store).Run(t.Context())
+			t.Logf("%s: %v", time.Since(began), err)
+			if took := time.Since(began); err == nil || took > 2*store.Patience || !errors.Is(err, store.ErrNoAnswer) && !errors.Is(err, store.ErrLocked) {
+				t.Errorf("after %s: %v", took, err)
+			}
+			if e == "postgres" && !strings.Contains(fmt.Sprint(err), "locks are held by session") {
+				t.Errorf("it does not say who has the lock: %v", err)
+			}
+		})
 	}
 }

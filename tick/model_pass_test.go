@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -13,12 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"database/sql"
-
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
-	naive "github.com/dbjobs/dbjobs/tick/decide/model" // crash_every_test.go has another model
+	naive "github.com/dbjobs/dbjobs/tick/decide/model"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 

@@ -3,57 +3,230 @@ package tick_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// What an atomic step has committed by its own text is not done again where the text then loses against another
-// transaction: that is tried again only where it had no effect.
-func TestAConflictAfterACommitIsNotTriedAgain(t *testing.T) {
-	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+// A pass runs what became due since the one before, and what is requested, and records failures.
+func TestPassRunsWhatIsDue(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		d.Exec(t, "CREATE TABLE other (n int)")
-		d.Exec(t, "INSERT INTO other VALUES (1)")
-		wait := "SET lock_timeout = '20ms'"
-		if d.Engine == "mariadb" {
-			wait = "SET innodb_lock_wait_timeout = 0"
-		}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "commits", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT", wait, "UPDATE other SET n = 2")}},
-			{Name: "holds", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (2)", wait, "UPDATE other SET n = 2")}},
+			{Name: "good", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("one", "INSERT INTO effects VALUES (1)"), ticktest.Step("two", "INSERT INTO effects VALUES (2)")}},
+			{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO no_such_table VALUES (1)")}},
+			{Name: "idle", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (3)")}},
 		}})
-		ticktest.Request(t, d, "commits")
-		ticktest.Request(t, d, "holds")
-		tx, err := d.SQL.BeginTx(t.Context(), nil)
-		if err != nil {
+		if r := ticktest.Run(t, d); r.Decided != 3 || r.Made != 0 {
+			t.Fatalf("first pass: %+v", r)
+		}
+		d.Clock.Add(12 * time.Minute)
+		r := ticktest.Run(t, d)
+		if r.Made != 2 || r.Succeeded != 1 || r.Failed != 1 || r.Gaps[store.Missed] != 2 {
+			t.Fatalf("second pass: %+v", r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2 {
+			t.Fatalf("%d effects", n)
+		}
+		if r := ticktest.Run(t, d); r.Decided != 0 || r.Started != 0 {
+			t.Fatalf("third pass: %+v", r)
+		}
+		if _, err := d.RunNow(t.Context(), "idle", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = tx.Rollback() }()
-		if _, err := tx.ExecContext(t.Context(), "UPDATE other SET n = 3"); err != nil {
-			t.Fatal(err)
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Fatalf("run-now: %+v", r)
 		}
-		r, err := ticktest.New(t, d.Store).Run(t.Context())
-		if err != nil || r.Failed != 2 {
-			t.Fatalf("%v: %+v", err, r)
-		}
-		for _, e := range r.Runs {
-			if found := strings.HasPrefix(e.Error, "the step is not atomic: "); found != strings.HasSuffix(e.Job, "commits") {
-				t.Errorf("%s: %s", e.Job, e.Error)
-			}
-		}
-		if n, held := d.Int(t, "SELECT count(*) FROM effects WHERE n = 1"), d.Int(t, "SELECT count(*) FROM effects WHERE n = 2"); n != 1 || held != 0 {
-			t.Errorf("%d effects of the one that commits, %d of the other", n, held)
+		j, err := d.Job(t.Context(), "bad")
+		if err != nil || j.LastState != store.Failed || j.Streak != 1 || !j.NextRun.Equal(time.Date(2026, 1, 5, 8, 15, 0, 0, time.UTC)) {
+			t.Fatalf("%v: %+v", err, j)
 		}
 	})
 }
 
+// lasting is an executor whose steps take a time by the database's clock. More of them than a pass may have end it.
+type lasting struct {
+	d    *storetest.DB
+	took time.Duration
+	most int
+	fail func(run *store.Run) bool
+	over context.CancelFunc
+
+	mu   sync.Mutex
+	done []string // jobs, in the order of their runs
+}
+
+func (l *lasting) Execute(_ context.Context, r executor.Request) (executor.Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.d.Clock.Add(l.took)
+	if l.done = append(l.done, r.Task.Job.Name); len(l.done) > l.most {
+		l.over()
+	}
+	if l.fail != nil && l.fail(&r.Task.Run) {
+		return executor.Result{}, errors.New("as the test wants it")
+	}
+	return executor.Result{}, nil
+}
+
+// lastingPass runs a pass of one run at a time, and fails the test where it does not end by itself.
+func lastingPass(t *testing.T, d *storetest.DB, l *lasting) tick.Report {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l.d, l.over, l.done = d, cancel, nil
+	tk := ticktest.New(t, d.Store)
+	tk.Executors, tk.Concurrency = executor.Registry{"lasting": l}, 1
+	r, err := tk.Run(ctx)
+	if err != nil {
+		t.Fatalf("%v: %q: %+v", err, l.done, r)
+	}
+	return r
+}
+
+func lastingJob(name string) store.Job {
+	return store.Job{Name: name, Steps: []store.Step{{Executor: "lasting", Spec: []byte("{}")}}}
+}
+
+// A job whose run is longer than its interval does not keep a pass going: what became due since the pass began is for the
+// next one, which finds all of it.
+func TestPassLeavesWhatBecomesDueToTheNext(t *testing.T) {
+	for _, c := range []struct{ overlap, missed string }{{"wait", "latest"}, {"wait-all", "all"}, {"skip", "latest"}, {"replace", "latest"}, {"allow", "all"}} {
+		t.Run(c.overlap, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				j := lastingJob("a")
+				j.Own, j.Overlap, j.Missed = &store.Schedule{Rule: "every 5s"}, c.overlap, c.missed
+				if c.overlap == "allow" {
+					j.MaxRunning = 2
+				}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				ticktest.Run(t, d)
+				d.Clock.Add(5 * time.Second)
+				l := &lasting{took: 12 * time.Second, most: 1}
+				// 08:00:10 is due at the end of the pass, 08:00:17.
+				if r := lastingPass(t, d, l); r.Made != 1 || r.Succeeded != 1 || !r.MoreDue || !r.NextRun.Equal(r.StartedAt.Add(l.took)) {
+					t.Fatalf("made %d, ended %d, next %v: %+v", r.Made, r.Succeeded, r.NextRun, r)
+				}
+				// 08:00:10 and :15 have come, and nothing of them was lost.
+				want := map[string]int{"latest": 1, "all": 2}[c.missed]
+				l.most = want
+				r := lastingPass(t, d, l)
+				if r.Made != want || r.Succeeded != want || r.Gaps[store.Missed] != 2-want {
+					t.Errorf("the next pass: made %d, ended %d, gaps %v: want %d runs", r.Made, r.Succeeded, r.Gaps, want)
+				}
+			})
+		})
+	}
+}
+
+// What follows from the runs of a pass belongs to it: who waits for them, those after them, and further tries.
+func TestPassRunsWhatFollowsFromIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		attempts, backoff, jitter := store.Attempts(3), store.Duration(0), 0
+		first, second, third := lastingJob("first"), lastingJob("second"), lastingJob("third")
+		first.Own, first.Missed, first.Overlap = &store.Schedule{Rule: "every 5s"}, "all", "wait-all"
+		second.After, third.After = "first", "second"
+		second.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{first, second, third}})
+		ticktest.Run(t, d)
+		d.Clock.Add(10 * time.Second)
+		l := &lasting{took: 7 * time.Second, most: 10, fail: func(r *store.Run) bool { return r.Job == "second" && r.Attempt < 3 }}
+		lastingPass(t, d, l)
+		slices.Sort(l.done)
+		if got := strings.Join(l.done, " "); got != "first first second second second second second second third third" {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
+// overlapped is an executor whose steps take twelve seconds, of which two are left when the next tick comes.
+type overlapped struct {
+	t      *testing.T
+	d      *storetest.DB
+	within int // steps of the pass that is under way
+	most   int // to be told from one that never ends
+}
+
+func (o *overlapped) pass() *tick.Tick {
+	tk := ticktest.New(o.t, o.d.Store)
+	tk.Now, tk.Executors["overlapped"] = o.d.Clock.Now, o
+	return tk
+}
+
+func (o *overlapped) Execute(ctx context.Context, _ executor.Request) (executor.Result, error) {
+	if o.within++; o.within > o.most {
+		o.t.Errorf("step %d of one pass", o.within)
+		return executor.Result{}, nil
+	}
+	o.d.Clock.Add(10 * time.Second)
+	before := o.within
+	tk := o.pass()
+	tk.Holder = "beside " + o.d.Clock.Now().String()
+	if _, err := tk.Run(ctx); err != nil {
+		o.t.Error(err)
+	}
+	o.within = before // a step of that pass is none of this one
+	o.d.Clock.Add(2 * time.Second)
+	return executor.Result{}, nil
+}
+
+// A job of twelve seconds each ten, with a tick each ten: whatever they make beside a pass that is under way, it ends with
+// the runs that it found, and what follows on them, and the next tick takes what is left.
+func TestPassIsNotKeptAliveByOthers(t *testing.T) {
+	long := []store.Step{{Executor: "overlapped", Spec: []byte("{}")}}
+	quick := []store.Step{ticktest.Step("", "SELECT 1")}
+	rule := &store.Schedule{Rule: "every 10s"}
+	for name, jobs := range map[string][]store.Job{
+		"own run":            {{Name: "a", Own: rule, Steps: long}},
+		"what follows on it": {{Name: "a", Own: rule, Steps: quick}, {Name: "f", After: "a", Steps: long}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
+				ticktest.Run(t, d)
+				d.Clock.Add(10 * time.Second)
+				for range 6 {
+					// What it finds, its own run, and what follows on that.
+					most := 2 + d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE settled_at IS NULL")
+					began := d.Clock.Now()
+					o := &overlapped{t: t, d: d, most: most}
+					r, err := o.pass().Run(t.Context())
+					if err != nil || r.Started == 0 {
+						t.Fatalf("%v: %+v", err, r)
+					}
+					if took := d.Clock.Now().Sub(began); took > time.Duration(most)*12*time.Second {
+						t.Errorf("a pass took %s", took)
+					}
+					d.Clock.Set(d.Clock.Now().Add(10 * time.Second).Truncate(10 * time.Second))
+				}
+				if name != "own run" { // there, what waits grows
+					return
+				}
+				began := d.Clock.Now()
+				o := &overlapped{t: t, d: d, most: 8}
+				tk := o.pass()
+				tk.Sleep = func(_ context.Context, for_ time.Duration) { d.Clock.Add(for_) }
+				if _, err := tk.RunFor(t.Context(), 55*time.Second); err != nil {
+					t.Fatal(err)
+				}
+				if took := d.Clock.Now().Sub(began); took > (55+2*12)*time.Second {
+					t.Errorf("for 55s it took %s", took)
+				}
+			})
+		})
+	}
+}
+
 // A batch that was not written is not told of.
-func TestABatchThatFailedIsNotReported(t *testing.T) {
+func TestPassReportsNoBatchThatFailed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d)
@@ -77,84 +250,83 @@ func TestABatchThatFailedIsNotReported(t *testing.T) {
 	})
 }
 
-// The wake of a retry is told by the pass that backed off, though it decided nothing, and a further pass heeds it.
-func TestARetryIsTheNextRun(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		tries, wait, jitter := store.Attempts(2), store.Duration(5*time.Second), 0
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Retry: store.Retry{Attempts: &tries, Backoff: &wait, Jitter: &jitter},
-			Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
-		ticktest.Request(t, d, "a")
-		ticktest.DecideOnly(t, d)
-		tk, _ := repeating(t, d)
-		r, err := tk.RunFor(t.Context(), 20*time.Second)
-		if err != nil || r.Passes != 2 || r.Waiting != 1 || r.Failed != 1 {
-			t.Fatalf("%v: %+v", err, r)
-		}
-	})
-}
-
-// slowly is the test's database behind statements that take a time, by a clock that goes on.
-func slowly(t *testing.T, d *storetest.DB, each time.Duration) *store.Store {
-	t.Helper()
-	var calls storetest.Calls
-	calls.Before = func(storetest.Call) error { time.Sleep(each); return nil }
-	began, base := time.Now(), d.Clock.Now()
-	return ticktest.OpenBeside(t, d, "", store.Options{Clock: func() time.Time { return base.Add(time.Since(began)) }, Wrap: calls.Wrap})
-}
-
-// However the passes fall on the end of a budget, that end is no error, and none begins without a budget.
-func TestRunForEndsWithItsBudget(t *testing.T) {
-	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 1s")}})
-		ticktest.Run(t, d)
-		for i := range 5 {
-			s := slowly(t, d, 10*time.Millisecond)
-			tk := ticktest.New(t, s)
-			// A tenth of it is for what runs at its end, which takes four calls.
-			tk.Budget = time.Duration(2500+i*190) * time.Millisecond
-			r, err := tk.RunFor(t.Context(), time.Minute)
-			if err != nil {
-				t.Errorf("budget %s: %v: %+v", tk.Budget, err, r)
-			}
-			d.Clock.Add(tk.Budget)
-		}
-	})
-}
-
-// A step that commits with its end reads anew at each statement, whatever a session does by default: a heartbeat that
-// came in between would else fail its end for ever.
-func TestAHeartbeatHarmsNoAtomicStep(t *testing.T) {
-	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-		options, sleep := "default_transaction_isolation=repeatable%20read", "SELECT pg_sleep(0.4)"
-		if d.Engine == "mariadb" {
-			options, sleep = "innodb_snapshot_isolation=ON", "SELECT SLEEP(0.4)"
-		}
-		d.Exec(t, "CREATE TABLE effects (n int)")
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{
-			ticktest.AtomicStep("SELECT * FROM effects", "SELECT * FROM "+d.Table("runs"), sleep, "INSERT INTO effects VALUES (1)")}}}})
-		ticktest.Request(t, d, "a")
-		ticktest.DecideOnly(t, d)
-		ctx, stop := context.WithCancel(t.Context())
-		beaten := make(chan int)
-		go func() { // a heartbeat every 150 ms
-			beats := 0
-			for ctx.Err() == nil {
-				select {
-				case <-ctx.Done():
-				case <-time.After(150 * time.Millisecond):
-					beats++
-					_, _ = d.SQL.ExecContext(ctx, "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE state = 'running'")
+// One pass reads its page, another decides two seconds later, and the first goes on with what it had read.
+func TestPassBesideAnotherLosesNothing(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			var d *storetest.DB
+			armed := false
+			calls.Before = func(c storetest.Call) error {
+				if armed && c.Kind == storetest.Begin {
+					armed = false
+					d.Clock.Add(2 * time.Second)
+					ticktest.Run(t, d)
 				}
+				return nil
 			}
-			beaten <- beats
-		}()
-		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, options, store.Options{})).Run(t.Context())
-		stop()
-		if n := <-beaten; err != nil || r.Succeeded != 1 || n < 2 {
-			t.Fatalf("%d beats; %v: %+v", n, err, r)
+			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "replace", Own: &store.Schedule{Rule: "every 1m"},
+				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			ticktest.Request(t, d, "job")
+			d.Clock.Add(2*time.Minute - time.Second)
+			armed = true
+			ticktest.Run(t, d)
+			if armed {
+				t.Fatal("no other pass came between")
+			}
+			through := d.Int(t, "SELECT count(*) FROM "+d.Table("plans")+" WHERE decided_through < "+ticktest.Literal(d, d.Clock.Now()))
+			if through != 0 {
+				t.Error("the plan went back")
+			}
+			ticktest.Run(t, d)
+			got := ticktest.States(t, d, "job") // the request, and 08:02, which has replaced nothing
+			if !slices.Equal(got, []string{store.Queued, store.Waiting}) {
+				t.Fatalf("%v", got)
+			}
+			d.Clock.Add(time.Minute)
+			if r := ticktest.Run(t, d); r.Made != 1 {
+				t.Fatalf("the next one: %+v", r)
+			}
+		})
+	}
+}
+
+// What became due during a pass is for the next one: its summary says so, and names no time that is over.
+func TestPassReportsANextTimeToCome(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		own := func(rule string) *store.Schedule { return &store.Schedule{Rule: rule} }
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "slow", Own: own("every 1h"), Steps: []store.Step{ticktest.Call("")}},
+			{Name: "often", Own: own("every 5m"), Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+		}})
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			d.Clock.Add(7 * time.Minute)
+			return executor.Result{}, nil
+		})
+		pass := func() (r struct {
+			next, now time.Time
+			more      bool
+		}) {
+			t.Helper()
+			told, err := tk.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.next, r.now, r.more = told.NextRun, d.Clock.Now(), told.MoreDue
+			return r
 		}
-		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
-			t.Errorf("%d effects", n)
+		if r := pass(); !r.next.After(r.now) || r.more {
+			t.Fatalf("nothing is due: %+v", r)
+		}
+		d.Clock.Add(time.Hour)
+		if r := pass(); r.next.Before(r.now) || !r.more {
+			t.Fatalf("5-minute times came during the pass: %+v", r)
+		}
+		if r := pass(); !r.next.After(r.now) || r.more {
+			t.Fatalf("after another pass: %+v", r)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package tick_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +40,7 @@ func everyMinute(t testing.TB, d *storetest.DB, minutes int) (made int) {
 }
 
 // Every scope, with the ticks of a trigger that goes on all the while: what fell due is a gap, or with missed it runs.
-func TestAPauseOfEachScope(t *testing.T) {
+func TestPauseOfEachScope(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		login, err := d.Login(t.Context())
 		if err != nil {
@@ -91,7 +93,7 @@ func TestAPauseOfEachScope(t *testing.T) {
 }
 
 // A pause that ends by itself, without anybody who resumes it.
-func TestAPauseEndsByItself(t *testing.T) {
+func TestPauseEndsByItself(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}},
@@ -129,7 +131,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 }
 
 // One of two schedules is paused: the other's times go on, and so do the runs that it made.
-func TestAPauseOfOneScheduleLeavesTheOther(t *testing.T) {
+func TestPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "fives", Rule: "every 5m"}, {Name: "sixes", Rule: "every 6m"}},
@@ -160,7 +162,7 @@ func TestAPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 }
 
 // While a pass works through its queue, a freeze stops it.
-func TestAFreezeStopsTakingWithinAPass(t *testing.T) {
+func TestPauseOfAllStopsTakingWithinAPass(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
@@ -196,7 +198,8 @@ func TestAFreezeStopsTakingWithinAPass(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePaused(t *testing.T) {
+// A pause of what does not exist, or until a time that is over, is refused.
+func TestPauseOfWhatThereIsNotIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		pause(t, d, store.ScopeJob, "job", time.Time{})
@@ -234,6 +237,168 @@ func TestWhatCannotBePaused(t *testing.T) {
 		who := store.Author{By: strings.Repeat("b", 190), Reason: strings.Repeat("r", 1000)}
 		if p, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, who); err != nil || p.By != who.By || p.Reason != who.Reason {
 			t.Errorf("%v: %+v", err, p)
+		}
+	})
+}
+
+// While a job is paused, neither its times nor its requests run; the times are a gap afterwards.
+func TestPauseHoldsAndIsAGap(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{Reason: "inventory"}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(12 * time.Minute)
+		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		if r := ticktest.Run(t, d); r.Made != 0 || r.Started != 0 {
+			t.Fatalf("paused: %+v", r)
+		}
+		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(5 * time.Minute)
+		r := ticktest.Run(t, d)
+		if r.Made != 1 || r.Succeeded != 2 {
+			t.Fatalf("resumed: %+v", r)
+		}
+		gaps, err := d.Gaps(t.Context(), "job", 10)
+		if err != nil || len(gaps) == 0 {
+			t.Fatalf("%v: %+v", err, gaps)
+		}
+		for _, g := range gaps {
+			if g.Reason != store.Paused {
+				t.Errorf("%+v", g)
+			}
+		}
+	})
+}
+
+// A tag may have any characters: its pause holds the jobs that have it.
+func TestPauseOfAnyTag(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		list := []string{"R&D", "a<b>c", `ü"x\`}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Tags: list, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
+		if j, err := d.Job(t.Context(), "job"); err != nil || !slices.Equal(j.Tags, list) {
+			t.Errorf("tags %q, %v", j.Tags, err)
+		}
+		for _, tag := range list {
+			on := store.Subject{Scope: store.ScopeTag, Name: tag}
+			if _, err := d.Pause(t.Context(), on, time.Time{}, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := d.CountPaused(t.Context()); err != nil || n != 1 {
+				t.Errorf("%s: %d jobs paused, %v", tag, n, err)
+			}
+			if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			if r := ticktest.Run(t, d); r.Started != 0 {
+				t.Errorf("%s: not paused", tag)
+			}
+			if _, err := d.Resume(t.Context(), on, false, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			if r := ticktest.Run(t, d); r.Succeeded != 1 {
+				t.Errorf("%s: not let go: %+v", tag, r)
+			}
+		}
+	})
+}
+
+// The resume comes when the pause's job was decided for and its pause is not marked yet.
+func TestPauseResumedWithinAPass(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			var d *storetest.DB
+			armed := false
+			calls.After = func(c storetest.Call) error {
+				if !armed || c.Kind != storetest.Commit {
+					return nil
+				}
+				armed = false
+				d.Clock.Add(time.Second)
+				_, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, false, store.Author{})
+				return err
+			}
+			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			ticktest.Request(t, d, "job")
+			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			armed = true
+			if r := ticktest.Run(t, d); r.Decided == 0 || r.Started != 0 || armed {
+				t.Fatalf("paused: %+v", r)
+			}
+			if r := ticktest.Run(t, d); r.Succeeded != 1 {
+				t.Fatalf("resumed: %+v", r)
+			}
+		})
+	}
+}
+
+// A pause of a tag that plain SQL begins and ends holds and wakes the tag's jobs, and no others.
+func TestPauseOfATagResumedWakesItsJobs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j, idle := ticktest.Hourly("job"), store.Job{Name: "idle", Tags: []string{"nightly", "etl"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		j.Tags = []string{"etl"}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j, idle, ticktest.Hourly("untagged")}})
+		ticktest.Request(t, d, "idle")
+		d.Exec(t, fmt.Sprintf("INSERT INTO %s (scope, subject, since) VALUES ('tag', 'etl', %s)", d.Table("pauses"), ticktest.Literal(d, d.Clock.Now())))
+		d.Clock.Add(61 * time.Minute)
+		if r := ticktest.Run(t, d); r.Made != 1 || r.Succeeded != 1 {
+			t.Fatalf("paused: %+v", r)
+		}
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET resumed_at = %s", d.Table("pauses"), ticktest.Literal(d, d.Clock.Now())))
+		if r := ticktest.Run(t, d); r.Made != 0 || r.Succeeded != 1 || r.Gaps[store.Paused] != 1 {
+			t.Fatalf("resumed: %+v", r)
+		}
+		d.Clock.Add(time.Hour)
+		if r := ticktest.Run(t, d); r.Made != 2 {
+			t.Fatalf("an hour later: %+v", r)
+		}
+	})
+}
+
+// A job is paused after as many failures in a row as its policy says.
+func TestPauseAfterFailures(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		bad := []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "at once", Own: ticktest.EveryFiveMinutes(), OnError: "pause", Steps: bad},
+			{Name: "third", Own: ticktest.EveryFiveMinutes(), PauseAfterFailures: 3, Steps: bad},
+		}})
+		failed := map[string]int{}
+		for range 6 {
+			for _, e := range ticktest.Run(t, d).Runs {
+				failed[e.Job[strings.LastIndex(e.Job, "/")+1:]]++
+			}
+			d.Clock.Add(5 * time.Minute)
+		}
+		if failed["at once"] != 1 || failed["third"] != 3 {
+			t.Fatalf("%v", failed)
+		}
+		j, err := d.Job(t.Context(), "third")
+		if err != nil || j.State != "paused" || j.Paused.Reason == "" {
+			t.Fatalf("%v: %+v", err, j)
+		}
+		d.Clock.Add(time.Minute)
+		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "third"}, false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if r := ticktest.Run(t, d); r.Made != 0 {
+			t.Fatalf("resumed, and fired back: %+v", r)
+		}
+		d.Clock.Add(5 * time.Minute)
+		if r := ticktest.Run(t, d); r.Failed != 1 {
+			t.Fatalf("resumed: %+v", r)
 		}
 	})
 }

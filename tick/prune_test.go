@@ -14,7 +14,7 @@ import (
 
 // A run that somebody opens again while the history is pruned keeps all of its attempts, or goes with them: whenever that
 // comes, before its rows are locked or after.
-func TestAPrunedRunThatIsOpenedAgainLosesNoAttempt(t *testing.T) {
+func TestPruneOfARunThatIsOpenedAgain(t *testing.T) {
 	for _, before := range []string{"begin", "DELETE FROM attempts", "DELETE FROM runs"} {
 		t.Run(before, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -59,7 +59,7 @@ func TestAPrunedRunThatIsOpenedAgainLosesNoAttempt(t *testing.T) {
 
 // What is kept no longer goes also where no run of its job ends any more: what is too old, by any pass, also one that has
 // nothing else to do; what an earlier pass has left or a smaller keep leaves, and old changes, by passes over other jobs.
-func TestWhatIsLeftIsFoundLater(t *testing.T) {
+func TestPruneFindsLaterWhatIsLeft(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
@@ -98,6 +98,29 @@ func TestWhatIsLeftIsFoundLater(t *testing.T) {
 			}
 			ticktest.Request(t, d, "busy")
 			ticktest.Run(t, d)
+		}
+	})
+}
+
+// A job keeps as many runs, or for as long, as its policy says.
+func TestPruneKeepsWhatIsToBeKept(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "few", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "young", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+		}})
+		for range 8 {
+			ticktest.Run(t, d)
+			d.Clock.Add(5 * time.Minute)
+		}
+		for name, most := range map[string]int{"few": 3, "young": 3} {
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: name})
+			if err != nil || len(runs) != most {
+				t.Errorf("%s: %v, %d runs", name, err, len(runs))
+			}
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); n != 6 {
+			t.Errorf("%d attempts", n)
 		}
 	})
 }

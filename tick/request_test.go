@@ -7,12 +7,11 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
-	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A run that is opened again waits behind what is active, like every request, and makes no gap of an occurrence.
-func TestARetriedRunWaitsItsTurn(t *testing.T) {
+func TestRequestToRetryWaitsItsTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}}}})
 		ticktest.Run(t, d)
@@ -53,7 +52,7 @@ func TestARetriedRunWaitsItsTurn(t *testing.T) {
 }
 
 // A lost run has its deliveries again; who lost it can finish nothing of it.
-func TestALostRunThatIsRetried(t *testing.T) {
+func TestRequestToRetryALostRun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Request(t, d, "job")
@@ -76,102 +75,6 @@ func TestALostRunThatIsRetried(t *testing.T) {
 		}
 		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Failed, Final: store.Failed}, h); err == nil {
 			t.Error("the old holder finished it")
-		}
-	})
-}
-
-// fills are the nominal times and intervals of the runs made up for, oldest first.
-func fills(t testing.TB, d *storetest.DB, from, to string, limit int, again bool) (got string, more bool) {
-	t.Helper()
-	at := func(s string) time.Time {
-		v, err := time.Parse("15:04", s)
-		if err != nil {
-			return time.Time{}
-		}
-		return time.Date(2026, 1, 5, v.Hour(), v.Minute(), 0, 0, time.UTC)
-	}
-	runs, next, err := tick.Backfill(t.Context(), d.Store, "job", tick.Range{From: at(from), To: at(to), Limit: limit, Again: again})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range runs {
-		if !r.ScheduledFor.Equal(r.IntervalEnd) || r.State != store.Waiting {
-			t.Errorf("%+v", r)
-		}
-		got += r.IntervalStart.Format("15:04-") + r.IntervalEnd.Format("15:04 ")
-	}
-	return got, !next.IsZero()
-}
-
-// What a backfill takes, what it leaves, and that it is done in order.
-func TestBackfill(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		d.Exec(t, "CREATE TABLE effects (upto varchar(40), wanted varchar(40))")
-		st := ticktest.StepWith(false, map[bool]string{true: "INSERT INTO effects VALUES ($1, $2)", false: "INSERT INTO effects VALUES (?, ?)"}[d.Engine == "postgres"],
-			"to ${interval_end}", "for ${scheduled_for}")
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: "skip", Steps: []store.Step{st}}}})
-		ticktest.Run(t, d)
-		d.Clock.Add(12 * time.Minute) // 08:10 becomes a run, whose interval begins at 08:05, a missed one
-		ticktest.Run(t, d)
-		if got, more := fills(t, d, "07:48", "", 3, false); got != "07:45-07:50 07:50-07:55 07:55-08:00 " || !more {
-			t.Errorf("before the job was made: %q, %v", got, more)
-		}
-		d.Clock.Add(time.Second)
-		if got, more := fills(t, d, "07:48", "08:10", 9, false); got != "08:00-08:05 " || more {
-			t.Errorf("the rest: %q, %v", got, more)
-		}
-		if got, _ := fills(t, d, "07:48", "08:11", 9, false); got != "" {
-			t.Errorf("twice: %q", got)
-		}
-		d.Clock.Add(20 * time.Minute) // nothing of it is decided yet
-		if got, _ := fills(t, d, "07:58", "08:30", 9, true); got != "07:55-08:00 08:00-08:05 08:05-08:10 " {
-			t.Errorf("again: %q", got)
-		}
-		if r := ticktest.Run(t, d); r.Succeeded != 7 || r.Gaps[store.Overlap] != 1 {
-			t.Errorf("%+v", r)
-		}
-		var order []string
-		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		slices.SortFunc(runs, func(x, y store.Run) int { return int(x.Number - y.Number) })
-		for _, r := range runs {
-			order = append(order, r.ScheduledFor.Format("15:04"))
-		}
-		if want := []string{"08:10", "07:50", "07:55", "08:00", "08:05", "08:00", "08:05", "08:10"}; !slices.Equal(order, want) {
-			t.Errorf("%v", order)
-		}
-		if n := d.Int(t, "SELECT count(*) FROM effects WHERE upto = 'to 2026-01-05T08:05:00.000000Z' AND wanted = 'for 2026-01-05T08:05:00.000000Z'"); n != 2 {
-			t.Errorf("%d runs were told 08:05", n)
-		}
-		if j, err := d.Job(t.Context(), "job"); err != nil || !j.LastScheduled.Equal(time.Date(2026, 1, 5, 8, 10, 0, 0, time.UTC)) {
-			t.Errorf("%v: the schedule's own interval goes on from %s", err, j.LastScheduled)
-		}
-	})
-}
-
-// Two who backfill the same range at once ask for each nominal time once.
-func TestTwoWhoBackfillAtOnce(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
-		ticktest.Run(t, d)
-		made := make(chan int, 4)
-		for range cap(made) {
-			go func() {
-				runs, _, err := tick.Backfill(t.Context(), d.Store, "job", tick.Range{From: d.Clock.Now().Add(-24 * time.Hour), Limit: 1000})
-				if err != nil {
-					t.Error(err)
-				}
-				made <- len(runs)
-			}()
-		}
-		total := 0
-		for range cap(made) {
-			total += <-made
-		}
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")); total != 289 || n != 289 {
-			t.Errorf("%d told, %d there", total, n)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // The rights that store/README.md names are enough, and all that the accounts here have: one migrates, the other does all else.
-func TestTheRightsOfTheReadmeAreEnough(t *testing.T) {
+func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		if engine == "sqlite" {
 			continue

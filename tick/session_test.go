@@ -12,7 +12,7 @@ import (
 
 // Whatever a job does to its session is gone with it: the next job finds its own as the server gives it, and so does
 // the ledger. Each of the statements would change what the others do if a connection were used again.
-func TestWhatAJobDoesToItsSessionHarmsNobody(t *testing.T) {
+func TestSessionOfAJobHarmsNobody(t *testing.T) {
 	rude := map[string][]string{
 		"postgres": {
 			"SET search_path = nowhere", "SET TIME ZONE 'Asia/Kathmandu'", "SET datestyle = 'German'", "CREATE TEMPORARY TABLE scratch (n int)",
@@ -85,7 +85,7 @@ func TestWhatAJobDoesToItsSessionHarmsNobody(t *testing.T) {
 }
 
 // Nothing but comments is nothing to do, on every engine.
-func TestAStatementOfCommentsDoesNothing(t *testing.T) {
+func TestSessionTakesNothingButComments(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "-- nothing"), ticktest.AtomicStep("/* nothing */")}}}})
 		ticktest.Request(t, d, "job")
@@ -97,7 +97,7 @@ func TestAStatementOfCommentsDoesNothing(t *testing.T) {
 
 // Nobody sends the rows that such a statement waits for: it fails instead of holding its pass for ever. One that only
 // speaks of it does not.
-func TestACopyFromTheClientFails(t *testing.T) {
+func TestSessionRefusesACopyFromTheClient(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
 			t.Skip("COPY is PostgreSQL's")
@@ -114,7 +114,7 @@ func TestACopyFromTheClientFails(t *testing.T) {
 
 // A transaction that statements leave open is undone at the end of their session: that is a failure, and not a success
 // without an effect. One that they end, and one that they never began, is none.
-func TestATransactionLeftOpenFails(t *testing.T) {
+func TestSessionFailsATransactionLeftOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		list := map[string][]string{
@@ -145,6 +145,29 @@ func TestATransactionLeftOpenFails(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT sum(n) FROM effects"); n != 5 || len(r.Runs) != len(list) {
 			t.Errorf("the effects are %d, want 2 and 3; %d runs", n, len(r.Runs))
+		}
+	})
+}
+
+// A step whose statements leave a transaction open fails, and its error says so.
+func TestSessionSaysThatATransactionWasLeftOpen(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "open", Steps: []store.Step{ticktest.Step("", "BEGIN", "INSERT INTO effects VALUES (1)")}},
+			{Name: "ended", Steps: []store.Step{ticktest.Step("", "BEGIN", "INSERT INTO effects VALUES (2)", "COMMIT")}},
+		}})
+		ticktest.Request(t, d, "open")
+		r := ticktest.Run(t, d)
+		if r.Failed != 1 || len(r.Runs) != 1 || !strings.Contains(r.Runs[0].Error, "left a transaction open") {
+			t.Fatalf("%+v", r)
+		}
+		ticktest.Request(t, d, "ended")
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+		if n := d.Int(t, "SELECT sum(n) FROM effects"); n != 2 {
+			t.Errorf("effects: %d", n)
 		}
 	})
 }

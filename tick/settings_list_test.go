@@ -60,7 +60,7 @@ var foreignSettings = map[string][]foreign{
 }
 
 // Ticks that run beside each other in sessions whose transactions are serializable by default get through all the same.
-func TestTicksBesideEachOtherInSerializableSessions(t *testing.T) {
+func TestSettingsSerializableOfTicksBesideEachOther(t *testing.T) {
 	t.Parallel()
 	const jobs, ticks = 60, 4
 	for engine, setting := range map[string]string{"postgres": "default_transaction_isolation = serializable", "mariadb": "tx_isolation = 'SERIALIZABLE'"} {

@@ -163,7 +163,7 @@ func read(ctx context.Context, s *store.Store, run string) error {
 
 // Whatever is set for the sessions of a database, by the server, for the database or for its login, all that the program does
 // works as ever, or says which setting is in its way.
-func TestForeignSettings(t *testing.T) {
+func TestSettingsOfOthers(t *testing.T) {
 	t.Parallel()
 	whole := os.Getenv("DBJOBS_PROVE") != ""
 	for _, engine := range storetest.Engines(t) {

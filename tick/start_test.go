@@ -12,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
+// A start schedule is resolved to its first time.
 func TestStart(t *testing.T) {
 	made := time.Date(2026, 1, 5, 8, 0, 0, 500e6, time.UTC) // a Monday
 	for _, c := range []struct{ rule, zone, want string }{
@@ -34,7 +35,7 @@ func TestStart(t *testing.T) {
 }
 
 // What a start schedule comes to, made by apply, or by plain SQL, which does not say what it is resolved to.
-func TestAStartScheduleIsTheNotBefore(t *testing.T) {
+func TestStartIsTheNotBefore(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		st := []store.Step{ticktest.Step("", "SELECT 1")}
 		bring := func(start string) string {
@@ -85,7 +86,9 @@ func TestAStartScheduleIsTheNotBefore(t *testing.T) {
 	})
 }
 
-func TestAStartThatIsNoneIsRefused(t *testing.T) {
+// A start that has no time, or none before not_after, is refused by apply, and else by the first
+// pass.
+func TestStartWithoutATimeIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: lies before the first time of start, 2026-01-05T17:30:00Z"} {
 			j := store.Job{Name: "job", Start: start, NotAfter: ticktest.Morning(9, 0), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}

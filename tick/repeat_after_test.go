@@ -143,6 +143,7 @@ var repetitions = []struct {
 		"08:00 succeeded; 08:06 queued; next -"},
 }
 
+// Each course of edits, runs and ends gives the runs and gaps that repeat_after promises.
 func TestRepeatAfter(t *testing.T) {
 	for _, row := range repetitions {
 		t.Run(row.name, func(t *testing.T) {
@@ -167,7 +168,7 @@ func TestRepeatAfter(t *testing.T) {
 }
 
 // The intervals join what became runs, whatever lies between.
-func TestIntervalsOfRepeatAfter(t *testing.T) {
+func TestRepeatAfterIntervals(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "another", RepeatAfter: store.Duration(5 * time.Minute), Missed: "skip",
 			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
@@ -183,4 +184,47 @@ func TestIntervalsOfRepeatAfter(t *testing.T) {
 			t.Errorf("the next: %s to %s", r.IntervalStart, r.IntervalEnd)
 		}
 	})
+}
+
+// What repeat_after counts from is brought back, too: the end of a run, or the run that was made last and is still open.
+func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
+	for name, ends := range map[string]bool{"the run has ended": true, "the run is open": false} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				right := d.Clock.Now()
+				ahead := right.AddDate(1, 0, 0)
+				d.Clock.Set(ahead.Add(-time.Hour))
+				again := ticktest.Grouped("again", "", 0)
+				again.Own, again.RepeatAfter = nil, store.Duration(5*time.Minute)
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{again}})
+				end := func() { d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded'") }
+				decideAnd(t, d)
+				end()
+				d.Clock.Set(ahead)
+				decideAnd(t, d)
+				d.Clock.Set(ahead.Add(10 * time.Minute))
+				if r := decideAnd(t, d); r.Made != 1 {
+					t.Fatalf("ahead: %+v", r)
+				}
+				if ends {
+					end()
+					decideAnd(t, d)
+				}
+				d.Clock.Set(right)
+				if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != 1 {
+					t.Fatalf("%d, %v", n, err)
+				}
+				decideAnd(t, d)
+				if !ends {
+					d.Clock.Add(time.Minute)
+					end()
+					decideAnd(t, d)
+					right = right.Add(time.Minute)
+				}
+				if j, err := d.Job(t.Context(), "again"); err != nil || !j.NextRun.Equal(right.Add(5*time.Minute)) {
+					t.Fatalf("%v, next run %s: %s", err, j.NextRun, yearly(t, d, "again"))
+				}
+			})
+		})
+	}
 }

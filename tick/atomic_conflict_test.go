@@ -43,7 +43,7 @@ func crossing(t *testing.T, d *storetest.DB) {
 
 // After a deadlock an atomic step is tried again where its own transaction was undone, and never where its text had
 // committed that before: whichever it was, the engine tells of it in the same words.
-func TestADeadlockOfAnAtomicStep(t *testing.T) {
+func TestAtomicStepInADeadlock(t *testing.T) {
 	const first, second = "UPDATE other SET n = n + 10 WHERE id = 1", "UPDATE other SET n = n + 10 WHERE id = 2"
 	const insert = "INSERT INTO effects VALUES (1)"
 	cases := []struct {
@@ -99,7 +99,7 @@ func TestADeadlockOfAnAtomicStep(t *testing.T) {
 }
 
 // The same of a snapshot that is too old for a write, which MariaDB tells by another number.
-func TestAnOldSnapshotOfAnAtomicStep(t *testing.T) {
+func TestAtomicStepWithAnOldSnapshot(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		if e != "mariadb" {
 			continue
@@ -133,7 +133,7 @@ func TestAnOldSnapshotOfAnAtomicStep(t *testing.T) {
 }
 
 // SQLite's BUSY comes to an atomic step only where its text has given the lock for writing away.
-func TestBusyOfAnAtomicStep(t *testing.T) {
+func TestAtomicStepThatMeetsBusy(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (n int)")
 	d.Exec(t, "CREATE TABLE other (n int)")
@@ -162,4 +162,44 @@ func TestBusyOfAnAtomicStep(t *testing.T) {
 	if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
 		t.Errorf("%d effects", n)
 	}
+}
+
+// What an atomic step has committed by its own text is not done again where the text then loses against another
+// transaction: that is tried again only where it had no effect.
+func TestAtomicStepInAConflictAfterItsCommit(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		d.Exec(t, "CREATE TABLE other (n int)")
+		d.Exec(t, "INSERT INTO other VALUES (1)")
+		wait := "SET lock_timeout = '20ms'"
+		if d.Engine == "mariadb" {
+			wait = "SET innodb_lock_wait_timeout = 0"
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "commits", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT", wait, "UPDATE other SET n = 2")}},
+			{Name: "holds", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (2)", wait, "UPDATE other SET n = 2")}},
+		}})
+		ticktest.Request(t, d, "commits")
+		ticktest.Request(t, d, "holds")
+		tx, err := d.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(t.Context(), "UPDATE other SET n = 3"); err != nil {
+			t.Fatal(err)
+		}
+		r, err := ticktest.New(t, d.Store).Run(t.Context())
+		if err != nil || r.Failed != 2 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		for _, e := range r.Runs {
+			if found := strings.HasPrefix(e.Error, "the step is not atomic: "); found != strings.HasSuffix(e.Job, "commits") {
+				t.Errorf("%s: %s", e.Job, e.Error)
+			}
+		}
+		if n, held := d.Int(t, "SELECT count(*) FROM effects WHERE n = 1"), d.Int(t, "SELECT count(*) FROM effects WHERE n = 2"); n != 1 || held != 0 {
+			t.Errorf("%d effects of the one that commits, %d of the other", n, held)
+		}
+	})
 }

@@ -49,7 +49,7 @@ func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func
 }
 
 // Ticks of two logins in turn: nothing is parked, each runs what is its own, and nothing lies in a gap.
-func TestTwoLoginsInTurn(t *testing.T) {
+func TestLoginsInTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		theirs, first, second := twoLogins(t, d)
 		first()
@@ -86,7 +86,7 @@ func TestTwoLoginsInTurn(t *testing.T) {
 
 // Nobody logs in as the owner for an hour: the first to come leaves the nominal times alone and says so; what its own policy
 // asks for happens afterwards.
-func TestAJobThatNobodyServes(t *testing.T) {
+func TestLoginThatNobodyServes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		theirs, first, second := twoLogins(t, d)
 		first()
@@ -139,15 +139,8 @@ func TestAJobThatNobodyServes(t *testing.T) {
 	})
 }
 
-func names(r tick.Report) (list string) {
-	for _, e := range r.Runs {
-		list += e.Job + " "
-	}
-	return list
-}
-
 // The same file, applied by two logins, is refused before it makes each job twice.
-func TestApplyByTwoLogins(t *testing.T) {
+func TestLoginsApplyOneFile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
 			t.Skip("knows no logins")
@@ -182,4 +175,11 @@ func TestApplyByTwoLogins(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func names(r tick.Report) (list string) {
+	for _, e := range r.Runs {
+		list += e.Job + " "
+	}
+	return list
 }

@@ -42,6 +42,7 @@ var dones = []struct {
 	{"it is no policy of it", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobFinished, func(j *store.Job) { j.RemoveDone = false }},
 }
 
+// A job with remove_when_done is removed when it has nothing more to run, and not before.
 func TestRemoveWhenDone(t *testing.T) {
 	for _, row := range dones {
 		t.Run(row.name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestRemoveWhenDone(t *testing.T) {
 }
 
 // What a manifest still says of a job that is done is no reason to run it again; another definition is.
-func TestApplyLeavesAloneWhatIsDone(t *testing.T) {
+func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		j := once()
 		j.Own.Rule, j.MaxRuns, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
@@ -150,7 +151,7 @@ func TestApplyLeavesAloneWhatIsDone(t *testing.T) {
 }
 
 // Who edits a job that is done keeps it from being removed, and no pass waits for the edit.
-func TestWhatSomebodyEditsIsNotRemoved(t *testing.T) {
+func TestRemoveWhenDoneSparesWhatIsEdited(t *testing.T) {
 	for what, statement := range map[string]string{
 		"job":  "UPDATE %[1]s SET priority = 3",
 		"link": "UPDATE %[3]s SET created_at = created_at",
@@ -193,4 +194,25 @@ func TestWhatSomebodyEditsIsNotRemoved(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A job that is removed before any pass has seen it needs none afterwards.
+func TestRemoveBeforeTheFirstPass(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		asked, err := d.RunNow(t.Context(), "job", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		if p, err := d.Probe(t.Context(), "test", "tick"); err != nil || p.Anything() || !p.NextWake.IsZero() {
+			t.Errorf("still needed: %+v, %v", p, err)
+		}
+		if r, err := d.Run(t.Context(), asked.ID); err != nil || !r.Ended() {
+			t.Errorf("the run is %s, %v", r.State, err)
+		}
+	})
 }

@@ -1,18 +1,22 @@
 package tick_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A database whose clock is a year ahead of the host's is refused: nothing of the year is used up.
-func TestAClockAYearAheadIsRefused(t *testing.T) {
+func TestClockAYearAheadIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Grouped("job", "", 0)}})
 		ticktest.DecideOnly(t, d)
@@ -42,7 +46,7 @@ func TestAClockAYearAheadIsRefused(t *testing.T) {
 
 // Without that guard, a year is decided at once: its gap is on record with its bounds, every later pass tells that the job
 // sleeps, and Replan brings it back, without a nominal time that runs or is told twice.
-func TestAClockThatWasAYearAhead(t *testing.T) {
+func TestClockThatWasAYearAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		slow := ticktest.Grouped("slow", "", 0)
 		slow.Own = &store.Schedule{Rule: "0 12 1 1 *", Zone: "UTC"}
@@ -122,45 +126,89 @@ func decideAnd(t *testing.T, d *storetest.DB) tick.Report {
 	return r
 }
 
-// What repeat_after counts from is brought back, too: the end of a run, or the run that was made last and is still open.
-func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
-	for name, ends := range map[string]bool{"the run has ended": true, "the run is open": false} {
-		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-				right := d.Clock.Now()
-				ahead := right.AddDate(1, 0, 0)
-				d.Clock.Set(ahead.Add(-time.Hour))
-				again := ticktest.Grouped("again", "", 0)
-				again.Own, again.RepeatAfter = nil, store.Duration(5*time.Minute)
-				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{again}})
-				end := func() { d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded'") }
-				decideAnd(t, d)
-				end()
-				d.Clock.Set(ahead)
-				decideAnd(t, d)
-				d.Clock.Set(ahead.Add(10 * time.Minute))
-				if r := decideAnd(t, d); r.Made != 1 {
-					t.Fatalf("ahead: %+v", r)
-				}
-				if ends {
-					end()
-					decideAnd(t, d)
-				}
-				d.Clock.Set(right)
-				if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != 1 {
-					t.Fatalf("%d, %v", n, err)
-				}
-				decideAnd(t, d)
-				if !ends {
-					d.Clock.Add(time.Minute)
-					end()
-					decideAnd(t, d)
-					right = right.Add(time.Minute)
-				}
-				if j, err := d.Job(t.Context(), "again"); err != nil || !j.NextRun.Equal(right.Add(5*time.Minute)) {
-					t.Fatalf("%v, next run %s: %s", err, j.NextRun, yearly(t, d, "again"))
-				}
-			})
-		})
+// A database's clock that jumps back makes nothing run again, and what comes after the jump is decided once.
+func TestClockThatJumpsBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := ticktest.Grouped("job", "", 0)
+		j.Overlap, j.Missed, j.MissedLimit = "wait-all", "all", 10
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		start := d.Clock.Now()
+		for _, minutes := range []int{0, 11, 2, 7, 12, 17} {
+			d.Clock.Set(start.Add(time.Duration(minutes) * time.Minute))
+			ticktest.DecideOnly(t, d)
+		}
+		if got := strings.ReplaceAll(ticktest.Told(t, d, "job"), "01-05T", ""); got != "08:05 queued; 08:10 waiting predecessor; 08:15 waiting predecessor; next 08:20" {
+			t.Fatal(got)
+		}
+	})
+}
+
+// The packages agree about the ends of time.
+func TestClockEndsAreThoseOfTheRules(t *testing.T) {
+	if !store.First.Equal(rules.First) || !store.Last.Equal(rules.Last) {
+		t.Errorf("%v to %v, and %v to %v", store.First, store.Last, rules.First, rules.Last)
 	}
+}
+
+// A job whose times lie at the end of time is over then, and stops no other.
+func TestClockAtTheEndOfTime(t *testing.T) {
+	at := func(text string) time.Time {
+		v, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	last := at("9999-12-31T23:59:59Z")
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{ticktest.Step("", "SELECT 1")}
+		job := func(name, rule string, with store.Job) store.Job {
+			with.Name, with.Own, with.Steps = name, &store.Schedule{Rule: rule}, steps
+			return with
+		}
+		far := []store.Job{
+			job("not before", "every 5m", store.Job{NotBefore: last}),
+			job("start", "every 5m", store.Job{Start: "at 9999-12-31T23:59:59"}),
+			job("dtstart", "DTSTART;TZID=America/New_York:99991231T180000\nRRULE:FREQ=HOURLY", store.Job{}),
+			job("jitter", "at 9999-12-31T23:59:59Z", store.Job{Jitter: store.Duration(time.Hour)}),
+			job("not after", "every 5m", store.Job{NotAfter: last}),
+		}
+		if _, err := d.Apply(t.Context(), store.Definitions{Jobs: append(far, job("good", "every 5s", store.Job{}))}, store.ApplyOptions{Start: decide.Start}); err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, fmt.Sprintf("INSERT INTO %s (name, repeat_after_ms, not_before) VALUES ('again', 3600000, %s)", d.Table("jobs"), ticktest.Literal(d, last)))
+		succeeded := 0
+		for range 3 {
+			d.Clock.Add(10 * time.Second)
+			succeeded += ticktest.Run(t, d).Succeeded
+		}
+		if succeeded < 2 {
+			t.Errorf("%d runs of the good job and the others", succeeded)
+		}
+		jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			if _, err := json.Marshal(j); err != nil || j.Unreadable != "" || j.NextRun.After(last) || !j.NextRun.IsZero() && j.NextRun.Year() < 2000 {
+				t.Errorf("%s: %v: %+v", j.Name, err, j)
+			}
+			if j.Name != "good" && j.Name != "not after" && j.LastState != "" {
+				t.Errorf("%s has run: %+v", j.Name, j)
+			}
+		}
+		for name, j := range map[string]store.Job{
+			"not_before": {NotBefore: last.Add(time.Second)}, "not_after": {NotAfter: at("9999-12-31T23:59:59-05:00")}, "year 999": {NotBefore: at("0999-01-01T00:00:00Z")},
+		} {
+			if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{job(name, "every 5m", j)}}, store.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "9999-12-31T23:59:59Z") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "good"}, last.Add(time.Hour), store.Author{}); err == nil || !strings.Contains(err.Error(), "9999-12-31T23:59:59Z") {
+			t.Errorf("pause --until: %v", err)
+		}
+		if _, err := d.RunNow(t.Context(), "good", store.Request{Interval: store.Interval{Start: d.Clock.Now(), End: last.Add(time.Hour)}}); err == nil || !strings.Contains(err.Error(), "9999-12-31T23:59:59Z") {
+			t.Errorf("run-now --to: %v", err)
+		}
+	})
 }

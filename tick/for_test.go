@@ -31,7 +31,17 @@ func every(rule string) store.Job {
 	return store.Job{Name: rule, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 }
 
-func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
+// slowly is the test's database behind statements that take a time, by a clock that goes on.
+func slowly(t *testing.T, d *storetest.DB, each time.Duration) *store.Store {
+	t.Helper()
+	var calls storetest.Calls
+	calls.Before = func(storetest.Call) error { time.Sleep(each); return nil }
+	began, base := time.Now(), d.Clock.Now()
+	return ticktest.OpenBeside(t, d, "", store.Options{Clock: func() time.Time { return base.Add(time.Since(began)) }, Wrap: calls.Wrap})
+}
+
+// One trigger a minute serves schedules of seconds: a tick sleeps until the next time.
+func TestForServesAScheduleFinerThanAMinute(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
@@ -74,7 +84,8 @@ func TestATriggerAMinuteServesAScheduleFinerThanThat(t *testing.T) {
 	}
 }
 
-func TestALimitCountsOverAllPasses(t *testing.T) {
+// A limit on runs is one for all passes of a tick.
+func TestForCountsItsLimitOverAllPasses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
 		tk, _ := repeating(t, d)
@@ -87,7 +98,7 @@ func TestALimitCountsOverAllPasses(t *testing.T) {
 }
 
 // Where something is due and stays so, it rests between the passes.
-func TestAPassThatLeavesADueJobRests(t *testing.T) {
+func TestForRestsWhileAJobStaysDue(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
 			t.Skip("locks no rows")
@@ -114,8 +125,32 @@ func TestAPassThatLeavesADueJobRests(t *testing.T) {
 	})
 }
 
+// What became due while a pass went on does not wait for the rest that keeps a database from being asked for nothing.
+func TestForGoesOnAtOnceAfterALongPass(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := lastingJob("a")
+		j.Own = &store.Schedule{Rule: "every 5s"}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Second)
+		tk, slept := repeating(t, d)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		tk.Executors = executor.Registry{"lasting": &lasting{d: d, took: 7 * time.Second, most: 9, over: cancel}}
+		r, err := tk.RunFor(ctx, 20*time.Second)
+		if err != nil || r.Passes != 3 || r.Succeeded != 3 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		for _, wait := range *slept {
+			if wait >= time.Second {
+				t.Errorf("slept %v beside what was due", *slept)
+			}
+		}
+	})
+}
+
 // The end of its context ends a sleep, and is no error. A run outlives the length, and not the budget.
-func TestRunForEndsInside(t *testing.T) {
+func TestForEndsInTime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -151,6 +186,25 @@ func TestRunForEndsInside(t *testing.T) {
 		tk.Now = real
 		if r, err := tk.RunFor(t.Context(), 50*time.Millisecond); err != nil || r.Started == 0 || r.Succeeded != r.Started {
 			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}
+
+// However the passes fall on the end of a budget, that end is no error, and none begins without a budget.
+func TestForEndsWithItsBudget(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 1s")}})
+		ticktest.Run(t, d)
+		for i := range 5 {
+			s := slowly(t, d, 10*time.Millisecond)
+			tk := ticktest.New(t, s)
+			// A tenth of it is for what runs at its end, which takes four calls.
+			tk.Budget = time.Duration(2500+i*190) * time.Millisecond
+			r, err := tk.RunFor(t.Context(), time.Minute)
+			if err != nil {
+				t.Errorf("budget %s: %v: %+v", tk.Budget, err, r)
+			}
+			d.Clock.Add(tk.Budget)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 
 // Takers of one queue meet neither each other nor those who finish: while one is in the midst of taking, another takes
 // what comes next, and ends it.
-func TestATakerIsInNobodysWay(t *testing.T) {
+func TestTakeIsInNobodysWay(t *testing.T) {
 	const limit = 3
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		ids := queued(t, d, 12)
@@ -77,7 +77,7 @@ func TestATakerIsInNobodysWay(t *testing.T) {
 
 // A statement sees the runs as they were when it began, and locks them as they are: who is slow between the two locks no
 // run that another has taken meanwhile, and its holder finishes it at once.
-func TestASlowTakerLocksNothingThatIsTaken(t *testing.T) {
+func TestTakeLocksNothingThatIsTaken(t *testing.T) {
 	const limit = 3
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 6)
@@ -125,7 +125,7 @@ func TestASlowTakerLocksNothingThatIsTaken(t *testing.T) {
 var lockQueued = regexp.MustCompile(`(?s)^SELECT r\.id, r\.job_id.*runs r .*state( \|\| '')? = 'queued'`)
 
 // However many runs are side by side, each connection is made once, and serves what comes after.
-func TestConnectionsStay(t *testing.T) {
+func TestTakeUsesItsConnectionsAgain(t *testing.T) {
 	const runs, beside = 60, 12
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, runs)

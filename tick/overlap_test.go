@@ -31,7 +31,8 @@ var policyTable = []struct{ overlap, missed, want string }{
 	{"replace", "skip", "08:05 running; 08:25 waiting predecessor; missed (08:05:00, 08:24:59.999999]; missed (08:26:00, 08:33:00]"},
 }
 
-func TestEveryOverlapWithEveryMissed(t *testing.T) {
+// Each value of overlap goes with each value of missed.
+func TestOverlapWithMissed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		var defs store.Definitions
 		for _, row := range policyTable {
@@ -61,6 +62,50 @@ func TestEveryOverlapWithEveryMissed(t *testing.T) {
 			if want := row.want + "; next 08:35"; got != want {
 				t.Errorf("overlap %s, missed %s:\n got %s\nwant %s", row.overlap, row.missed, got, want)
 			}
+		}
+	})
+}
+
+// With replace, a new time cancels the run that waits, and asks the one that runs to end.
+func TestOverlapReplaceMakesWayForTheNewest(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: "replace", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		decide := func() {
+			t.Helper()
+			p := ticktest.New(t, d.Store)
+			p.Limit = -1
+			if _, err := p.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Add(5 * time.Minute)
+		}
+		decide()
+		decide() // 08:05 is queued
+		h := store.Holder{Name: "h", Lease: time.Hour}
+		tasks, err := d.Take(t.Context(), "tick", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		decide() // 08:10 waits for it, and it is told
+		decide() // 08:15 takes the waiter's place
+		signs, err := d.Heartbeat(t.Context(), []string{tasks[0].Run.ID}, h)
+		if err != nil || !signs[tasks[0].Run.ID].Cancel {
+			t.Fatalf("%v: %+v", err, signs)
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Cancelled, Final: store.Cancelled}, h); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		runs, err := d.Runs(t.Context(), store.RunFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range runs {
+			got += r.ScheduledFor.Format("15:04 ") + r.State + ", "
+		}
+		if got != "08:20 succeeded, 08:15 cancelled, 08:10 cancelled, 08:05 cancelled, " {
+			t.Fatal(got)
 		}
 	})
 }

@@ -59,7 +59,8 @@ func worker(t testing.TB, d *storetest.DB) (tk *tick.Tick, executed func() []str
 	return tk, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(list) }
 }
 
-func TestAWorkerTakesFromTheQueuesInTurn(t *testing.T) {
+// A worker that names no queue takes from each in turn, and leaves that of the ticks alone.
+func TestQueuesAreTakenFromInTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 3, "a", "b", "tick", "c")
 		tk, executed := worker(t, d)
@@ -83,7 +84,8 @@ func TestAWorkerTakesFromTheQueuesInTurn(t *testing.T) {
 	})
 }
 
-func TestAWorkerTakesFromTheQueuesNamed(t *testing.T) {
+// A worker takes from the queues that it names, and from no others.
+func TestQueuesOfAWorkerAreThoseNamed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 2, "a", "b", "tick")
 		tk, executed := worker(t, d)
@@ -98,7 +100,7 @@ func TestAWorkerTakesFromTheQueuesNamed(t *testing.T) {
 }
 
 // What is free is shared out among the queues, and a queue that has little leaves the rest to the others.
-func TestALongQueueKeepsNoOtherWaiting(t *testing.T) {
+func TestQueuesShareWhatIsFree(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 6, "a")
 		inQueues(t, d, 1, "z")
@@ -128,7 +130,8 @@ func TestALongQueueKeepsNoOtherWaiting(t *testing.T) {
 	})
 }
 
-func TestAFrozenDatabaseGivesAWorkerNothing(t *testing.T) {
+// While everything is paused, a worker gets nothing.
+func TestQueuesArePausedWithTheDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 1, "a")
 		d.Exec(t, "INSERT INTO "+d.Table("pauses")+" (scope) VALUES ('all')")
@@ -140,7 +143,7 @@ func TestAFrozenDatabaseGivesAWorkerNothing(t *testing.T) {
 }
 
 // Any priority that a column can hold is one, and its order holds at both ends.
-func TestTheEndsOfPriority(t *testing.T) {
+func TestQueueOrderAtTheEndsOfPriority(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		names := []string{"least", "usual", "most"}
 		var defs store.Definitions
@@ -158,5 +161,81 @@ func TestTheEndsOfPriority(t *testing.T) {
 		if slices.Reverse(names); !slices.Equal(executed(), names) {
 			t.Errorf("%q", executed())
 		}
+	})
+}
+
+// Runs that plain SQL asks for have ids that are no times, such as gen_random_uuid() and UUID() make: a queue is first in,
+// first out all the same, a job's requests run in their order, and the list has the newest first.
+func TestQueueOrderIsByTimeWhateverTheIDs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		one := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Overlap: "wait-all", Steps: one}, {Name: "b", Steps: one}, {Name: "c", Steps: one}}})
+		ticktest.Run(t, d)
+		var want []string // in the order in which they were asked for
+		for i, ask := range []struct{ job, id string }{
+			{"c", "f1"}, {"a", "b2"}, {"a", "a3"}, {"b", "04"}, {"a", "55"}, {"a", "06"},
+		} {
+			id := ask.id + "000000-0000-4000-8000-00000000000" + fmt.Sprint(i)
+			d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, job_id, occurrence, ready_at, created_at) SELECT '%s', id, 'now:%d', %[4]s, %[4]s FROM %[5]s WHERE name = '%s'",
+				d.Table("runs"), id, i, ticktest.Literal(d, d.Clock.Now()), d.Table("jobs"), ask.job))
+			want = append(want, id)
+			d.Clock.Add(time.Second)
+		}
+		tk := ticktest.New(t, d.Store)
+		tk.Limit, tk.Concurrency = 1, 1
+		var took []string
+		for range want {
+			r, err := tk.Run(t.Context())
+			if err != nil || len(r.Runs) != 1 {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			took = append(took, r.Runs[0].ID)
+		}
+		// Of the job a, one runs at a time, and is asked for anew when it has ended.
+		if !slices.Equal(took, want) {
+			t.Errorf("taken in the order %v, want %v", took, want)
+		}
+		list, err := d.Runs(t.Context(), store.RunFilter{})
+		if err != nil || len(list) != len(want) {
+			t.Fatalf("%v: %+v", err, list)
+		}
+		var told []string
+		for i := range list {
+			told = append(told, list[i].ID)
+		}
+		slices.Reverse(told)
+		if !slices.Equal(told, want) {
+			t.Errorf("listed in the order %v, want %v, the newest first", told, want)
+		}
+	})
+}
+
+// How long the oldest run of any queue has been ready, whatever its priority.
+func TestQueueReportsItsOldestRun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		now := d.Clock.Now()
+		oldest := func(want time.Time) {
+			t.Helper()
+			tk := ticktest.New(t, d.Store)
+			tk.Gauges, tk.Limit = true, -1
+			r, err := tk.Run(t.Context())
+			if err != nil || !r.OldestQueued.Equal(want) {
+				t.Errorf("%v: %s, want %s", err, r.OldestQueued, want)
+			}
+		}
+		oldest(time.Time{})
+		for i, r := range []struct {
+			queue    string
+			priority int
+			hours    int
+			state    string
+		}{{"b", 0, 3, "queued"}, {"a", 7, 2, "queued"}, {"a", -1, 4, "queued"}, {"a", 7, 1, "queued"}, {"c", 1, 2, "queued"}, {"c", 1, 9, "succeeded"}} {
+			d.Exec(t, fmt.Sprintf(`INSERT INTO %s (id, job_id, occurrence, state, queue, priority, ready_at, created_at, settled_at)
+				VALUES ('00000000-0000-7000-9000-00000000000%d', 1, 'now:%d', '%s', '%s', %d, %s, %s, %s)`, d.Table("runs"), i, i, r.state, r.queue, r.priority,
+				ticktest.Literal(d, now.Add(-time.Duration(r.hours)*time.Hour)), ticktest.Literal(d, now), map[bool]string{true: ticktest.Literal(d, now), false: "NULL"}[r.state == "succeeded"]))
+		}
+		oldest(now.Add(-4 * time.Hour))
+		d.Exec(t, "DELETE FROM "+d.Table("runs")+" WHERE queue = 'a'")
+		oldest(now.Add(-3 * time.Hour))
 	})
 }

@@ -42,7 +42,7 @@ const healthy = 30
 
 // An editor's open transaction holds up no job but the one that it is about, whatever the table; or, where the engine has
 // locked more for it than that job's rows, the pass says who waits for what. When it ends, all goes on.
-func TestAnEditorHoldsUpNobodyElse(t *testing.T) {
+func TestEditThatStaysOpenHoldsUpNoOtherJob(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {

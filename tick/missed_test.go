@@ -11,9 +11,46 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
+// What comes of the times that no tick was there for, by the value of missed.
+func TestMissed(t *testing.T) {
+	weeks := 21 * 24 * time.Hour
+	for _, c := range []struct {
+		name   string
+		job    store.Job
+		down   time.Duration
+		runs   int
+		missed int // gaps
+	}{
+		{"latest", store.Job{}, weeks, 1, 1},
+		{"all, capped", store.Job{Missed: "all", MissedLimit: 7}, weeks, 7, 1},
+		{"all, few", store.Job{Missed: "all"}, 3 * 24 * time.Hour, 3, 0},
+		{"skip, late", store.Job{Missed: "skip"}, weeks + 3*time.Minute, 0, 1},
+		{"skip, in time", store.Job{Missed: "skip", MissedGrace: store.Duration(30 * time.Minute)}, weeks + 20*time.Minute, 1, 1},
+		{"within", store.Job{Missed: "all", MissedWithin: store.Duration(49 * time.Hour)}, weeks, 3, 1},
+		{"no more than max_runs", store.Job{Missed: "all", MaxRuns: 2}, weeks, 2, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				j := c.job
+				j.Name, j.Own, j.Steps = "job", &store.Schedule{Rule: "0 8 * * *", Zone: "UTC"}, []store.Step{ticktest.Step("", "SELECT 1")}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				ticktest.Run(t, d)
+				d.Clock.Add(c.down)
+				r := ticktest.Run(t, d)
+				if r.Made != c.runs || r.Succeeded != c.runs || r.Gaps[store.Missed]+r.Gaps[store.OverLimit] != c.missed {
+					t.Fatalf("%+v", r)
+				}
+				if r := ticktest.Run(t, d); r.Decided != 0 {
+					t.Fatalf("again: %+v", r)
+				}
+			})
+		})
+	}
+}
+
 // The trigger was dead for three weeks, over the night in which the clocks of the zone are changed; then there is one
 // tick. A daily job at a wall time that the night has not, or has twice.
-func TestThreeWeeksDown(t *testing.T) {
+func TestMissedForThreeWeeks(t *testing.T) {
 	for _, c := range []struct {
 		zone, wall  string
 		from        time.Time
@@ -65,21 +102,4 @@ func TestThreeWeeksDown(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A database's clock that jumps back makes nothing run again, and what comes after the jump is decided once.
-func TestAClockThatJumpsBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		j := ticktest.Grouped("job", "", 0)
-		j.Overlap, j.Missed, j.MissedLimit = "wait-all", "all", 10
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
-		start := d.Clock.Now()
-		for _, minutes := range []int{0, 11, 2, 7, 12, 17} {
-			d.Clock.Set(start.Add(time.Duration(minutes) * time.Minute))
-			ticktest.DecideOnly(t, d)
-		}
-		if got := strings.ReplaceAll(ticktest.Told(t, d, "job"), "01-05T", ""); got != "08:05 queued; 08:10 waiting predecessor; 08:15 waiting predecessor; next 08:20" {
-			t.Fatal(got)
-		}
-	})
 }

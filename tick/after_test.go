@@ -1,0 +1,199 @@
+package tick_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/decide"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A job runs after each success of the job that it follows.
+func TestAfter(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "third", After: "second", Steps: ok},
+			{Name: "second", After: "first", Steps: ok},
+			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+			{Name: "never", After: "failing", Steps: ok},
+			{Name: "failing", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}},
+		}})
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		r := ticktest.Run(t, d)
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" a JOIN "+d.Table("runs")+" b ON b.interval_start = a.interval_start AND b.interval_end = a.interval_end "+
+			"WHERE a.scheduled_for IS NOT NULL AND a.state = 'succeeded' AND b.scheduled_for IS NULL"); n != 2 {
+			t.Errorf("%d of those that run after it have its interval", n)
+		}
+		if r.Succeeded != 3 || r.Failed != 1 {
+			t.Fatalf("%+v", r)
+		}
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "first", After: "third", Steps: ok}}}, store.ApplyOptions{})
+		if err == nil || !strings.Contains(err.Error(), "circle") {
+			t.Fatalf("a circle: %v", err)
+		}
+	})
+}
+
+// A circle that plain SQL closes parks the job, and a pass over it ends; opened anywhere, the job is back.
+func TestAfterInACircleParks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok}, {Name: "second", After: "first", Steps: ok}, {Name: "third", After: "second", Steps: ok}}})
+		ticktest.Run(t, d)
+		after := func(job, predecessor string) {
+			t.Helper()
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET after_job_id = "+predecessor+" WHERE name = '"+job+"'")
+		}
+		state := func(want string) {
+			t.Helper()
+			jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, j := range jobs {
+				got += fmt.Sprintf("%s %d %t; ", j.Name, j.RunsMade, j.Parked != "")
+			}
+			if got != want {
+				t.Fatalf("%s, want %s", got, want)
+			}
+		}
+		after("first", strconv.Itoa(d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'third'")))
+		ticktest.Request(t, d, "first")
+		d.Clock.Add(5 * time.Minute)
+		if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "after: goes in a circle") {
+			t.Fatalf("%+v", r)
+		}
+		state("first 1 true; second 0 false; third 0 false; ")
+		after("third", "NULL")
+		d.Clock.Add(5 * time.Minute)
+		ticktest.Run(t, d)
+		state("first 2 false; second 1 false; third 0 false; ")
+	})
+}
+
+// A job that is disabled or aborted does not run after its predecessor.
+func TestAfterOfADisabledJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "aborted", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
+			{Name: "disabled", After: "first", Disabled: true, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (2)")}},
+			{Name: "follower", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (3)")}},
+		}})
+		ticktest.Run(t, d)
+		if _, err := d.AbortJob(t.Context(), "aborted", false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RunNow(t.Context(), "first", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		ticktest.Run(t, d)
+		if n, sum := d.Int(t, "SELECT COUNT(*) FROM effects"), d.Int(t, "SELECT SUM(n) FROM effects"); n != 1 || sum != 3 {
+			t.Errorf("%d followers ran, with the sum %d", n, sum)
+		}
+	})
+}
+
+// A predecessor that was removed and made again is followed again.
+func TestAfterAJobThatWasMadeAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{Jobs: []store.Job{
+			{Name: "load", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "tell", After: "load", Steps: []store.Step{ticktest.Step("", "SELECT 2")}},
+		}}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		// No command removes a job that others run after.
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET removed_at = "+ticktest.Literal(d, d.Clock.Now())+" WHERE name = 'load'")
+		ticktest.Apply(t, d, defs)
+		ticktest.Request(t, d, "load")
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
+			t.Fatalf("%+v", r)
+		}
+	})
+}
+
+// decideFor decides for the jobs of one need, as a pass does that looks after no other.
+func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
+	t.Helper()
+	login, err := d.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := d.Unmarked(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := store.NewPage(n, d.Clock.Now(), seen)
+	if more, err := d.Next(t.Context(), page, 100); err != nil || !more {
+		t.Fatalf("%s: %v, %v", n, more, err)
+	}
+	pass := &decide.Pass{Login: login, Heartbeat: 30 * time.Second}
+	decider := store.Decider{Job: func(now time.Time, c *store.Snapshot) store.Decision { return decide.Job(now, c, pass) }, Groups: decide.Groups}
+	if _, err := d.Decide(t.Context(), page, decider); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A job wakes when its predecessor is settled, whichever need that was decided for.
+func TestAfterWakesWhicheverNeedSettlesThePredecessor(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		needs := []store.Need{store.JobChanged, store.PauseChanged, store.RunWakes, store.Due}
+		steps := []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
+		var defs store.Definitions
+		for _, n := range needs {
+			defs.Jobs = append(defs.Jobs,
+				store.Job{Name: n.String(), Queue: "others", Own: &store.Schedule{Rule: "every 1h"}, Steps: steps},
+				store.Job{Name: "after " + n.String(), Queue: "others", After: n.String(), Steps: steps})
+		}
+		change := func() {
+			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		change()
+		decideFor(t, d, store.JobChanged)
+		h := store.Holder{Name: "another", Lease: time.Minute}
+		for _, n := range needs {
+			if _, err := d.RunNow(t.Context(), n.String(), store.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			decideFor(t, d, store.RunWakes)
+			tasks, err := d.Take(t.Context(), "others", 10, h)
+			k := slices.IndexFunc(tasks, func(task store.Task) bool { return task.Job.Name == n.String() })
+			if err != nil || k < 0 {
+				t.Fatalf("%s: %v, %+v", n, err, tasks)
+			}
+			if err := d.EndStep(t.Context(), &tasks[k], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+				t.Fatal(err)
+			}
+			switch n {
+			case store.JobChanged:
+				defs.Jobs[0].Jitter = store.Duration(time.Second)
+				change()
+			case store.PauseChanged:
+				if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: n.String()}, time.Time{}, store.Author{}); err != nil {
+					t.Fatal(err)
+				}
+			case store.Due:
+				d.Clock.Add(time.Hour)
+			}
+			decideFor(t, d, n)
+			if runs, err := d.Runs(t.Context(), store.RunFilter{Job: "after " + n.String()}); err != nil || len(runs) != 1 {
+				t.Errorf("%s: %v, %d runs of the follower", n, err, len(runs))
+			}
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A budget that is used up ends the pass, which says so and gives the run back.
+func TestBudgetUsedUpIsNoError(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			<-ctx.Done()
+			return executor.Result{}, ctx.Err()
+		})
+		tk.Budget = time.Second
+		r, err := tk.Run(t.Context())
+		if err != nil || r.CutShort == "" || r.Failed != 0 || r.Waiting != r.Started {
+			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}
+
+// A run starts only where its timeout fits what is left of the budget; one that never fits is left, and told of.
+func TestBudgetTooSmallForARunLeavesIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		job := func(name string, timeout time.Duration, priority int) store.Job {
+			return store.Job{Name: name, Timeout: store.Duration(timeout), Priority: priority, Steps: []store.Step{ticktest.Call("")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("never", time.Hour, 9), job("slow", 0, 8), job("long", 40*time.Second, 7), job("short", 5*time.Second, 6), job("timeless", 0, 5)}})
+		for _, name := range []string{"never", "slow", "long", "short", "timeless"} {
+			ticktest.Request(t, d, name)
+		}
+		var executed []string
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+			if executed = append(executed, r.Task.Job.Name); r.Task.Job.Name == "slow" {
+				d.Clock.Add(35 * time.Second)
+			}
+			return executor.Result{}, nil
+		})
+		tk.Now, tk.Budget, tk.Concurrency = d.Clock.Now, time.Minute, 1
+		r, err := tk.Run(t.Context())
+		if err != nil || !slices.Equal(executed, []string{"slow", "short"}) {
+			t.Fatalf("%v: executed %v: %+v", err, executed, r)
+		}
+		if len(r.TooLong) != 1 || !strings.HasSuffix(r.TooLong[0].Job, "never") || r.TooLong[0].Timeout != store.Duration(time.Hour) || r.CutShort == "" {
+			t.Errorf("%+v", r)
+		}
+		if r, err = tk.Run(t.Context()); err != nil || !slices.Equal(executed[2:], []string{"long", "timeless"}) || len(r.TooLong) != 1 {
+			t.Fatalf("%v: executed %v: %+v", err, executed, r)
+		}
+		tk.Budget = 0
+		if r, err = tk.Run(t.Context()); err != nil || r.Succeeded != 1 || len(r.TooLong) != 0 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}
+
+// Deciding has a third of the budget while runs are queued: then they go first, and it goes on when none is left.
+func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
+	t.Parallel()
+	const jobs, page, eachPage, budget = 30, 5, 40 * time.Second, 300 * time.Second
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, e, store.Options{})
+			d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m"}, Steps: []store.Step{{Executor: "nothing", Spec: []byte("{}")}}})
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET timeout_ms = 1000") // or none would start in the second half
+			ticktest.Run(t, d)
+			d.Clock.Add(5 * time.Minute)
+
+			host := storetest.NewClock(time.Now()) // by which a page takes a time
+			var pages []string
+			beyond := 0
+			var calls storetest.Calls
+			calls.Before = func(c storetest.Call) error {
+				if c.Kind != storetest.Query || !strings.Contains(c.SQL, "next_run <=") || !strings.Contains(c.SQL, "LIMIT") {
+					return nil
+				}
+				queued := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued'")
+				ended := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state NOT IN ('waiting', 'queued')")
+				pages = append(pages, fmt.Sprintf("%d queued, %d started", queued, ended))
+				if time.Duration(len(pages)-1)*eachPage >= budget/3 {
+					beyond++
+					under := page // a batch that was under way beside this page has written its runs since
+					if e == "sqlite" {
+						under = 0
+					}
+					if queued > under {
+						t.Errorf("page %d: %d are queued", len(pages), queued)
+					}
+				}
+				host.Add(eachPage)
+				return nil
+			}
+			tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+			tk.Executors["nothing"] = ticktest.Nothing{}
+			tk.Now, tk.Batch, tk.Budget = host.Now, page, budget
+			r, err := tk.Run(t.Context())
+			if err != nil || r.Made != jobs || beyond < 3 {
+				t.Fatalf("%v: %q: %+v", err, pages, r)
+			}
+			if left := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued'"); left > 0 && r.Started != jobs-left {
+				t.Errorf("%d are left: %+v", left, r)
+			}
+			t.Logf("%q", pages)
+		})
+	}
+}
+
+// A pass that is told to stop takes nothing more; what runs has a grace to end in, and is given back after it.
+func TestGraceLetsRunsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		grace, budget time.Duration
+		done          int
+	}{
+		"long enough":            {grace: time.Minute, done: 1},
+		"too short":              {grace: 10 * time.Millisecond},
+		"none":                   {},
+		"longer than its budget": {grace: time.Hour, budget: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Steps: []store.Step{ticktest.Call("")}}, {Name: "two", Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Request(t, d, "one")
+				ticktest.Request(t, d, "two")
+				ctx, cancel := context.WithCancel(t.Context())
+				tk := ticktest.NewDoing(t, d, func(run context.Context, _ executor.Request) (executor.Result, error) {
+					cancel()
+					work := 200 * time.Millisecond
+					if c.done == 0 {
+						work = time.Minute
+					}
+					select {
+					case <-time.After(work):
+						return executor.Result{}, nil
+					case <-run.Done():
+						return executor.Result{}, run.Err()
+					}
+				})
+				tk.Concurrency, tk.Grace, tk.Budget = 1, c.grace, c.budget
+				r, err := tk.Run(ctx)
+				if !errors.Is(err, context.Canceled) || r.Started != 1 || r.Succeeded != c.done || r.Waiting != 1-c.done {
+					t.Fatalf("%v: %+v", err, r)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,190 @@
+package tick_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// Who wants a run cancelled does not wait for a heartbeat: its statement of half a minute is stopped within seconds.
+func TestCancelReachesAStatementSoon(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		long := map[string]string{"postgres": "SELECT pg_sleep(30)", "mariadb": "DO SLEEP(30)",
+			"sqlite": "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000000000) SELECT count(*) FROM c"}[d.Engine]
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", long)}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.DecideOnly(t, d)
+		list, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(list) != 1 {
+			t.Fatal(err, list)
+		}
+		asked := make(chan time.Time, 1)
+		go func() {
+			for {
+				if r, err := d.Run(t.Context(), list[0].ID); err != nil || r.State == store.Running {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			asked <- time.Now()
+			if _, err := d.CancelRun(t.Context(), list[0].ID, store.Author{}); err != nil {
+				t.Error(err)
+			}
+		}()
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{})).Run(t.Context())
+		took := time.Since(<-asked)
+		if err != nil || r.Cancelled != 1 {
+			t.Errorf("%v: %+v", err, r)
+		}
+		if t.Logf("after %s", took); took > 10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// A request to cancel a run that waits is heeded by the next pass.
+func TestCancelOfAWaitingRun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		attempts, wait := store.Attempts(5), store.Duration(time.Minute)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Retry: store.Retry{Attempts: &attempts, Backoff: &wait},
+			Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Waiting != 1 {
+			t.Fatalf("%+v", r)
+		}
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET cancel_at = "+ticktest.Literal(d, d.Clock.Now()))
+		d.Clock.Add(10 * time.Minute)
+		r := ticktest.Run(t, d)
+		if got := ticktest.States(t, d, "job"); r.Started != 0 || !slices.Equal(got, []string{store.Cancelled}) {
+			t.Fatalf("%v: %+v", got, r)
+		}
+	})
+}
+
+// decideBeside decides in a pass that takes nothing, and calls fn once, before its first statement with that part.
+func decideBeside(t *testing.T, d *storetest.DB, part string, fn func()) {
+	t.Helper()
+	var calls storetest.Calls
+	called := false
+	calls.Before = func(c storetest.Call) error {
+		if !called && (c.Kind == storetest.Exec || c.Kind == storetest.Query) && strings.Contains(c.SQL, part) {
+			called = true
+			fn()
+		}
+		return nil
+	}
+	s, err := store.Open(t.Context(), d.URL, store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	tk := ticktest.New(t, s)
+	tk.Limit, tk.StartupID = -1, "this"
+	if _, err := tk.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !called {
+		t.Fatalf("no statement with %q", part)
+	}
+}
+
+// The decision has read a waiting run, and is about to let it go.
+func TestCancelBesideADecisionIsSeen(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
+		asked, err := d.RunNow(t.Context(), "job", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decideBeside(t, d, "ORDER BY id FOR UPDATE SKIP LOCKED", func() { // after that, it would wait for the decision
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			if r, err := d.CancelRun(ctx, asked.ID, store.Author{}); err != nil || r.CancelAt.IsZero() {
+				t.Errorf("cancel: %+v, %v", r, err)
+			}
+		})
+		tasks, err := d.Take(t.Context(), "others", 10, store.Holder{Name: "worker", Lease: time.Minute})
+		if err != nil || len(tasks) > 0 {
+			t.Errorf("a worker takes %d cancelled runs, %v", len(tasks), err)
+		}
+		ticktest.Run(t, d)
+		if r, err := d.Run(t.Context(), asked.ID); err != nil || r.State != store.Cancelled {
+			t.Errorf("%s, asked to cancel at %v, %v", r.State, r.CancelAt, err)
+		}
+	})
+}
+
+// abortBeside aborts the job "job" just before a decision sends the statement with that part. It finds the one run that
+// the decision makes, and none of the job has effects.
+func abortBeside(t *testing.T, d *storetest.DB, part string) {
+	t.Helper()
+	var ids []string
+	var err error
+	done := make(chan struct{})
+	decideBeside(t, d, part, func() {
+		go func() {
+			defer close(done)
+			ids, err = d.AbortJob(t.Context(), "job", false, store.Author{})
+		}()
+		select { // an abort that does not wait for the decision has ended by then
+		case <-done:
+		case <-time.After(time.Second):
+		}
+	})
+	<-done
+	if err != nil || len(ids) != 1 {
+		t.Errorf("aborted %v, %v", ids, err)
+	}
+	ticktest.Run(t, d)
+	if n := d.Int(t, "SELECT COUNT(*) FROM effects"); n > 0 {
+		t.Errorf("the aborted job ran %d times", n)
+	}
+}
+
+// The decision has not committed the run that it makes.
+func TestCancelOfAJobBesideADecisionMissesNoRun(t *testing.T) {
+	for _, planned := range []bool{true, false} {
+		name := map[bool]string{true: "planned", false: "never planned"}[planned]
+		t.Run(name, func(t *testing.T) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				d.Exec(t, "CREATE TABLE effects (n int)")
+				job := store.Job{Name: "job", OnStartup: !planned, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job}})
+				if planned {
+					ticktest.Run(t, d)
+					d.Clock.Add(6 * time.Minute)
+				}
+				abortBeside(t, d, "next_run = d.next_run")
+			})
+		})
+	}
+}
+
+// The decision of a predecessor has not committed the run that it makes of the job.
+func TestCancelOfAJobBesideAPredecessorsDecisionMissesNoRun(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Queue: "others", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "job", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
+		}})
+		h := store.Holder{Name: "worker", Lease: time.Minute}
+		ticktest.Request(t, d, "first")
+		ticktest.DecideOnly(t, d)
+		tasks, err := d.Take(t.Context(), "others", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+			t.Fatal(err)
+		}
+		abortBeside(t, d, "last_state = d.last_state")
+	})
+}

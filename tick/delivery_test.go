@@ -1,0 +1,223 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A run whose holder died is delivered again when its lease is over, and the late end is refused.
+func TestDeliveryAgainWhenAHolderDied(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		r := ticktest.New(t, d.Store)
+		r.Limit = -1 // decides only
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dead := store.Holder{Name: "dead", Lease: time.Minute}
+		late, err := d.Take(t.Context(), "tick", 1, dead)
+		if err != nil || len(late) != 1 {
+			t.Fatal(err, late)
+		}
+		d.Clock.Add(time.Minute)
+		if r := ticktest.Run(t, d); r.Started != 0 {
+			t.Fatalf("overtaken within a heartbeat: %+v", r)
+		}
+		d.Clock.Add(time.Minute)
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+		err = d.EndStep(t.Context(), &late[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, dead)
+		if !errors.Is(err, store.ErrOutdated) {
+			t.Fatalf("the late end: %v", err)
+		}
+		detail, err := d.Run(t.Context(), late[0].Run.ID)
+		if err != nil || len(detail.Tries) != 2 || detail.Tries[0].State != store.Lost || detail.Losses != 1 || detail.Fence != 2 {
+			t.Fatalf("%v: %+v", err, detail)
+		}
+		if detail.Tries[1].Attempt != 1 {
+			t.Errorf("the delivery that did not come back counts as an attempt: %+v", detail.Tries)
+		}
+	})
+}
+
+// On SQLite, a holder that lives keeps its run however long it takes.
+func TestDeliveryAgainNotWhileAHolderLives(t *testing.T) {
+	d := storetest.Open(t, "sqlite", store.Options{})
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	r := ticktest.New(t, d.Store)
+	r.Limit = -1
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	busy := store.Holder{Name: "busy", Lease: time.Minute}
+	release, err := d.Hold(busy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tasks, err := d.Take(t.Context(), "tick", 1, busy); err != nil || len(tasks) != 1 {
+		t.Fatal(err, tasks)
+	}
+	d.Clock.Add(time.Hour)
+	if r := ticktest.Run(t, d); r.Started != 0 {
+		t.Fatalf("taken from a living holder: %+v", r)
+	}
+	release()
+	if r := ticktest.Run(t, d); r.Succeeded != 1 {
+		t.Fatalf("not taken from a dead one: %+v", r)
+	}
+}
+
+// A run with one delivery that is cut short is lost, and not executed again.
+func TestDeliveryOnceExecutesOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		executed := 0
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			_, err := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+				executed++
+				cancel()
+				<-ctx.Done()
+				return executor.Result{}, ctx.Err()
+			}).Run(ctx)
+			cancel()
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			d.Clock.Add(5 * time.Minute)
+		}
+		if got := ticktest.States(t, d, "job"); executed != 1 || !slices.Equal(got, []string{store.Lost}) {
+			t.Fatalf("executed %d times: %v", executed, got)
+		}
+	})
+}
+
+// A holder reports just when a decision has read that its lease is over: the run stays with it, whatever was to become of
+// it, and whether or not somebody wants it cancelled.
+func TestDeliveryAgainNotBesideAHeartbeat(t *testing.T) {
+	for name, c := range map[string]struct {
+		deliveries int
+		cancel     bool
+	}{"cancelled": {3, true}, "delivered again": {3, false}, "lost": {1, false}} {
+		t.Run(name, func(t *testing.T) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.deliveries, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+				ticktest.Request(t, d, "job")
+				ticktest.DecideOnly(t, d)
+				h := store.Holder{Name: "worker", Lease: time.Minute}
+				tasks, err := d.Take(t.Context(), "others", 1, h)
+				if err != nil || len(tasks) != 1 {
+					t.Fatal(err, tasks)
+				}
+				id := tasks[0].Run.ID
+				if c.cancel {
+					if _, err := d.CancelRun(t.Context(), id, store.Author{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				d.Clock.Add(10 * time.Minute)
+				met := false
+				var calls storetest.Calls
+				calls.Before = func(call storetest.Call) error {
+					if !met && strings.HasPrefix(call.SQL, "SELECT id FROM "+d.Table("runs")+" WHERE") && strings.HasSuffix(call.SQL, "ORDER BY id FOR UPDATE SKIP LOCKED") {
+						met = true
+						if signs, err := d.Heartbeat(t.Context(), []string{id}, h); err != nil || len(signs) != 1 {
+							t.Errorf("heartbeat: %v, %v", signs, err)
+						}
+					}
+					return nil
+				}
+				tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+				if _, err := tk.Run(t.Context()); err != nil || !met {
+					t.Fatal(err, met)
+				}
+				if r, err := d.Run(t.Context(), id); err != nil || r.State != store.Running || r.Losses != 0 {
+					t.Errorf("%v: it is %s, with %d losses: %s", err, r.State, r.Losses, r.Error)
+				}
+				if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+					t.Errorf("the end of it: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// The steps commit with their ends, and the answers to COMMIT are lost.
+func TestDeliveryGoesOnAfterAnUnansweredCommit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two"), ticktest.Call("three")}}}})
+		ticktest.Request(t, d, "job")
+		var executed []int
+		r, err := ticktest.NewDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
+			executed = append(executed, r.Task.Run.Step)
+			tx, err := d.SQL.BeginTx(ctx, nil)
+			if err != nil {
+				return executor.Result{}, err
+			}
+			defer func() { _ = tx.Rollback() }()
+			if err := r.EndIn(ctx, tx, 1); err != nil {
+				return executor.Result{}, err
+			}
+			if err := tx.Commit(); err != nil {
+				return executor.Result{}, err
+			}
+			return executor.Result{}, errors.New("unexpected EOF")
+		}).Run(t.Context())
+		if err != nil || r.Succeeded != 1 || r.Outdated != 0 || !slices.Equal(executed, []int{1, 2, 3}) {
+			t.Fatalf("%v: steps %v: %+v", err, executed, r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE state = 'succeeded'"); n != 3 {
+			t.Errorf("%d attempts succeeded", n)
+		}
+	})
+}
+
+// An end that is recorded twice counts once: the second one is refused, and does not touch the step that came after.
+func TestDeliveryEndsOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		h := store.Holder{Name: "another", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "others", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		unanswered := tasks[0]
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, NextStep: 2}, h); err != nil {
+			t.Fatal(err)
+		}
+		for _, end := range []store.StepEnd{
+			{State: store.Succeeded, NextStep: 2},
+			{State: store.Failed, Final: store.Failed},
+			{State: store.Failed, Retry: true, Backoff: time.Minute},
+			{State: "cut", GiveBack: true},
+		} {
+			again := unanswered
+			if err := d.EndStep(t.Context(), &again, end, h); !errors.Is(err, store.ErrOutdated) {
+				t.Fatalf("%+v: %v", end, err)
+			}
+		}
+		detail, err := d.Run(t.Context(), unanswered.Run.ID)
+		if err != nil || detail.State != store.Running || detail.Step != 2 || len(detail.Tries) != 2 {
+			t.Fatalf("%v: %+v", err, detail)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package tick_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A step that fails is tried again when its back-off is over, and not before; an atomic step takes
+// effect once.
+func TestRetryWaitsForItsBackoff(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (run varchar(60), n int)")
+		mark := map[string]string{"postgres": "$1, $2", "mariadb": "?, ?", "sqlite": "?1, ?2"}[d.Engine]
+		tries, wait := store.Attempts(2), store.Duration(time.Minute)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "atomic", Steps: []store.Step{ticktest.StepWith(true, "INSERT INTO effects VALUES ("+mark+")", "${run_id}", 5)}},
+			{Name: "failing", Retry: store.Retry{Attempts: &tries, Backoff: &wait}, Steps: []store.Step{
+				{Name: "load", Executor: "sql", Spec: ticktest.Step("", "INSERT INTO nowhere VALUES (1)").Spec, OnFailure: "next"},
+				ticktest.Step("tell", "INSERT INTO effects VALUES ('told', 1)"),
+			}},
+		}})
+		for _, name := range []string{"atomic", "failing"} {
+			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := ticktest.Run(t, d); r.Succeeded != 1 || r.Waiting != 1 {
+			t.Fatalf("%+v", r)
+		}
+		if r := ticktest.Run(t, d); r.Started != 0 {
+			t.Fatalf("before the back-off is over: %+v", r)
+		}
+		d.Clock.Add(2 * time.Minute)
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "failing"})
+		if err != nil || len(runs) != 1 {
+			t.Fatal(err, runs)
+		}
+		detail, err := d.Run(t.Context(), runs[0].ID[:28])
+		if err != nil || len(detail.Tries) != 3 || detail.Tries[0].Code == "" || detail.Tries[2].State != store.Succeeded {
+			t.Fatalf("%v: %+v", err, detail)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2 {
+			t.Fatalf("%d effects", n)
+		}
+	})
+}
+
+// The wake of a retry is told by the pass that backed off, though it decided nothing, and a further pass heeds it.
+func TestRetryIsTheNextRunOfTheReport(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tries, wait, jitter := store.Attempts(2), store.Duration(5*time.Second), 0
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Retry: store.Retry{Attempts: &tries, Backoff: &wait, Jitter: &jitter},
+			Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
+		ticktest.Request(t, d, "a")
+		ticktest.DecideOnly(t, d)
+		tk, _ := repeating(t, d)
+		r, err := tk.RunFor(t.Context(), 20*time.Second)
+		if err != nil || r.Passes != 2 || r.Waiting != 1 || r.Failed != 1 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+	})
+}
+
+// A run waits for a connection where there are as many as there may be, and uses up no attempt for that.
+func TestRetryCountsNoAttemptWithoutAConnection(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		if e != "postgres" {
+			continue // elsewhere only an administrator bounds connections
+		}
+		t.Run(e, func(t *testing.T) {
+			d := storetest.Open(t, e, store.Options{})
+			const jobs = 12
+			var defs store.Definitions
+			for i := range jobs {
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("job%02d", i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT pg_sleep(0.1)")}})
+			}
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
+			d.Clock.Add(6 * time.Minute)
+			var name string
+			if err := d.SQL.QueryRow("SELECT current_database()").Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			d.Exec(t, "ALTER DATABASE "+name+" CONNECTION LIMIT 4")
+			var probes sync.WaitGroup // after them the store has as many connections as there may be
+			for range 4 {
+				probes.Go(func() { _, _ = d.Probe(t.Context(), "probe", "tick") })
+			}
+			probes.Wait()
+			tk := ticktest.New(t, d.Store)
+			tk.Concurrency = jobs
+			r, err := tk.Run(t.Context())
+			if err != nil || r.Succeeded != jobs {
+				t.Errorf("%v: %+v", err, r)
+			}
+			d.Exec(t, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
+			if n := d.Int(t, "SELECT count(*) FROM dbjobs.attempts"); n != jobs {
+				t.Errorf("%d attempts for %d runs", n, jobs)
+			}
+		})
+	}
+}
+
+// The next occurrence ends the tries of a step for which that is said: by the step, or by the job where the step says
+// nothing else.
+func TestRetryUntilTheNextOccurrence(t *testing.T) {
+	for name, c := range map[string]struct {
+		job, step *store.Attempts
+		want      string
+	}{
+		"of the job":                     {new(store.Attempts(0)), nil, "01-05T08:05 failed; 01-05T08:10 waiting; next 01-05T08:15"},
+		"of the step":                    {nil, new(store.Attempts(0)), "01-05T08:05 failed; 01-05T08:10 waiting; next 01-05T08:15"},
+		"of the job, and not the step's": {new(store.Attempts(0)), new(store.Attempts(5)), "01-05T08:05 waiting; 01-05T08:10 waiting predecessor; next 01-05T08:15"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				fails := ticktest.Step("", "SELECT * FROM nowhere")
+				fails.Retry.Attempts = c.step
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Retry: store.Retry{Attempts: c.job, Backoff: new(store.Duration(time.Hour))},
+					Steps: []store.Step{fails}}}})
+				ticktest.DecideOnly(t, d)
+				var r tick.Report
+				for range 2 {
+					d.Clock.Add(5 * time.Minute)
+					r = ticktest.Run(t, d)
+				}
+				if ended := r.Failed == 1 && len(r.Runs) == 2 && r.Runs[0].State == store.Failed && strings.HasSuffix(r.Runs[0].Job, "job"); ended != strings.Contains(c.want, "failed") {
+					t.Errorf("what the pass tells of the run that it gave up: %+v", r)
+				}
+				if got := ticktest.Told(t, d, "job"); got != c.want {
+					t.Errorf("%s\nwant %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// Tries without a bound end when the next nominal time comes, whose run has tries of its own.
+func TestRetryUntilNextEndsThere(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		attempts, wait, share := store.Attempts(0), store.Duration(time.Minute), 0
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")},
+			Retry: store.Retry{Attempts: &attempts, Backoff: &wait, MaxBackoff: &wait, Jitter: &share}}}})
+		ticktest.Run(t, d)
+		for range 12 {
+			d.Clock.Add(time.Minute)
+			ticktest.Run(t, d)
+		}
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{store.Failed, store.Waiting}) {
+			t.Fatalf("%v", got)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); n != 8 { // at :05 to :09, and at :10 to :12
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
+
+// Runs that are tried until the next occurrence are not tried beyond it, though another pass decides that one: two of
+// them, each ready again while the other runs, would keep a pass for ever.
+func TestRetryUntilNextKeepsNoPass(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		attempts, backoff, jitter := store.Attempts(0), store.Duration(time.Second), 0
+		jobs := []store.Job{lastingJob("a"), lastingJob("b")}
+		for i := range jobs {
+			jobs[i].Own = &store.Schedule{Rule: "every 10s"}
+			jobs[i].Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, MaxBackoff: &backoff, Jitter: &jitter}
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
+		ticktest.Run(t, d)
+		d.Clock.Add(10 * time.Second)
+		l := &lasting{took: 2 * time.Second, most: 6, fail: func(*store.Run) bool { return true }}
+		if r := lastingPass(t, d, l); len(l.done) < 4 || r.Failed != 0 {
+			t.Fatalf("%q: %+v", l.done, r)
+		}
+		l.most, l.fail = 2, nil
+		r := lastingPass(t, d, l)
+		if failed := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'failed'"); r.Made != 2 || r.Succeeded != 2 || failed != 2 {
+			t.Errorf("%d runs given up: %+v", failed, r)
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// endless is a statement that takes longer than any test.
+func endless(d *storetest.DB) string {
+	return map[string]string{
+		"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+		"postgres": "SELECT pg_sleep(600)",
+		"mariadb":  "DO SLEEP(600)",
+	}[d.Engine]
+}
+
+// stillRunning counts the endless statements on the server; on SQLite they are in this process and end with their call.
+func stillRunning(t testing.TB, d *storetest.DB) int {
+	t.Helper()
+	return d.Int(t, map[string]string{
+		"sqlite":   "SELECT 0",
+		"postgres": "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database() AND query LIKE '%pg_sleep(600)'",
+		"mariadb":  "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'DO SLEEP%'",
+	}[d.Engine])
+}
+
+// A timeout ends the statement on the server, too, and not only the wait for it.
+func TestTimeoutStopsTheStatementOnTheServer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		st := ticktest.Step("slow", endless(d))
+		st.Timeout = store.Duration(300 * time.Millisecond)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
+			t.Fatalf("%+v", r)
+		}
+		if n := stillRunning(t, d); n != 0 {
+			t.Fatalf("%d statements still run on the server", n)
+		}
+	})
+}
+
+// The timeout of a run is over all of its steps, whatever they would do next.
+func TestTimeoutOfARunEndsItsSteps(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		tries := store.Attempts(5)
+		slow := ticktest.Step("slow", endless(d))
+		slow.OnFailure = "next"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(700 * time.Millisecond), Retry: store.Retry{Attempts: &tries},
+			Steps: []store.Step{ticktest.Step("one", "INSERT INTO effects VALUES (1)"), slow, ticktest.Step("three", "INSERT INTO effects VALUES (3)")}}}})
+		ticktest.Request(t, d, "job")
+		r := ticktest.Run(t, d)
+		if r.Failed != 1 || r.Waiting != 0 || !strings.Contains(r.Runs[0].Error, "the run's timeout of 700ms is over") {
+			t.Fatalf("%+v", r)
+		}
+		if n := d.Int(t, "SELECT sum(n) FROM effects"); n != 1 {
+			t.Errorf("effects: %d", n)
+		}
+		if n := stillRunning(t, d); n != 0 {
+			t.Fatalf("%d statements still run on the server", n)
+		}
+	})
+}
+
+// It counts from the first delivery, over the waits between the tries and over deliveries.
+func TestTimeoutOfARunCountsFromItsFirstDelivery(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tries, wait, jitter := store.Attempts(0), store.Duration(4*time.Minute), 0
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "retried", Timeout: store.Duration(10 * time.Minute), Retry: store.Retry{Attempts: &tries, Backoff: &wait, MaxBackoff: &wait, Jitter: &jitter}, Steps: []store.Step{ticktest.Call("")}},
+			{Name: "lost", Queue: "others", Timeout: store.Duration(10 * time.Minute), Steps: []store.Step{ticktest.Call("")}},
+		}})
+		executed := map[string]int{}
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+			executed[r.Task.Job.Name]++
+			return executor.Result{}, errors.New("no such luck")
+		})
+		tk.Now, tk.Queues = d.Clock.Now, []string{"others", "tick"}
+		ticktest.Request(t, d, "retried")
+		ticktest.Request(t, d, "lost")
+		pass := func() {
+			t.Helper()
+			if _, err := tk.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tk.Work(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tk.Limit = -1
+		pass()
+		if tasks, err := d.Take(t.Context(), "others", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		tk.Limit = 0
+		for range 4 { // at 0, 4 and 8 minutes; at 12 it would be too late
+			pass()
+			d.Clock.Add(4 * time.Minute)
+		}
+		if executed["retried"] != 3 {
+			t.Errorf("tried %d times", executed["retried"])
+		}
+		if executed["lost"] != 1 { // at 4 minutes; and its failure is final
+			t.Errorf("delivered %d times", executed["lost"])
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "retried"})
+		if err != nil || runs[0].State != store.Failed || !strings.Contains(runs[0].Error, "no such luck; not tried again: the run's timeout of 10m is over by then") {
+			t.Fatalf("%v: %+v", err, runs)
+		}
+		// One that is delivered after its time does not begin.
+		ticktest.Request(t, d, "lost")
+		tk.Limit = -1
+		pass()
+		if tasks, err := d.Take(t.Context(), "others", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		d.Clock.Add(20 * time.Minute)
+		tk.Limit = 0
+		pass()
+		runs, err = d.Runs(t.Context(), store.RunFilter{Job: "lost"})
+		if err != nil || executed["lost"] != 1 || runs[0].State != store.Failed || !strings.Contains(runs[0].Error, "the run's timeout of 10m is over") {
+			t.Fatalf("executed %d times; %v: %+v", executed["lost"], err, runs)
+		}
+	})
+}
