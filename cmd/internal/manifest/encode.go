@@ -72,14 +72,29 @@ func scheduleZone(s store.Schedule) string {
 	return s.Zone
 }
 
+// jobNode writes a job: its policies in their order, with when it runs behind its name.
 func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	j.Normalize()
 	var usual store.Job
 	usual.Normalize()
+	usual.Owner, usual.StartZone = login, "UTC"
+	if j.Own != nil {
+		usual.StartZone = scheduleZone(*j.Own)
+	}
+	if j.Start != "" { // not_before is what start was resolved to
+		j.NotBefore = time.Time{}
+	}
 	o := &object{}
-	o.text("description", j.Description, "")
-	o.text("owner", j.Owner, login)
-	o.boolean("disabled", j.Disabled)
+	for _, e := range entries {
+		if e.key == "tags" {
+			o.schedules(j)
+		}
+		o.policy(e, &j, &usual)
+	}
+	return o.node(), o.steps(j.Steps)
+}
+
+func (o *object) schedules(j store.Job) {
 	switch len(j.Schedules) {
 	case 0:
 	case 1:
@@ -90,44 +105,6 @@ func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	if j.Own != nil {
 		o.put("rule", scheduleNode(*j.Own))
 	}
-	if len(j.Tags) > 0 {
-		o.put("tags", list(j.Tags))
-	}
-	o.text("queue", j.Queue, usual.Queue)
-	o.number("priority", int64(j.Priority), int64(usual.Priority))
-	o.text("group", j.Group, "")
-	o.text("overlap", j.Overlap, usual.Overlap)
-	o.number("max_running", int64(j.MaxRunning), int64(usual.MaxRunning))
-	o.text("missed", j.Missed, usual.Missed)
-	o.number("missed_limit", int64(j.MissedLimit), int64(usual.MissedLimit))
-	o.duration("missed_within", j.MissedWithin, usual.MissedWithin)
-	o.duration("missed_grace", j.MissedGrace, usual.MissedGrace)
-	o.retry(j.Retry, usual.Retry)
-	o.number("max_deliveries", int64(j.MaxDeliveries), int64(usual.MaxDeliveries))
-	o.text("on_error", j.OnError, usual.OnError)
-	o.number("pause_after_failures", int64(j.PauseAfterFailures), int64(usual.PauseAfterFailures))
-	o.duration("timeout", j.Timeout, usual.Timeout)
-	o.duration("jitter", j.Jitter, usual.Jitter)
-	o.number("max_runs", j.MaxRuns, 0)
-	if j.Start == "" { // else it is what start was resolved to
-		o.instant("not_before", j.NotBefore)
-	}
-	o.instant("not_after", j.NotAfter)
-	o.text("start", j.Start, "")
-	zone := "UTC"
-	if j.Own != nil {
-		zone = scheduleZone(*j.Own)
-	}
-	o.text("start_zone", j.StartZone, zone)
-	o.duration("repeat_after", j.RepeatAfter, 0)
-	o.boolean("on_startup", j.OnStartup)
-	o.text("after", j.After, "")
-	keep := &object{}
-	keep.number("runs", int64(j.Keep.Runs), int64(usual.Keep.Runs))
-	keep.duration("age", j.Keep.Age, usual.Keep.Age)
-	o.section("keep", keep)
-	o.boolean("remove_when_done", j.RemoveDone)
-	return o.node(), o.steps(j.Steps)
 }
 
 // object is a mapping under construction.
@@ -140,6 +117,20 @@ func (o *object) node() *yaml.Node {
 
 func (o *object) put(key string, value *yaml.Node) {
 	o.Content = append(o.Content, quoted(key), value)
+}
+
+// at puts a value where its path leads: keep.runs into the section keep.
+func (o *object) at(path string, value *yaml.Node) {
+	outer, key, nested := strings.Cut(path, ".")
+	if !nested {
+		o.put(path, value)
+		return
+	}
+	if last := len(o.Content) - 2; last < 0 || o.Content[last].Value != outer {
+		o.put(outer, (&object{}).node())
+	}
+	inner := o.Content[len(o.Content)-1]
+	inner.Content = append(inner.Content, quoted(key), value)
 }
 
 func (o *object) section(key string, s *object) {
@@ -178,25 +169,6 @@ func (o *object) instant(key string, value time.Time) {
 	}
 }
 
-func (o *object) retry(r, usual store.Retry) {
-	s := &object{}
-	if r.Attempts != nil && (usual.Attempts == nil || *r.Attempts != *usual.Attempts) {
-		text, _ := r.Attempts.MarshalText() // never fails
-		s.put("attempts", plain(string(text)))
-	}
-	length := func(key string, value, usual *store.Duration) {
-		if value != nil && (usual == nil || *value != *usual) {
-			s.put(key, plain(value.String()))
-		}
-	}
-	length("backoff", r.Backoff, usual.Backoff)
-	length("max_backoff", r.MaxBackoff, usual.MaxBackoff)
-	if r.Jitter != nil && (usual.Jitter == nil || *r.Jitter != *usual.Jitter) {
-		s.put("jitter", plain(strconv.Itoa(*r.Jitter)))
-	}
-	o.section("retry", s)
-}
-
 // steps writes one plain step into the job, as sql:, and anything else as a list.
 func (o *object) steps(steps []store.Step) error {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
@@ -212,7 +184,7 @@ func (o *object) steps(steps []store.Step) error {
 			return fmt.Errorf("step %s: %w", s.Name, err)
 		}
 		entry.duration("timeout", s.Timeout, 0)
-		entry.retry(s.Retry, store.Retry{})
+		entry.policy(section("retry"), &store.Job{Retry: s.Retry}, &store.Job{})
 		entry.text("on_success", s.OnSuccess, "next")
 		entry.text("on_failure", s.OnFailure, "fail")
 		all.Content = append(all.Content, entry.node())

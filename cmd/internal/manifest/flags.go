@@ -41,43 +41,12 @@ var RuleFlags = []Flag{
 }
 
 // JobFlags describe a job, besides RuleFlags for its own rule.
-var JobFlags = []Flag{
+var JobFlags = append([]Flag{
 	{"schedule", "schedules", Texts, "name of a schedule; may be given several times"},
 	{"sql", "sql", Texts, "statement to run; given several times, they run in order"},
 	{"arg", "args", Texts, "argument of the statement, as text; may be given several times"},
 	{"atomic", "atomic", Switch, "run the statements in one transaction with the record of their success"},
-	{"owner", "owner", Text, "login that the job belongs to (yours)"},
-	{"tag", "tags", Texts, "tag; may be given several times"},
-	{"queue", "queue", Text, "who takes its runs (tick)"},
-	{"priority", "priority", Literal, "higher is taken first (0)"},
-	{"group", "group", Text, "group whose cap on runs at a time it shares"},
-	{"overlap", "overlap", Text, "wait, wait-all, skip, allow or replace (wait)"},
-	{"max-running", "max_running", Literal, "runs at a time with overlap allow"},
-	{"missed", "missed", Text, "what is late: latest, all or skip (latest)"},
-	{"missed-limit", "missed_limit", Literal, "newest runs made with missed all (100)"},
-	{"missed-within", "missed_within", Literal, "what is older does not run (no limit)"},
-	{"missed-grace", "missed_grace", Literal, "how late the newest may be with missed skip (2m)"},
-	{"attempts", "retry.attempts", Literal, "tries of a step, or until-next (1)"},
-	{"backoff", "retry.backoff", Literal, "wait before the second try; doubles (10s)"},
-	{"max-backoff", "retry.max_backoff", Literal, "longest wait between tries (1h)"},
-	{"timeout", "timeout", Literal, "longest time of a whole run, its waits included (none)"},
-	{"max-deliveries", "max_deliveries", Literal, "how often a run may be started and never report back before it is lost (3); 1: at most once"},
-	{"on-error", "on_error", Text, "when a run has failed: continue or pause (continue)"},
-	{"pause-after-failures", "pause_after_failures", Literal, "failed runs in a row that pause the job (none)"},
-	{"after", "after", Text, "job whose success makes a run of this one"},
-	{"on-startup", "on_startup", Switch, "run once for each start-up that a tick reports"},
-	{"jitter", "jitter", Literal, "spread of the start (none)"},
-	{"max-runs", "max_runs", Literal, "finished after so many runs"},
-	{"not-before", "not_before", Literal, "no nominal times before this instant"},
-	{"not-after", "not_after", Literal, "no nominal times after this instant"},
-	{"start", "start", Text, "rule whose first time after the job was made is the not-before: D 17:30, at 2026-12-01T17:30:00, ..."},
-	{"start-zone", "start_zone", Text, "time zone of --start (that of the rule)"},
-	{"repeat-after", "repeat_after", Literal, "in place of a rule: so long after the end of the last run"},
-	{"remove-when-done", "remove_when_done", Switch, "remove it when nothing is to come and its last run has succeeded"},
-	{"keep-runs", "keep.runs", Literal, "newest runs kept (1000)"},
-	{"keep-age", "keep.age", Literal, "runs older than this go (90d)"},
-	{"disabled", "disabled", Switch, "make it, but decide nothing for it"},
-}
+}, policyFlags()...)
 
 // Given are the values of flags by name, for those that were given.
 type Given map[string][]string
@@ -93,24 +62,9 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 		}
 	}
 	entry.section("rule", rule)
-	nested := map[string]*object{}
 	for _, fl := range JobFlags {
-		values := given[fl.Name]
-		if len(values) == 0 {
-			continue
-		}
-		if outer, inner, ok := strings.Cut(fl.Path, "."); ok {
-			if nested[outer] == nil {
-				nested[outer] = &object{}
-			}
-			nested[outer].put(inner, fl.node(values))
-			continue
-		}
-		entry.put(fl.Path, fl.node(values))
-	}
-	for _, outer := range []string{"retry", "keep"} {
-		if o := nested[outer]; o != nil {
-			entry.section(outer, o)
+		if values := given[fl.Name]; len(values) > 0 {
+			entry.at(fl.Path, fl.node(values))
 		}
 	}
 	f := &file{decoder: &decoder{file: "job create"}, m: &Manifest{}, now: now, zone: "UTC", names: map[string]bool{}}

@@ -3,7 +3,6 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -11,84 +10,6 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
-
-// policies are the keys of a job that may stand under defaults, too.
-func policies(j *store.Job) []field {
-	return []field{
-		{"owner", text(&j.Owner)},
-		{"tags", texts(&j.Tags)},
-		{"queue", text(&j.Queue)},
-		{"group", text(&j.Group)},
-		{"priority", number(&j.Priority, math.MinInt32, math.MaxInt32)},
-		{"overlap", choice(&j.Overlap, "wait", "wait-all", "skip", "allow", "replace")},
-		{"max_running", number(&j.MaxRunning, 1, math.MaxInt32)},
-		{"missed", choice(&j.Missed, "latest", "all", "skip")},
-		{"missed_limit", number(&j.MissedLimit, 1, math.MaxInt32)},
-		{"missed_within", duration(&j.MissedWithin, true)},
-		{"missed_grace", duration(&j.MissedGrace, false)},
-		{"retry", retry(&j.Retry)},
-		{"max_deliveries", number(&j.MaxDeliveries, 1, math.MaxInt32)},
-		{"on_error", choice(&j.OnError, "continue", "pause")},
-		{"pause_after_failures", number(&j.PauseAfterFailures, 1, math.MaxInt32)},
-		{"timeout", duration(&j.Timeout, true)},
-		{"jitter", duration(&j.Jitter, true)},
-		{"keep", func(d *decoder, n *yaml.Node, path string) {
-			d.mapping(n, path, []field{{"runs", number(&j.Keep.Runs, 1, math.MaxInt32)}, {"age", duration(&j.Keep.Age, false)}})
-		}},
-	}
-}
-
-// onlyOnJobs are the keys that make sense for one job alone.
-func onlyOnJobs(j *store.Job) []field {
-	return []field{
-		{"description", text(&j.Description)},
-		{"disabled", boolean(&j.Disabled)},
-		{"after", text(&j.After)},
-		{"on_startup", boolean(&j.OnStartup)},
-		{"max_runs", number(&j.MaxRuns, 1, math.MaxInt64)},
-		{"not_before", instant(&j.NotBefore)},
-		{"not_after", instant(&j.NotAfter)},
-		{"start", text(&j.Start)},
-		{"start_zone", text(&j.StartZone)},
-		{"repeat_after", duration(&j.RepeatAfter, false)},
-		{"remove_when_done", boolean(&j.RemoveDone)},
-	}
-}
-
-func retry(into *store.Retry) func(*decoder, *yaml.Node, string) {
-	return func(d *decoder, n *yaml.Node, path string) {
-		length := func(into **store.Duration) func(*decoder, *yaml.Node, string) {
-			return func(d *decoder, n *yaml.Node, path string) {
-				v, before := store.Duration(0), len(d.problems)
-				if duration(&v, true)(d, n, path); len(d.problems) == before {
-					*into = &v
-				}
-			}
-		}
-		d.mapping(n, path, []field{
-			{"attempts", func(d *decoder, n *yaml.Node, path string) {
-				n, ok := d.scalar(n, path, "a number from 1 to 1000, or until-next", "!!int", "!!str")
-				if !ok {
-					return
-				}
-				var a store.Attempts
-				if err := a.UnmarshalText([]byte(n.Value)); err != nil {
-					d.problem(n, path, "%v", err)
-					return
-				}
-				into.Attempts = &a
-			}},
-			{"backoff", length(&into.Backoff)},
-			{"max_backoff", length(&into.MaxBackoff)},
-			{"jitter", func(d *decoder, n *yaml.Node, path string) {
-				v, before := 0, len(d.problems)
-				if number(&v, 0, 100)(d, n, path); len(d.problems) == before {
-					into.Jitter = &v
-				}
-			}},
-		})
-	}
-}
 
 // readJob reads one entry of jobs. Its steps are steps:, or one step written into the job as sql:.
 func (f *file) readJob(p pair) {
@@ -106,7 +27,7 @@ func (f *file) readJob(p pair) {
 		{"rule", func(_ *decoder, n *yaml.Node, _ string) { ruleNode = n }},
 		{"steps", func(d *decoder, n *yaml.Node, path string) { stepsNode = n; j.Steps = readSteps(d, n, path) }},
 	}
-	fields = append(append(append(fields, sqlFields(&single)...), onlyOnJobs(&j)...), policies(&j)...)
+	fields = append(append(append(fields, sqlFields(&single)...), policies(&j, false)...), policies(&j, true)...)
 	f.mapping(p.value, path, fields)
 
 	if scheduleNode != nil && schedulesNode != nil {

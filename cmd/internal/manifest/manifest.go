@@ -148,7 +148,7 @@ type file struct {
 
 func (f *file) read(root *yaml.Node) {
 	var schedules, jobs, groups, defaults, zone *yaml.Node
-	hold := func(into **yaml.Node) func(*decoder, *yaml.Node, string) {
+	hold := func(into **yaml.Node) reading {
 		return func(_ *decoder, n *yaml.Node, _ string) { *into = n }
 	}
 	fields := []field{
@@ -164,7 +164,7 @@ func (f *file) read(root *yaml.Node) {
 		f.readZone(zone)
 	}
 	if defaults != nil {
-		f.mapping(defaults, "defaults", policies(&f.defaults))
+		f.mapping(defaults, "defaults", policies(&f.defaults, true))
 	}
 	f.readGroups(groups)
 	f.readSchedules(schedules)

@@ -26,8 +26,11 @@ type decoder struct {
 // field is a key that a mapping may have, and what reads its value.
 type field struct {
 	key  string
-	read func(d *decoder, n *yaml.Node, path string)
+	read reading
 }
+
+// reading reads the value at a path.
+type reading = func(d *decoder, n *yaml.Node, path string)
 
 // problem records one. Nothing is recorded after the file was found to expand to too much: it would be noise.
 func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
@@ -194,7 +197,7 @@ func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml
 	return n, true
 }
 
-func text(into *string) func(*decoder, *yaml.Node, string) {
+func text(into *string) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		if n, ok := d.scalar(n, path, "a text (quote it)", "!!str"); ok {
 			*into = n.Value
@@ -202,7 +205,7 @@ func text(into *string) func(*decoder, *yaml.Node, string) {
 	}
 }
 
-func texts(into *[]string) func(*decoder, *yaml.Node, string) {
+func texts(into *[]string) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		*into = nil
 		for i, c := range d.items(n, path) {
@@ -215,7 +218,7 @@ func texts(into *[]string) func(*decoder, *yaml.Node, string) {
 	}
 }
 
-func choice(into *string, allowed ...string) func(*decoder, *yaml.Node, string) {
+func choice(into *string, allowed ...string) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		n, ok := d.scalar(n, path, "one of "+strings.Join(allowed, ", "), "!!str")
 		if ok && !slices.Contains(allowed, n.Value) {
@@ -226,7 +229,7 @@ func choice(into *string, allowed ...string) func(*decoder, *yaml.Node, string) 
 	}
 }
 
-func boolean(into *bool) func(*decoder, *yaml.Node, string) {
+func boolean(into *bool) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		if n, ok := d.scalar(n, path, "true or false", "!!bool"); ok {
 			*into = strings.EqualFold(n.Value, "true")
@@ -234,7 +237,7 @@ func boolean(into *bool) func(*decoder, *yaml.Node, string) {
 	}
 }
 
-func number[T int | int64](into *T, low, high int64) func(*decoder, *yaml.Node, string) {
+func number[T int | int64](into *T, low, high int64) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		want := fmt.Sprintf("a whole number from %d to %d", low, high)
 		n, ok := d.scalar(n, path, want, "!!int")
@@ -251,7 +254,7 @@ func number[T int | int64](into *T, low, high int64) func(*decoder, *yaml.Node, 
 }
 
 // duration reads a length of time. Zero is refused where it would silently mean the default.
-func duration(into *store.Duration, zero bool) func(*decoder, *yaml.Node, string) {
+func duration(into *store.Duration, zero bool) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		n, ok := d.scalar(n, path, "a duration such as 90s, 1h30m or 30d", "!!str", "!!int")
 		if !ok {
@@ -270,7 +273,7 @@ func duration(into *store.Duration, zero bool) func(*decoder, *yaml.Node, string
 }
 
 // instant reads a moment with its offset: a wall time alone would need a zone and an answer for clock changes.
-func instant(into *time.Time) func(*decoder, *yaml.Node, string) {
+func instant(into *time.Time) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		const want = "a time with its offset such as 2026-12-01T17:30:00Z or 2026-12-01T17:30:00+01:00"
 		n, ok := d.scalar(n, path, want, "!!str", "!!timestamp")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,49 +151,63 @@ func Paused(p store.Pause) string {
 	return text
 }
 
-// policies are those that differ from their default.
+// policies are those that differ from their default, and always how a job overlaps and catches up. What starts a job comes
+// late, and then its bounds.
 func policies(j store.Job) string {
 	var usual store.Job
 	usual.Normalize()
 	j.Normalize()
+	late := []string{"after", "on_startup", "start", "not_before", "not_after", "keep.runs", "remove_when_done"}
+	shown := map[string]string{}
 	var parts []string
-	add := func(differs bool, name string, value any) {
-		if differs {
-			parts = append(parts, fmt.Sprintf("%s %v", name, value))
+	for _, p := range store.Policies() {
+		value := policy(p, &j)
+		if value == policy(p, &usual) && p.Key != "overlap" && p.Key != "missed" {
+			value = ""
+		}
+		if slices.Contains(late, p.Key) {
+			shown[p.Key] = value
+		} else if value != "" {
+			parts = append(parts, value)
 		}
 	}
-	add(j.Queue != usual.Queue, "queue", j.Queue)
-	add(j.Priority != 0, "priority", j.Priority)
-	add(j.Group != "", "group", j.Group)
-	add(true, "overlap", j.Overlap)
-	add(j.MaxRunning != usual.MaxRunning, "max_running", j.MaxRunning)
-	add(true, "missed", j.Missed)
-	add(j.MissedLimit != usual.MissedLimit, "missed_limit", j.MissedLimit)
-	add(j.MissedWithin != usual.MissedWithin, "missed_within", j.MissedWithin)
-	add(j.MissedGrace != usual.MissedGrace, "missed_grace", j.MissedGrace)
-	add(j.Retry.Attempts != nil && (usual.Retry.Attempts == nil || *j.Retry.Attempts != *usual.Retry.Attempts), "attempts", attempts(j.Retry))
-	add(j.MaxDeliveries != usual.MaxDeliveries, "max_deliveries", j.MaxDeliveries)
-	add(j.OnError != usual.OnError, "on_error", j.OnError)
-	add(j.PauseAfterFailures != usual.PauseAfterFailures, "pause_after_failures", j.PauseAfterFailures)
-	add(j.Timeout != usual.Timeout, "timeout", j.Timeout)
-	add(j.Jitter != usual.Jitter, "jitter", j.Jitter)
-	add(j.MaxRuns > 0, "max_runs", j.MaxRuns)
-	add(j.After != "", "after", j.After)
-	add(j.OnStartup, "on_startup", j.OnStartup)
-	add(j.Start != "", "start", strings.ReplaceAll(j.Start, "\n", " ")+" "+j.StartZone)
-	add(!j.NotBefore.IsZero(), "not_before", Instant(j.NotBefore))
-	add(!j.NotAfter.IsZero(), "not_after", Instant(j.NotAfter))
-	add(j.Keep != usual.Keep, "keep", fmt.Sprintf("%d runs, %s", j.Keep.Runs, j.Keep.Age))
-	add(j.RemoveDone, "remove_when_done", j.RemoveDone)
+	for _, key := range late {
+		if shown[key] != "" {
+			parts = append(parts, shown[key])
+		}
+	}
 	return strings.Join(parts, ", ")
 }
 
-func attempts(r store.Retry) string {
-	if r.Attempts == nil {
+// policy is one of them with its value; nothing of those that job show has a line of their own for, or that another one tells.
+func policy(p store.Policy, j *store.Job) string {
+	switch p.Key {
+	case "description", "owner", "disabled", "tags", "start_zone", "repeat_after", "retry.backoff", "retry.max_backoff", "retry.jitter", "keep.age":
 		return ""
+	case "start":
+		return p.Key + " " + strings.ReplaceAll(j.Start, "\n", " ") + " " + j.StartZone
+	case "keep.runs":
+		return fmt.Sprintf("keep %d runs, %s", j.Keep.Runs, j.Keep.Age)
 	}
-	text, _ := r.Attempts.MarshalText() // never fails
-	return string(text)
+	name := strings.TrimPrefix(p.Key, "retry.")
+	switch v := p.Of(j).(type) {
+	case *string:
+		return name + " " + *v
+	case *int:
+		return fmt.Sprintf("%s %d", name, *v)
+	case *int64:
+		return fmt.Sprintf("%s %d", name, *v)
+	case *bool:
+		return fmt.Sprintf("%s %t", name, *v)
+	case *store.Duration:
+		return fmt.Sprintf("%s %s", name, *v)
+	case *time.Time:
+		return name + " " + Instant(*v)
+	case **store.Attempts:
+		text, _ := (*v).MarshalText() // never fails
+		return name + " " + string(text)
+	}
+	panic(fmt.Sprintf("report: policy %s is of no known type", p.Key))
 }
 
 // stepLine is a step in a line: its name, and what it does.

@@ -1,0 +1,202 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// entry is a key of a job: a policy, or those that stand below it, as runs and age below keep.
+type entry struct {
+	key   string
+	inner []entry
+	store.Policy
+}
+
+// entries are the policies by key, in their order.
+var entries = func() (all []entry) {
+	for _, p := range store.Policies() {
+		outer, key, nested := strings.Cut(p.Key, ".")
+		if !nested {
+			all = append(all, entry{key: outer, Policy: p})
+			continue
+		}
+		if last := len(all) - 1; all[last].key != outer {
+			all = append(all, entry{key: outer, Policy: store.Policy{Shared: p.Shared}})
+		}
+		at := &all[len(all)-1]
+		at.inner = append(at.inner, entry{key: key, Policy: p})
+	}
+	return all
+}()
+
+// section is the entry of that key, which has others below it.
+func section(key string) entry {
+	return entries[slices.IndexFunc(entries, func(e entry) bool { return e.key == key })]
+}
+
+// namedFirst are the keys that problems name before the others.
+var namedFirst = []string{"owner", "description", "disabled", "tags", "queue", "group", "after", "on_startup"}
+
+// policies are the keys of a job that may stand under defaults, too; or those that make sense for one job alone.
+func policies(j *store.Job, shared bool) (fields []field) {
+	for _, e := range entries {
+		if e.Shared == shared {
+			fields = append(fields, field{e.key, e.read(j)})
+		}
+	}
+	place := func(f field) int {
+		if i := slices.Index(namedFirst, f.key); i >= 0 {
+			return i
+		}
+		return len(namedFirst)
+	}
+	slices.SortStableFunc(fields, func(x, y field) int { return cmp.Compare(place(x), place(y)) })
+	return fields
+}
+
+// read reads the value of the key into the job.
+func (e entry) read(j *store.Job) reading {
+	if e.inner != nil {
+		return func(d *decoder, n *yaml.Node, path string) {
+			fields := make([]field, len(e.inner))
+			for i, in := range e.inner {
+				fields[i] = field{in.key, in.read(j)}
+			}
+			d.mapping(n, path, fields)
+		}
+	}
+	switch into := e.Of(j).(type) {
+	case *string:
+		if e.Allowed != nil {
+			return choice(into, e.Allowed...)
+		}
+		return text(into)
+	case *[]string:
+		return texts(into)
+	case *int:
+		return number(into, e.Least, cmp.Or(e.Most, math.MaxInt32))
+	case *int64:
+		return number(into, e.Least, cmp.Or(e.Most, math.MaxInt64))
+	case *bool:
+		return boolean(into)
+	case *time.Time:
+		return instant(into)
+	case *store.Duration:
+		return duration(into, e.Least == 0)
+	case **store.Duration:
+		return opened(into, func(v *store.Duration) reading { return duration(v, true) })
+	case **store.Attempts:
+		return opened(into, tries)
+	case **int:
+		return opened(into, func(v *int) reading { return number(v, e.Least, e.Most) })
+	}
+	panic(fmt.Sprintf("manifest: policy %s is of no known type", e.Key))
+}
+
+// opened reads into what is nil as long as nothing is said.
+func opened[T any](into **T, read func(*T) reading) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		v, before := new(T), len(d.problems)
+		if read(v)(d, n, path); len(d.problems) == before {
+			*into = v
+		}
+	}
+}
+
+func tries(into *store.Attempts) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		n, ok := d.scalar(n, path, "a number from 1 to 1000, or until-next", "!!int", "!!str")
+		if !ok {
+			return
+		}
+		if err := into.UnmarshalText([]byte(n.Value)); err != nil {
+			d.problem(n, path, "%v", err)
+		}
+	}
+}
+
+// retry reads what a step says of its tries, by the keys of a job.
+func retry(into *store.Retry) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		j := store.Job{Retry: *into}
+		section("retry").read(&j)(d, n, path)
+		*into = j.Retry
+	}
+}
+
+// policy writes what differs from what is usual.
+func (o *object) policy(e entry, j, usual *store.Job) {
+	if e.inner != nil {
+		s := &object{}
+		for _, in := range e.inner {
+			s.policy(in, j, usual)
+		}
+		o.section(e.key, s)
+		return
+	}
+	switch v := e.Of(j).(type) {
+	case *string:
+		o.text(e.key, *v, *e.Of(usual).(*string))
+	case *[]string:
+		if len(*v) > 0 {
+			o.put(e.key, list(*v))
+		}
+	case *int:
+		o.number(e.key, int64(*v), int64(*e.Of(usual).(*int)))
+	case *int64:
+		o.number(e.key, *v, *e.Of(usual).(*int64))
+	case *bool:
+		o.boolean(e.key, *v)
+	case *time.Time:
+		o.instant(e.key, *v)
+	case *store.Duration:
+		o.duration(e.key, *v, *e.Of(usual).(*store.Duration))
+	case **store.Duration:
+		if differs(*v, *e.Of(usual).(**store.Duration)) {
+			o.put(e.key, plain((*v).String()))
+		}
+	case **store.Attempts:
+		if differs(*v, *e.Of(usual).(**store.Attempts)) {
+			text, _ := (*v).MarshalText() // never fails
+			o.put(e.key, plain(string(text)))
+		}
+	case **int:
+		if differs(*v, *e.Of(usual).(**int)) {
+			o.put(e.key, plain(strconv.Itoa(**v)))
+		}
+	}
+}
+
+// differs reports whether something is said that is not usual.
+func differs[T comparable](v, usual *T) bool {
+	return v != nil && (usual == nil || *v != *usual)
+}
+
+// policyFlags are the flags of policies.
+func policyFlags() (flags []Flag) {
+	for _, p := range store.Policies() {
+		if p.Help == "" {
+			continue
+		}
+		kind := Literal
+		switch p.Of(&store.Job{}).(type) {
+		case *string:
+			kind = Text
+		case *[]string:
+			kind = Texts
+		case *bool:
+			kind = Switch
+		}
+		flags = append(flags, Flag{p.FlagName(), p.Key, kind, p.Usage()})
+	}
+	return flags
+}
