@@ -59,8 +59,14 @@ image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout
 		$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o "$$out/image.tar" "$$out/image/dbjobs" "$$out/image/LICENSES"
 
 .PHONY: demo
-demo: build ## the main job on an embedded database: no server, nothing left behind
-	@scripts/demo .build/dbjobs
+demo: ## the main job on an embedded database: no server, nothing left behind
+	@echo "compiling dbjobs: a minute or two the first time, seconds after that ..."
+	@$(MAKE) --no-print-directory demo-programs
+	@scripts/demo "$(BUILD)"
+
+.PHONY: demo-programs
+demo-programs: build
+	@$(RELEASE) -o "$(BUILD)/rows" ./scripts/rows
 
 .PHONY: test
 test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,20 +22,32 @@ func program(t *testing.T) string {
 // TestDemo: the demonstration shows what it says, the commands that it ends with work when pasted, and it leaves
 // nothing where git would see it.
 func TestDemo(t *testing.T) {
+	programs := t.TempDir()
+	if out, err := makeTarget("demo-programs", "BUILD="+programs); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	home := filepath.Join(t.TempDir(), "a home") // a blank, as people's folders have
-	demo := exec.Command("../../scripts/demo", program(t), home)
+	demo := exec.Command("../../scripts/demo", programs, home)
 	out, err := demo.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
 		"rollup ", "clean-up ", " succeeded ", " failed ", " missed; ", "no such table: website.pages", "on request",
+		"142     1958-03  1969-12  5", "1958  315.", "137     0", "# Where to go next:",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
 	_, commands, _ := strings.Cut(string(out), "# Three commands to try:\n")
+	commands, pages, _ := strings.Cut(commands, "\n# Where to go next:\n")
+	for line := range strings.Lines(pages) {
+		path, anchor, _ := strings.Cut(strings.Fields(line)[0], "#")
+		if p := readPage(t, path); anchor != "" && !slices.Contains(p.anchors(), anchor) {
+			t.Errorf("%s has no heading #%s", path, anchor)
+		}
+	}
 	tries := strings.Split(strings.TrimSpace(commands), "\n")
 	if len(tries) != 3 {
 		t.Fatalf("ends with %q", commands)
@@ -51,7 +64,7 @@ func TestDemo(t *testing.T) {
 	}
 
 	// A second time it begins anew; and it takes no folder that it did not make.
-	if out, err := exec.Command("../../scripts/demo", program(t), home).CombinedOutput(); err != nil {
+	if out, err := exec.Command("../../scripts/demo", programs, home).CombinedOutput(); err != nil {
 		t.Errorf("again: %v\n%s", err, out)
 	}
 	theirs := t.TempDir()
@@ -59,7 +72,7 @@ func TestDemo(t *testing.T) {
 	if err := os.WriteFile(kept, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("../../scripts/demo", program(t), theirs).CombinedOutput(); err == nil {
+	if out, err := exec.Command("../../scripts/demo", programs, theirs).CombinedOutput(); err == nil {
 		t.Errorf("took a folder of somebody's:\n%s", out)
 	}
 	if _, err := os.Stat(kept); err != nil {
