@@ -69,8 +69,8 @@
 //     decisions need: one Snapshot (store/plan.go) for each job.
 //  5. Job (tick/decide/decide.go) turns a Snapshot into a Decision (store/plan.go). It is a pure
 //     function. It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
-//     decision.judge (tick/decide/due.go) applies the policies to them, and decision.admit
-//     (tick/decide/decide.go) queues the runs that may start.
+//     decision.applyPolicies (tick/decide/occurrences.go) applies the policies to them, and
+//     decision.admit (tick/decide/decide.go) queues the runs that may start.
 //  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_runs
 //     (store/sql/postgres/queries.sql), gaps by insert_gaps (store/sql/postgres/queries.sql), and
 //     the plan, with its next due time, by advance (store/sql/postgres/queries.sql). COMMIT: the
@@ -114,7 +114,7 @@
 //   - Around the COMMIT of a decision, Store.Decide (store/decide.go): either the plan has advanced
 //     and the run exists, or neither.
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
-//     When the lease ends, decision.recover (tick/decide/decide.go) delivers it again.
+//     When the lease ends, decision.recoverExpired (tick/decide/decide.go) delivers it again.
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go): the
 //     step runs again with the same run id. This is why plain steps run at least once.
 //   - Around the COMMIT of an atomic step, SQL.atomic (tick/executor/atomic.go): the effect and the

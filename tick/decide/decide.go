@@ -22,83 +22,83 @@ const instant = time.Microsecond
 //	expired leases ─> delivered again, lost    waiting runs ─> queued, as far as overlap and pauses allow
 func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	if c.Fault != "" || c.PlanFault != "" {
-		return unreadable(now, c)
+		return parkUnreadable(now, c)
 	}
-	d := &decision{now: now, c: c, pass: p, plan: c.Plan, pauses: slices.Clip(c.Pauses)}
+	d := &decision{now: now, snapshot: c, pass: p, plan: c.Plan, pauses: slices.Clip(c.Pauses)}
 	d.plan.Parked = ""
-	d.others = !p.may(d.job())
+	d.othersJob = !p.may(d.job())
 	d.settle()
-	d.recover()
-	d.start()
+	d.recoverExpired()
+	d.readStart()
 	d.readRules()
-	d.repeat()
+	d.addRepetition()
 	if !d.gone() && (c.Stale || d.changed || c.Plan.Parked != "") { // a row may have come by plain SQL
 		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
 			d.park("%v", err)
 		}
 	}
-	if d.c.Mistake != "" && !d.gone() {
-		d.unhosted = true // it may be mended without a trace at the job
-		d.park("%s; apply the file that has the job, or mend the row of that step", d.c.Mistake)
+	if d.snapshot.Mistake != "" && !d.gone() {
+		d.retryElsewhere = true // it may be mended without a trace at the job
+		d.park("%s; apply the file that has the job, or mend the row of that step", d.snapshot.Mistake)
 	}
-	if d.c.Circle && d.plan.Parked == "" && !d.gone() {
-		d.unhosted = true // the way out may be a change of another job
+	if d.snapshot.Circle && d.plan.Parked == "" && !d.gone() {
+		d.retryElsewhere = true // the way out may be a change of another job
 		d.park("job %s: after: goes in a circle; change after, of this job or of one before it", d.job().FullName())
 	}
-	if d.c.AfterLost && d.plan.Parked == "" && !d.gone() {
-		d.unhosted = true
+	if d.snapshot.AfterLost && d.plan.Parked == "" && !d.gone() {
+		d.retryElsewhere = true
 		d.park("job %s: after: the job that it runs after is gone: its row was deleted; change after, or apply the file that has that job", d.job().FullName())
 	}
-	if g := d.c.Group; g != nil && g.MaxRunning == 0 && !d.gone() {
-		d.unhosted = true // it is looked at again without a change of the job
+	if g := d.snapshot.Group; g != nil && g.MaxRunning == 0 && !d.gone() {
+		d.retryElsewhere = true // it is looked at again without a change of the job
 		d.park("job %s: group: there is no group %q; a manifest makes it: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
 	}
 	if d.plan.Parked == "" {
 		d.occurrences()
 	}
 	if d.plan.Parked != "" && d.changed { // what is owed up to the change is on record, and nothing fires back from it
-		d.passAll(store.Edited)
+		d.skipAllDue(store.Edited)
 	}
 	d.admit()
-	d.repeated()
+	d.advanceRepetition()
 	d.next()
-	return store.Decision{Plan: d.plan, Made: append(d.made, d.woken...), Updates: d.moved, Gaps: d.gaps, Retention: d.history(),
-		Cancel: d.cancel, Pause: d.paused, Remove: d.done(), UnderWay: d.under(), Rules: d.kept, Replan: d.replan}
+	return store.Decision{Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Retention: d.retention(),
+		Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(), UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan}
 }
 
 type decision struct {
-	now  time.Time
-	c    *store.Snapshot
-	pass *Pass
-	plan store.Plan
+	now      time.Time
+	snapshot *store.Snapshot
+	pass     *Pass
+	plan     store.Plan
 
-	live    []live       // the rules that the job has now
-	kept    []store.Rule // and as the plan is to know them
-	replan  bool
-	changed bool // a rule is new, another one, or gone
-	// unhosted: parked for what this host lacks, or for what is not the job's own; looked at again at each nominal time, on
+	rules     []activeRule // the rules that the job has now
+	planRules []store.Rule // and as the plan is to know them
+	replan    bool
+	changed   bool // a rule is new, another one, or gone
+	// retryElsewhere: parked for what this host lacks, or for what is not the job's own; looked at again at each nominal time, on
 	// whatever host.
-	unhosted bool
-	// others: only another login runs it. Its nominal times are left to the ticks of that one, so that an outage of theirs is
+	retryElsewhere bool
+	// othersJob: only another login runs it. Its nominal times are left to the ticks of that one, so that an outage of theirs is
 	// judged by the job's policies. What was changed, and runs that end or wait no longer, are looked after by whoever comes.
-	others  bool
-	active  []store.Run // not ended, as this decision leaves them; oldest first
-	was     []string    // their states as they were read
-	unread  int         // runs in other hands that cannot be read
-	made    []store.Run
-	woken   []store.Run // of jobs that run after this one
-	pauses  []store.Pause
-	paused  string // why this decision pauses the job
-	cancel  []string
-	moved   []store.RunUpdate
-	gaps    []store.Gap
-	ended   []store.Run // settled by this decision, for repeat_after
-	repeats time.Time   // the nominal time that repeat_after gives, which the last of the live rules names
+	othersJob   bool
+	active      []store.Run // not ended, as this decision leaves them; oldest first
+	statesRead  []string    // their states as they were read
+	unreadable  int         // runs in other hands that cannot be read
+	made        []store.Run
+	followers   []store.Run // of jobs that run after this one
+	pauses      []store.Pause
+	pauseReason string // why this decision pauses the job
+	cancel      []string
+	updates     []store.RunUpdate
+	gaps        []store.Gap
+	settled     []store.Run // settled by this decision, for repeat_after
+	repeatTime  time.Time   // the nominal time that repeat_after gives, which the last of the live rules names
 }
 
-// unreadable parks a job of which something cannot be read: nothing can be decided, and nothing is guessed. It is looked at
+// parkUnreadable parks a job of which something cannot be read: nothing can be decided, and nothing is guessed. It is looked at
 // again after a while.
-func unreadable(now time.Time, c *store.Snapshot) store.Decision {
+func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 	plan := c.Plan
 	plan.Parked = "its rows cannot be read: " + c.Fault
 	if c.PlanFault != "" {
@@ -110,15 +110,15 @@ func unreadable(now time.Time, c *store.Snapshot) store.Decision {
 	return store.Decision{Plan: plan, Park: true}
 }
 
-func (d *decision) job() *store.Job { return &d.c.Job }
+func (d *decision) job() *store.Job { return &d.snapshot.Job }
 
 // gone: the definition is history, and nothing of it starts any more.
 func (d *decision) gone() bool { return d.job().ID == 0 || !d.job().Removed().IsZero() }
 
 // links counts the job's schedules.
 func (d *decision) links() (n int) {
-	for i := range d.c.Rules {
-		if d.c.Rules[i].Linked {
+	for i := range d.snapshot.Rules {
+		if d.snapshot.Rules[i].Linked {
 			n++
 		}
 	}
@@ -135,14 +135,14 @@ func (d *decision) park(format string, a ...any) {
 // settle takes ended runs into the facts of the plan, by their end.
 func (d *decision) settle() {
 	var ended []store.Run
-	for _, r := range d.c.Runs {
-		if r.Fault != "" && d.bury(&r) {
+	for _, r := range d.snapshot.Runs {
+		if r.Fault != "" && d.setAsideUnreadable(&r) {
 			continue
 		}
 		if r.Ended() {
 			ended = append(ended, r)
 		} else {
-			d.active, d.was = append(d.active, r), append(d.was, r.State)
+			d.active, d.statesRead = append(d.active, r), append(d.statesRead, r.State)
 		}
 	}
 	slices.SortStableFunc(ended, func(x, y store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
@@ -151,14 +151,14 @@ func (d *decision) settle() {
 	}
 }
 
-// bury takes a run that cannot be read out of what is decided: it only takes up room while a holder has it, else it is
+// setAsideUnreadable takes a run that cannot be read out of what is decided: it only takes up room while a holder has it, else it is
 // ended as failed. One that has ended already is settled as it is.
-func (d *decision) bury(r *store.Run) bool {
+func (d *decision) setAsideUnreadable(r *store.Run) bool {
 	if r.Ended() {
 		return false
 	}
 	if r.State == store.Running && (r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat))) {
-		d.unread++
+		d.unreadable++
 		return true
 	}
 	was := r.State
@@ -177,7 +177,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 	switch r.State {
 	case store.Succeeded:
 		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
-		d.wake(&r)
+		d.makeFollowers(&r)
 	case store.Failed, store.Lost:
 		p.LastError = r.Error
 		p.Streak++
@@ -188,15 +188,15 @@ func (d *decision) settleRun(r store.Run, was string) {
 	if keep == 0 { // the definition is gone
 		keep = 90 * 24 * time.Hour
 	}
-	d.ended = append(d.ended, r)
-	d.moved = append(d.moved, store.RunUpdate{Run: r, From: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
+	d.settled = append(d.settled, r)
+	d.updates = append(d.updates, store.RunUpdate{Run: r, From: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
-// wake makes a run of each job that runs after this one, for the same stretch of data. It is let go by that job's own
+// makeFollowers makes a run of each job that runs after this one, for the same stretch of data. It is let go by that job's own
 // decision.
-func (d *decision) wake(run *store.Run) {
-	for _, f := range d.c.Followers {
-		d.woken = append(d.woken, store.Run{JobID: f.JobID, Occurrence: "after:" + run.ID, State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
+func (d *decision) makeFollowers(run *store.Run) {
+	for _, f := range d.snapshot.Followers {
+		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: "after:" + run.ID, State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
 			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd})
 	}
 }
@@ -205,35 +205,35 @@ func (d *decision) wake(run *store.Run) {
 func (d *decision) onError(occurrence string) {
 	j := d.job()
 	switch {
-	case d.paused != "" || d.gone():
+	case d.pauseReason != "" || d.gone():
 		return
 	case j.OnError == "pause":
-		d.paused = fmt.Sprintf("run %s failed, and on_error is pause", occurrence)
+		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", occurrence)
 	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
-		d.paused = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
+		d.pauseReason = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
 	default:
 		return
 	}
 	d.pauses = append(d.pauses, store.Pause{Scope: "job", SubjectID: d.plan.JobID, Since: d.now})
 }
 
-// history tells what stays of the ledger, where runs were settled.
-func (d *decision) history() []store.Retention {
-	if d.plan.Cycles == d.c.Plan.Cycles || d.gone() {
+// retention tells what stays of the ledger, where runs were settled.
+func (d *decision) retention() []store.Retention {
+	if d.plan.Cycles == d.snapshot.Plan.Cycles || d.gone() {
 		return nil
 	}
 	k := d.job().Keep
 	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
-// recover looks after runs whose holder has not reported in time: they are delivered again, or lost. A lease counts
+// recoverExpired looks after runs whose holder has not reported in time: they are delivered again, or lost. A lease counts
 // as expired one heartbeat after its end, so that a holder that is on the way is not overtaken.
-func (d *decision) recover() {
-	active, was := d.active, d.was
-	d.active, d.was = nil, nil
+func (d *decision) recoverExpired() {
+	active, was := d.active, d.statesRead
+	d.active, d.statesRead = nil, nil
 	for i, r := range active {
 		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat)) {
-			d.active, d.was = append(d.active, r), append(d.was, was[i])
+			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])
 			continue
 		}
 		r.Losses++
@@ -244,7 +244,7 @@ func (d *decision) recover() {
 			continue
 		}
 		r.State, r.ReadyAt, r.HeldBy = store.Waiting, d.now, ""
-		d.active, d.was = append(d.active, r), append(d.was, store.Running)
+		d.active, d.statesRead = append(d.active, r), append(d.statesRead, store.Running)
 	}
 }
 
@@ -252,18 +252,18 @@ func (d *decision) recover() {
 // of one job that were made by the same decision wait in order.
 func (d *decision) admit() {
 	read := slices.Clone(d.active)
-	room := d.capacity() - d.unread
+	room := d.capacity() - d.unreadable
 	for i := range d.active { // what is stopped or held makes room, wherever it stands
 		r := &d.active[i]
 		if r.Number == 0 { // a request that came in beside us
 			d.plan.RunsMade++
 			r.Number = d.plan.RunsMade
 		}
-		if d.hold(r); !r.Ended() && (r.State != store.Waiting || r.Begun()) {
+		if d.cancelOrHold(r); !r.Ended() && (r.State != store.Waiting || r.Begun()) {
 			room--
 		}
 	}
-	outlived := d.outlived()
+	outlived := d.nextHasCome()
 	place := func(r *store.Run) {
 		first := !r.Begun()
 		switch {
@@ -271,7 +271,7 @@ func (d *decision) admit() {
 		case r.ReadyAt.After(d.now): // back-off, jitter: the run wakes the job by itself
 			r.HeldBy = ""
 		case outlived && d.untilNext(*r): // the next pass gives it up, which for a job of others is one of theirs
-			if r.HeldBy = ""; d.others {
+			if r.HeldBy = ""; d.othersJob {
 				r.HeldBy = "predecessor"
 			}
 		case first && room <= 0:
@@ -281,24 +281,24 @@ func (d *decision) admit() {
 				room--
 			}
 			r.State, r.HeldBy = store.Queued, ""
-			if first && d.c.Group != nil { // and Groups lets it go
+			if first && d.snapshot.Group != nil { // and Groups lets it go
 				r.State, r.HeldBy = store.Waiting, "group"
 			}
 		}
 	}
 	for i := range d.active {
 		place(&d.active[i])
-		d.keep(&d.active[i], read[i], d.was[i])
+		d.update(&d.active[i], read[i], d.statesRead[i])
 	}
 	for i := range d.made {
-		d.hold(&d.made[i])
+		d.cancelOrHold(&d.made[i])
 		place(&d.made[i])
 	}
 }
 
-// under counts the runs that take up room.
-func (d *decision) under() (n int) {
-	n = d.unread
+// countUnderWay counts the runs that take up room.
+func (d *decision) countUnderWay() (n int) {
+	n = d.unreadable
 	for _, list := range [2][]store.Run{d.active, d.made} {
 		for i := range list {
 			if list[i].UnderWay() {
@@ -309,8 +309,8 @@ func (d *decision) under() (n int) {
 	return n
 }
 
-// hold cancels a run that is not to go on, and holds one that has not begun where a pause says so.
-func (d *decision) hold(r *store.Run) {
+// cancelOrHold cancels a run that is not to go on, and holds one that has not begun where a pause says so.
+func (d *decision) cancelOrHold(r *store.Run) {
 	cancel := func(why string) {
 		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
 	}
@@ -323,15 +323,15 @@ func (d *decision) hold(r *store.Run) {
 	case d.gone():
 		cancel("the job was removed")
 	case r.Begun():
-	case d.held(r):
+	case d.pauseHolds(r):
 		r.State, r.HeldBy = store.Waiting, "pause"
 	case r.HeldBy == "pause":
 		r.HeldBy = ""
 	}
 }
 
-// keep notes what a decision changed of a run.
-func (d *decision) keep(r *store.Run, before store.Run, was string) {
+// update notes what a decision changed of a run.
+func (d *decision) update(r *store.Run, before store.Run, was string) {
 	if r.Ended() {
 		d.settleRun(*r, was)
 		return
@@ -340,7 +340,7 @@ func (d *decision) keep(r *store.Run, before store.Run, was string) {
 	if same && r.HeldBy != "group" {
 		return
 	}
-	d.moved = append(d.moved, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
+	d.updates = append(d.updates, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
 }
 
 // leaseRead guards a run that was taken from its holder: it stays there if the holder has reported meanwhile.
@@ -362,19 +362,19 @@ func (d *decision) capacity() int {
 // next finds when the job needs a decision again, apart from what its runs wake it for.
 func (d *decision) next() {
 	d.plan.NextRun = d.pauseEnds()
-	if d.plan.Parked != "" && !d.unhosted || d.gone() || d.job().Disabled {
+	if d.plan.Parked != "" && !d.retryElsewhere || d.gone() || d.job().Disabled {
 		return
 	}
-	if d.unhosted && !d.c.Plan.NextRun.IsZero() { // another host may have what this one lacks: it stays due
-		d.plan.NextRun = d.c.Plan.NextRun
+	if d.retryElsewhere && !d.snapshot.Plan.NextRun.IsZero() { // another host may have what this one lacks: it stays due
+		d.plan.NextRun = d.snapshot.Plan.NextRun
 		return
 	}
 	if limit := d.job().MaxRuns; limit > 0 && d.plan.RunsMade >= limit {
 		return
 	}
 	from := later(later(d.dueBy(), d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))
-	for i := range d.live {
-		l := &d.live[i]
+	for i := range d.rules {
+		l := &d.rules[i]
 		t := l.next(d, from)
 		if t.IsZero() || !d.job().NotAfter.IsZero() && t.After(d.job().NotAfter) {
 			continue
@@ -383,7 +383,7 @@ func (d *decision) next() {
 			d.plan.NextRun = t
 		}
 	}
-	if d.plan.Parked != "" && !d.unhosted { // a rule gave up just now
+	if d.plan.Parked != "" && !d.retryElsewhere { // a rule gave up just now
 		d.plan.NextRun = d.pauseEnds()
 	}
 }

@@ -22,7 +22,7 @@ func Groups(members []store.GroupDecision) (wake []string) {
 		byGroup[c] = append(byGroup[c], &members[i])
 	}
 	for _, c := range caps {
-		wake = append(wake, shareOne(c, byGroup[c])...)
+		wake = append(wake, admitGroup(c, byGroup[c])...)
 	}
 	for i := range members {
 		d := &members[i].Decision
@@ -37,10 +37,10 @@ type contender struct {
 	ready    time.Time
 	id       string           // empty: it is made by this decision
 	run      *store.Run       // in a decision of the batch
-	move     *store.RunUpdate // likewise, where the run was there before
+	update   *store.RunUpdate // likewise, where the run was there before
 }
 
-func shareOne(c *store.GroupLoad, members []*store.GroupDecision) (wake []string) {
+func admitGroup(c *store.GroupLoad, members []*store.GroupDecision) (wake []string) {
 	room := c.MaxRunning - c.Active
 	var list []contender
 	here := map[int64]bool{}
@@ -77,8 +77,8 @@ func shareOne(c *store.GroupLoad, members []*store.GroupDecision) (wake []string
 		case x.run == nil:
 			wake = append(wake, x.id)
 			continue
-		case x.move != nil:
-			x.move.Unchanged = false
+		case x.update != nil:
+			x.update.Unchanged = false
 		}
 		x.run.State, x.run.HeldBy = store.Queued, ""
 	}

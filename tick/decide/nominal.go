@@ -65,9 +65,9 @@ func (n *Nominal) prev(before time.Time) (last time.Time, err error) {
 
 // jitter is what a decision adds to a nominal time.
 func (n *Nominal) jitter(t time.Time) time.Duration {
-	d := &decision{c: &store.Snapshot{Job: *n.job}}
+	d := &decision{snapshot: &store.Snapshot{Job: *n.job}}
 	for _, r := range n.rules {
-		d.live = append(d.live, live{recurrence: r})
+		d.rules = append(d.rules, activeRule{recurrence: r})
 	}
 	return d.jitter(t)
 }

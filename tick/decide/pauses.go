@@ -7,15 +7,15 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// held tells whether a pause keeps a run from being let go: one of the whole job, or of every schedule that the run's
+// pauseHolds tells whether a pause keeps a run from being let go: one of the whole job, or of every schedule that the run's
 // nominal time comes from.
-func (d *decision) held(r *store.Run) bool {
-	if len(d.pauses) == 0 || d.pause() != nil {
+func (d *decision) pauseHolds(r *store.Run) bool {
+	if len(d.pauses) == 0 || d.jobPause() != nil {
 		return len(d.pauses) > 0
 	}
 	held := false
-	for i := range d.live {
-		l := &d.live[i]
+	for i := range d.rules {
+		l := &d.rules[i]
 		if r.Requested() || !l.next(d, r.ScheduledFor.Add(-instant)).Equal(r.ScheduledFor) {
 			continue
 		}
@@ -28,7 +28,7 @@ func (d *decision) held(r *store.Run) bool {
 }
 
 // pausedSince is the begin of the oldest pause that holds a rule's nominal times now; zero: none does.
-func (d *decision) pausedSince(l *live) (since time.Time) {
+func (d *decision) pausedSince(l *activeRule) (since time.Time) {
 	for i := range d.pauses {
 		p := &d.pauses[i]
 		if p.Holds(d.now) && (p.Scope != store.ScopeSchedule || p.SubjectID == l.ScheduleID) && (since.IsZero() || p.Since.Before(since)) {
@@ -42,7 +42,7 @@ func (d *decision) pausedSince(l *live) (since time.Time) {
 // What follows from its own runs is decided up to now, but a schedule finer than they are long is none of that. For a job of
 // others it does not go on.
 func (d *decision) dueBy() time.Time {
-	if through := d.c.Plan.DecidedThrough; d.others && !through.IsZero() {
+	if through := d.snapshot.Plan.DecidedThrough; d.othersJob && !through.IsZero() {
 		return earlier(d.now, through)
 	}
 	if d.pass.Began.IsZero() {
@@ -55,12 +55,12 @@ func (d *decision) dueBy() time.Time {
 // all rules of a job, those in them stay undecided, so that who resumes it can still ask for them; an edit settles them,
 // and nothing fires back over one.
 func (d *decision) upTo() time.Time {
-	if d.changed || d.c.Stale || d.c.Plan.DecidedThrough.IsZero() {
+	if d.changed || d.snapshot.Stale || d.snapshot.Plan.DecidedThrough.IsZero() {
 		return d.now
 	}
 	to := d.dueBy()
-	for i := range d.live {
-		since := d.pausedSince(&d.live[i])
+	for i := range d.rules {
+		since := d.pausedSince(&d.rules[i])
 		if since.IsZero() {
 			return d.dueBy()
 		}
@@ -69,8 +69,8 @@ func (d *decision) upTo() time.Time {
 	return to
 }
 
-// pause is the pause of the whole job that holds now.
-func (d *decision) pause() *store.Pause {
+// jobPause is the pause of the whole job that holds now.
+func (d *decision) jobPause() *store.Pause {
 	for i := range d.pauses {
 		if p := &d.pauses[i]; p.Scope != store.ScopeSchedule && p.Holds(d.now) {
 			return p
@@ -85,7 +85,7 @@ func (d *decision) pauseEnds() (first time.Time) {
 	for i := range d.pauses {
 		p := &d.pauses[i]
 		// That of a schedule whose link was just taken away is none of the job's any more.
-		own := p.Scope != store.ScopeSchedule || slices.ContainsFunc(d.kept, func(r store.Rule) bool { return r.ScheduleID == p.SubjectID })
+		own := p.Scope != store.ScopeSchedule || slices.ContainsFunc(d.planRules, func(r store.Rule) bool { return r.ScheduleID == p.SubjectID })
 		if own && p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
 			first = p.Until
 		}

@@ -22,7 +22,7 @@ func (t *tale) decide(now time.Time) bool {
 		return false
 	}
 	t.settle(now)
-	t.recover(now)
+	t.recoverExpired(now)
 	last := t.through
 	if !t.decidedEver {
 		last = t.n.s.Start
@@ -32,7 +32,7 @@ func (t *tale) decide(now time.Time) bool {
 	case t.parked():
 		t.through = last
 		if edited {
-			t.passOver(now, last, since)
+			t.skipAllDue(now, last, since)
 		}
 	default:
 		t.owe(now, last, later(last, t.upTo(now, since, edited || changed || !t.decidedEver || p.Disabled)), since, changed)
@@ -59,8 +59,8 @@ func (t *tale) parked() bool {
 	return false
 }
 
-// passOver lets go what the other rules owe when the job is parked: nothing fires back over the edit.
-func (t *tale) passOver(now, last time.Time, since map[int]time.Time) {
+// skipAllDue lets go what the other rules owe when the job is parked: nothing fires back over the edit.
+func (t *tale) skipAllDue(now, last time.Time, since map[int]time.Time) {
 	for i, from := range since {
 		rule := t.definition(i).rule
 		for _, at := range rule.Within(t.n.s.Span, Window{from, now}) {
@@ -237,7 +237,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 		}
 	}
 	for _, at := range runs {
-		t.make(now, at)
+		t.makeRun(now, at)
 	}
 }
 
@@ -250,7 +250,7 @@ func (t *tale) overlaps() bool {
 	return false
 }
 
-func (t *tale) make(now, at time.Time) {
+func (t *tale) makeRun(now, at time.Time) {
 	start, spread := t.lastFor, time.Duration(t.policy.Jitter)
 	var before time.Time
 	for i := range t.links {
@@ -299,9 +299,9 @@ func (t *tale) settle(now time.Time) {
 	}
 }
 
-// recover looks after runs whose holders have not reported in time: half a minute is on top. They are delivered again,
+// recoverExpired looks after runs whose holders have not reported in time: half a minute is on top. They are delivered again,
 // as often as allowed, or are lost.
-func (t *tale) recover(now time.Time) {
+func (t *tale) recoverExpired(now time.Time) {
 	for _, r := range t.runs {
 		if r.State != store.Running || r.LeaseUntil.IsZero() || r.LeaseUntil.Add(30*time.Second).After(now) {
 			continue

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -17,32 +16,32 @@ import (
 // is no next. A time that has come and does not run (a gap) counts as an end when that is decided. An edit brings nothing
 // back: what would be due by it already counts from it.
 
-// repeat finds the nominal time, and lets it be decided beside those of the rules.
-func (d *decision) repeat() {
-	switch was := &d.c.Planned; {
+// addRepetition finds the nominal time, and lets it be decided beside those of the rules.
+func (d *decision) addRepetition() {
+	switch was := &d.snapshot.Planned; {
 	case d.gone():
 		d.plan.RepeatFrom = time.Time{}
 		return
 	case was.Known && was.RepeatAfter != d.job().RepeatAfter:
-		d.changeRepetition(time.Duration(was.RepeatAfter))
+		d.changeRepeatAfter(time.Duration(was.RepeatAfter))
 	}
 	if d.job().RepeatAfter <= 0 {
 		return
 	}
 	d.countEnds()
-	limit, was := d.job().MaxRuns, d.c.Planned
+	limit, was := d.job().MaxRuns, d.snapshot.Planned
 	if limit > 0 && d.plan.RunsMade >= limit && (!was.Known || was.MaxRuns == limit) { // it is finished
 		return
 	}
-	t := d.repeatAt()
-	through := d.c.Plan.DecidedThrough
+	t := d.nextRepeat()
+	through := d.snapshot.Plan.DecidedThrough
 	if !t.IsZero() {
-		d.repeatOnce(t, through)
+		d.addRepeatRule(t, through)
 	}
 }
 
-// repeatOnce makes a rule of the nominal time, which names it alone.
-func (d *decision) repeatOnce(t, through time.Time) {
+// addRepeatRule makes a rule of the nominal time, which names it alone.
+func (d *decision) addRepeatRule(t, through time.Time) {
 	r, err := rules.Parse("at "+t.UTC().Format("2006-01-02T15:04:05Z"), rules.Defaults{})
 	if err != nil {
 		d.park("repeat_after: %v", err)
@@ -51,12 +50,12 @@ func (d *decision) repeatOnce(t, through time.Time) {
 	if through.IsZero() { // the first may be the second in which the job was made
 		through = t.Add(-instant)
 	}
-	d.live = append(d.live, live{store.Rule{Linked: true, LinkPlanned: true}, r, through})
-	d.repeats = t
+	d.rules = append(d.rules, activeRule{store.Rule{Linked: true, LinkPlanned: true}, r, through})
+	d.repeatTime = t
 }
 
-// repeatAt is the nominal time to be decided next; zero: there is none until a run ends.
-func (d *decision) repeatAt() time.Time {
+// nextRepeat is the nominal time to be decided next; zero: there is none until a run ends.
+func (d *decision) nextRepeat() time.Time {
 	from, second := d.plan.RepeatFrom, time.Second
 	if d.repeating() {
 		return time.Time{}
@@ -87,44 +86,44 @@ func (d *decision) repeating() bool {
 // countEnds counts from the ends of the runs that were settled, in their order. One that came after the next time does not
 // take it back.
 func (d *decision) countEnds() {
-	for _, r := range d.ended {
+	for _, r := range d.settled {
 		end, from := earlier(r.FinishedAt, d.now), d.plan.RepeatFrom
 		own := !r.Requested() && r.ScheduledFor.Equal(from)
-		if t := d.repeatAt(); own || !t.IsZero() && !end.After(t) {
+		if t := d.nextRepeat(); own || !t.IsZero() && !end.After(t) {
 			d.plan.RepeatFrom = later(from, end)
 		}
 	}
-	d.ended = nil
+	d.settled = nil
 }
 
-// changeRepetition settles what the job owed before repeat_after was changed.
-func (d *decision) changeRepetition(was time.Duration) {
-	change, is := d.changedPolicies(), d.job().RepeatAfter
+// changeRepeatAfter settles what the job owed before repeat_after was changed.
+func (d *decision) changeRepeatAfter(was time.Duration) {
+	change, is := d.policyChange(), d.job().RepeatAfter
 	if was > 0 {
 		d.job().RepeatAfter = store.Duration(was)
 		d.countEnds()
-		if t := d.repeatAt(); !t.IsZero() && !t.After(change) && t.After(d.c.Plan.DecidedThrough) {
-			d.repeatOnce(t, d.c.Plan.DecidedThrough)
-			d.gap(&d.live[len(d.live)-1], window{d.c.Plan.DecidedThrough, change}, store.Edited)
-			d.live, d.repeats, d.plan.RepeatFrom = d.live[:len(d.live)-1], time.Time{}, change
+		if t := d.nextRepeat(); !t.IsZero() && !t.After(change) && t.After(d.snapshot.Plan.DecidedThrough) {
+			d.addRepeatRule(t, d.snapshot.Plan.DecidedThrough)
+			d.gap(&d.rules[len(d.rules)-1], window{d.snapshot.Plan.DecidedThrough, change}, store.Edited)
+			d.rules, d.repeatTime, d.plan.RepeatFrom = d.rules[:len(d.rules)-1], time.Time{}, change
 		}
 		d.job().RepeatAfter = is
 	} else {
-		d.plan.RepeatFrom = d.c.Plan.LastFinishedAt
+		d.plan.RepeatFrom = d.snapshot.Plan.LastFinishedAt
 	}
 	if is == 0 {
 		d.plan.RepeatFrom = time.Time{}
-	} else if t := d.repeatAt(); !t.IsZero() && !t.After(change) {
+	} else if t := d.nextRepeat(); !t.IsZero() && !t.After(change) {
 		d.plan.RepeatFrom = change
 	}
 }
 
-// repeated takes what was decided into account, and puts the next nominal time in the place of the last.
-func (d *decision) repeated() {
-	if t := d.repeats; !t.IsZero() {
-		d.live, d.repeats = d.live[:len(d.live)-1], time.Time{}
+// advanceRepetition takes what was decided into account, and puts the next nominal time in the place of the last.
+func (d *decision) advanceRepetition() {
+	if t := d.repeatTime; !t.IsZero() {
+		d.rules, d.repeatTime = d.rules[:len(d.rules)-1], time.Time{}
 		switch {
-		case d.runs(t):
+		case d.madeRunFor(t):
 			d.plan.RepeatFrom = t
 		case !t.After(d.plan.DecidedThrough):
 			d.plan.RepeatFrom = d.now
@@ -134,42 +133,22 @@ func (d *decision) repeated() {
 		return
 	}
 	d.countEnds()
-	if t := d.repeatAt(); !t.IsZero() {
+	if t := d.nextRepeat(); !t.IsZero() {
 		if !t.After(d.dueBy()) { // a pause holds it: this wakes the plan, where its row is deleted
 			t = d.now.Add(time.Duration(d.job().RepeatAfter)).Add(time.Second - instant).Truncate(time.Second)
 		}
 		if rules.Holds(t) {
-			d.repeatOnce(t, d.now)
+			d.addRepeatRule(t, d.now)
 		}
 	}
 }
 
-// runs tells that this decision made the run of a nominal time.
-func (d *decision) runs(t time.Time) bool {
+// madeRunFor tells that this decision made the run of a nominal time.
+func (d *decision) madeRunFor(t time.Time) bool {
 	for i := range d.made {
 		if !d.made[i].Requested() && d.made[i].ScheduledFor.Equal(t) {
 			return true
 		}
 	}
 	return false
-}
-
-// done tells why the job is to be removed; empty: it is not. What did not end well stays, for people to look at and to
-// try again.
-func (d *decision) done() string {
-	j := d.job()
-	if !j.RemoveDone || d.gone() || j.Disabled || d.plan.Parked != "" || !d.plan.NextRun.IsZero() || d.plan.LastState != store.Succeeded || len(d.made) > 0 {
-		return ""
-	}
-	for i := range d.active {
-		if !d.active[i].Ended() {
-			return ""
-		}
-	}
-	for i := range d.pauses {
-		if d.pauses[i].Holds(d.now) {
-			return ""
-		}
-	}
-	return fmt.Sprintf("remove_when_done: nothing is to come, and run %s succeeded", d.plan.LastRunID)
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// live is a rule of the job, and the instant after which its nominal times are to be decided.
-type live struct {
+// activeRule is a rule of the job, and the instant after which its nominal times are to be decided.
+type activeRule struct {
 	store.Rule
 	recurrence *rules.Rule
 	from       time.Time
 }
 
 // A rule whose step budget cannot decide parks the job: nothing loops, and nothing is lost.
-func (l *live) next(d *decision, after time.Time) time.Time {
+func (l *activeRule) next(d *decision, after time.Time) time.Time {
 	t, err := l.recurrence.Next(after)
 	if err != nil {
 		d.park("rule %s: %v", l.recurrence, err)
@@ -25,7 +25,7 @@ func (l *live) next(d *decision, after time.Time) time.Time {
 	return t
 }
 
-func (l *live) prev(d *decision, before time.Time) time.Time {
+func (l *activeRule) prev(d *decision, before time.Time) time.Time {
 	t, err := l.recurrence.Prev(before)
 	if err != nil {
 		d.park("rule %s: %v", l.recurrence, err)
@@ -45,14 +45,14 @@ func (d *decision) readRules() {
 	if through.IsZero() {
 		through = d.job().CreatedAt
 	}
-	d.replan = d.c.Stale
-	for _, r := range d.c.Rules {
+	d.replan = d.snapshot.Stale
+	for _, r := range d.snapshot.Rules {
 		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // what is lost stays so
 		from := through
 		switch {
 		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // a link that was moved counts from where that is noticed
 			from = d.now
-		case r.Input == "" && d.c.Recalled: // from where the record ends
+		case r.Input == "" && d.snapshot.Recalled: // from where the record ends
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no tick has seen what it was before
 		case changed && r.Linked && r.ChangedAt.After(through):
@@ -64,12 +64,12 @@ func (d *decision) readRules() {
 		d.changed = d.changed || changed
 		if changed && r.Text != "" {
 			if old, err := d.pass.rules.planned(&r); err == nil {
-				d.gap(&live{r, old, through}, window{through, from}, store.Edited)
+				d.gap(&activeRule{r, old, through}, window{through, from}, store.Edited)
 			}
 		}
 		if r.Lost {
 			r.Input, r.Text, r.Ends = "", "", ""
-			d.kept = append(d.kept, r)
+			d.planRules = append(d.planRules, r)
 			d.park("job %s: schedule: the one with the id %d is gone: its row was deleted; apply the file that has it, or take its row out of job_schedules", d.job().FullName(), r.ScheduleID)
 		}
 		if !r.Linked {
@@ -91,7 +91,7 @@ func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 	} else {
 		found, err = d.pass.rules.planned(&r)
 	}
-	d.kept = append(d.kept, r)
+	d.planRules = append(d.planRules, r)
 	if err != nil {
 		what := "rule"
 		if r.Schedule.Name != "" {
@@ -100,13 +100,13 @@ func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 		d.park("%s: %v", what, err)
 		return
 	}
-	d.live = append(d.live, live{r, found, from})
+	d.rules = append(d.rules, activeRule{r, found, from})
 }
 
 // owed are the stretches of a rule in which its nominal times are the job's and no pause holds them, oldest first;
 // the paused stretches between become gaps.
-func (d *decision) owed(l *live) []window {
-	free := d.valid(window{l.from, d.upTo()})
+func (d *decision) owed(l *activeRule) []window {
+	free := d.validParts(window{l.from, d.upTo()})
 	for i := range d.pauses {
 		p := &d.pauses[i]
 		if p.Missed || p.Scope == store.ScopeSchedule && p.SubjectID != l.ScheduleID {
@@ -132,10 +132,10 @@ func (d *decision) owed(l *live) []window {
 	return free
 }
 
-// valid are the parts of a window in which nominal times are the job's, by not_before and not_after: as they were until
+// validParts are the parts of a window in which nominal times are the job's, by not_before and not_after: as they were until
 // the policies were changed, and as they are from then on.
-func (d *decision) valid(w window) []window {
-	j, was := d.job(), &d.c.Planned
+func (d *decision) validParts(w window) []window {
+	j, was := d.job(), &d.snapshot.Planned
 	clamp := func(w window, notBefore, notAfter time.Time) window {
 		if !notBefore.IsZero() {
 			w.from = later(w.from, notBefore.Add(-instant))
@@ -147,7 +147,7 @@ func (d *decision) valid(w window) []window {
 	}
 	parts := []window{clamp(w, j.NotBefore, j.NotAfter)}
 	if was.Known && !(was.NotBefore.Equal(j.NotBefore) && was.NotAfter.Equal(j.NotAfter)) {
-		change := d.changedPolicies()
+		change := d.policyChange()
 		old := clamp(window{w.from, earlier(w.to, change)}, was.NotBefore, was.NotAfter)
 		parts[0] = clamp(window{later(w.from, change), w.to}, j.NotBefore, j.NotAfter)
 		if !old.empty() && !parts[0].empty() && old.to.Equal(parts[0].from) {
@@ -159,9 +159,9 @@ func (d *decision) valid(w window) []window {
 	return slices.DeleteFunc(parts, window.empty)
 }
 
-// changedPolicies is when the job's policies changed: a command says when, and plain SQL counts from where it is noticed.
-func (d *decision) changedPolicies() time.Time {
-	if t := d.c.ChangedAt; t.After(d.c.Plan.DecidedThrough) {
+// policyChange is when the job's policies changed: a command says when, and plain SQL counts from where it is noticed.
+func (d *decision) policyChange() time.Time {
+	if t := d.snapshot.ChangedAt; t.After(d.snapshot.Plan.DecidedThrough) {
 		return earlier(d.now, t)
 	}
 	return d.now
@@ -171,35 +171,35 @@ func (d *decision) changedPolicies() time.Time {
 // nothing of it holds, and all of it is decided later.
 func (d *decision) occurrences() {
 	before := *d
-	before.active, before.live = slices.Clone(d.active), slices.Clone(d.live)
-	d.upToNow()
+	before.active, before.rules = slices.Clone(d.active), slices.Clone(d.rules)
+	d.decideOccurrences()
 	if why := d.plan.Parked; why != "" {
 		*d = before
 		d.plan.Parked = why
 	}
 }
 
-func (d *decision) upToNow() {
-	switch was := &d.c.Planned; {
+func (d *decision) decideOccurrences() {
+	switch was := &d.snapshot.Planned; {
 	case d.gone():
-		d.passAll(store.Edited)
+		d.skipAllDue(store.Edited)
 		return
 	case d.job().Disabled:
-		d.passAll(store.Disabled)
+		d.skipAllDue(store.Disabled)
 		return
 	case was.Known && was.Disabled:
-		d.passUntilChange(store.Disabled)
-	case was.Known && was.MaxRuns > 0 && d.c.Plan.RunsMade >= was.MaxRuns: // it was finished, and has come back
-		d.passUntilChange(store.Edited)
+		d.skipDueBeforeChange(store.Disabled)
+	case was.Known && was.MaxRuns > 0 && d.snapshot.Plan.RunsMade >= was.MaxRuns: // it was finished, and has come back
+		d.skipDueBeforeChange(store.Edited)
 	}
 	// Never back: a database's clock may jump, and two ticks' instants may come in the wrong order.
-	d.plan.DecidedThrough = later(d.upTo(), d.c.Plan.DecidedThrough)
-	owed := make([][]window, len(d.live))
-	for i := range d.live {
-		owed[i] = d.owed(&d.live[i])
+	d.plan.DecidedThrough = later(d.upTo(), d.snapshot.Plan.DecidedThrough)
+	owed := make([][]window, len(d.rules))
+	for i := range d.rules {
+		owed[i] = d.owed(&d.rules[i])
 	}
-	d.judge(owed)
-	if id := d.pass.StartupID; id != "" && !d.others && d.job().OnStartup && !d.plan.KnowsStartup(id) {
+	d.applyPolicies(owed)
+	if id := d.pass.StartupID; id != "" && !d.othersJob && d.job().OnStartup && !d.plan.KnowsStartup(id) {
 		d.plan.AddStartup(id)
 		d.plan.RunsMade++
 		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,
@@ -207,31 +207,31 @@ func (d *decision) upToNow() {
 	}
 }
 
-// judge makes runs of what is owed, as far as the policies let it; the rest is a gap. In the order of their times, what
+// applyPolicies makes runs of what is owed, as far as the policies let it; the rest is a gap. In the order of their times, what
 // lies before missed is a gap for that reason, then what is beyond max_runs; the rest runs, or overlaps.
-func (d *decision) judge(owed [][]window) {
+func (d *decision) applyPolicies(owed [][]window) {
 	before := func(due []time.Time) time.Time {
 		if len(due) == 0 {
 			return d.now
 		}
 		return due[0].Add(-instant)
 	}
-	due := d.due(owed)
+	due := d.dueTimes(owed)
 	missed := before(due)
 	if len(due) > 0 {
-		d.giveUp()
+		d.endRetries()
 	}
 	if limit := d.job().MaxRuns; limit > 0 {
 		due = due[max(0, len(due)-int(max(0, limit-d.plan.RunsMade))):]
 	}
 	overLimit := before(due)
 	overlaps := d.overlaps()
-	for i := range d.live {
+	for i := range d.rules {
 		for _, w := range owed[i] {
-			d.gap(&d.live[i], window{w.from, earlier(w.to, missed)}, store.Missed)
-			d.gap(&d.live[i], window{later(w.from, missed), earlier(w.to, overLimit)}, store.OverLimit)
+			d.gap(&d.rules[i], window{w.from, earlier(w.to, missed)}, store.Missed)
+			d.gap(&d.rules[i], window{later(w.from, missed), earlier(w.to, overLimit)}, store.OverLimit)
 			if overlaps {
-				d.gap(&d.live[i], window{later(w.from, overLimit), w.to}, store.Overlap)
+				d.gap(&d.rules[i], window{later(w.from, overLimit), w.to}, store.Overlap)
 			}
 		}
 	}
@@ -242,37 +242,37 @@ func (d *decision) judge(owed [][]window) {
 		d.replace()
 	}
 	for _, t := range due {
-		d.make(t)
+		d.makeRun(t)
 	}
 }
 
-// passUntilChange lets go what was due before the policies changed. What came after is decided as usual.
-func (d *decision) passUntilChange(reason string) {
-	from := d.changedPolicies()
-	for i := range d.live {
-		l := &d.live[i]
+// skipDueBeforeChange lets go what was due before the policies changed. What came after is decided as usual.
+func (d *decision) skipDueBeforeChange(reason string) {
+	from := d.policyChange()
+	for i := range d.rules {
+		l := &d.rules[i]
 		d.gap(l, window{l.from, from}, reason)
 		l.from = later(l.from, from)
 	}
 }
 
-// passAll lets all that is due go, for one reason.
-func (d *decision) passAll(reason string) {
-	d.plan.DecidedThrough = later(d.now, d.c.Plan.DecidedThrough)
-	for i := range d.live {
-		d.gap(&d.live[i], window{d.live[i].from, d.now}, reason)
+// skipAllDue lets all that is due go, for one reason.
+func (d *decision) skipAllDue(reason string) {
+	d.plan.DecidedThrough = later(d.now, d.snapshot.Plan.DecidedThrough)
+	for i := range d.rules {
+		d.gap(&d.rules[i], window{d.rules[i].from, d.now}, reason)
 	}
 }
 
-// due are the nominal times that the policy for missed ones lets run, oldest first.
-func (d *decision) due(owed [][]window) []time.Time {
+// dueTimes are the nominal times that the policy for missed ones lets run, oldest first.
+func (d *decision) dueTimes(owed [][]window) []time.Time {
 	most := 1
 	if d.job().Missed == "all" {
 		most = d.job().MissedLimit
 	}
 	var found []time.Time
-	for i := range d.live {
-		found = append(found, d.newest(&d.live[i], owed[i], most)...)
+	for i := range d.rules {
+		found = append(found, d.newest(&d.rules[i], owed[i], most)...)
 	}
 	slices.SortFunc(found, time.Time.Compare)
 	found = slices.CompactFunc(found, time.Time.Equal) // two rules may name one instant
@@ -288,7 +288,7 @@ func (d *decision) due(owed [][]window) []time.Time {
 }
 
 // newest are at most so many of the rule's newest nominal times in the windows.
-func (d *decision) newest(l *live, owed []window, most int) []time.Time {
+func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 	var found []time.Time
 	for _, w := range slices.Backward(owed) {
 		t := l.prev(d, w.to.Add(instant))
@@ -325,15 +325,15 @@ func (d *decision) replace() {
 	}
 }
 
-// make makes the run of a nominal time.
-func (d *decision) make(t time.Time) {
+// makeRun makes the run of a nominal time.
+func (d *decision) makeRun(t time.Time) {
 	j := d.job()
 	start := d.plan.LastScheduledFor
 	if start.IsZero() {
-		for i := range d.live {
-			start = later(start, d.live[i].prev(d, t))
+		for i := range d.rules {
+			start = later(start, d.rules[i].prev(d, t))
 		}
-		if start.IsZero() && !d.repeats.IsZero() {
+		if start.IsZero() && !d.repeatTime.IsZero() {
 			start = t.Add(-time.Duration(j.RepeatAfter))
 		}
 	}
@@ -352,8 +352,8 @@ func (d *decision) jitter(t time.Time) time.Duration {
 	if most == 0 {
 		return 0
 	}
-	for i := range d.live {
-		if n := d.live[i].next(d, t); !n.IsZero() {
+	for i := range d.rules {
+		if n := d.rules[i].next(d, t); !n.IsZero() {
 			most = min(most, n.Sub(t))
 		}
 	}
@@ -374,7 +374,7 @@ func Jitter(job string, t time.Time, most time.Duration) time.Duration {
 }
 
 // gap records that the rule's nominal times in the window do not run, if it has any there that are the job's.
-func (d *decision) gap(l *live, w window, reason string) {
+func (d *decision) gap(l *activeRule, w window, reason string) {
 	none := func(w window) bool {
 		t := l.next(d, w.from)
 		return t.IsZero() || t.After(w.to)
@@ -382,7 +382,7 @@ func (d *decision) gap(l *live, w window, reason string) {
 	if w.empty() || none(w) {
 		return
 	}
-	for _, w := range d.valid(w) {
+	for _, w := range d.validParts(w) {
 		if !none(w) {
 			d.gaps = append(d.gaps, store.Gap{JobID: d.plan.JobID, ScheduleID: l.ScheduleID, From: w.from, Through: w.to, Reason: reason, Rule: l.recurrence.String()})
 		}

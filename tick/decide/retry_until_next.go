@@ -6,8 +6,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// giveUp ends the runs that were tried until the next occurrence: it is here.
-func (d *decision) giveUp() {
+// endRetries ends the runs that were tried until the next occurrence: it is here.
+func (d *decision) endRetries() {
 	for i := range d.active {
 		if r := &d.active[i]; d.untilNext(*r) {
 			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
@@ -17,21 +17,21 @@ func (d *decision) giveUp() {
 
 // untilNext: the run is to be tried again, in a step that is tried until the next occurrence.
 func (d *decision) untilNext(r store.Run) bool {
-	return r.State == store.Waiting && r.Begun() && d.c.UntilNext(r.Step)
+	return r.State == store.Waiting && r.Begun() && d.snapshot.UntilNext(r.Step)
 }
 
-// outlived: runs are tried until the next occurrence, and that has come since the pass began, which decides it no more.
-func (d *decision) outlived() bool {
+// nextHasCome: runs are tried until the next occurrence, and that has come since the pass began, which decides it no more.
+func (d *decision) nextHasCome() bool {
 	if d.gone() || d.job().Disabled || !d.dueBy().Before(d.now) || !slices.ContainsFunc(d.active, d.untilNext) {
 		return false
 	}
-	for i := range d.live {
-		l := &d.live[i]
+	for i := range d.rules {
+		l := &d.rules[i]
 		if !d.pausedSince(l).IsZero() {
 			continue
 		}
 		from := later(d.plan.DecidedThrough, l.from)
-		for _, w := range d.valid(window{from, d.now}) {
+		for _, w := range d.validParts(window{from, d.now}) {
 			if t := l.next(d, w.from); !t.IsZero() && !t.After(w.to) {
 				return true
 			}

@@ -40,15 +40,15 @@ func resolveStart(j *store.Job) error {
 	return nil
 }
 
-// start resolves the start schedule of the job, and that of its policies as they were planned.
-func (d *decision) start() {
+// readStart resolves the start schedule of the job, and that of its policies as they were planned.
+func (d *decision) readStart() {
 	if d.gone() {
 		return
 	}
 	if err := resolveStart(d.job()); err != nil {
 		d.park("%v", err)
 	}
-	if w := &d.c.Planned; w.Known && w.Start != "" && w.NotBefore.IsZero() {
+	if w := &d.snapshot.Planned; w.Known && w.Start != "" && w.NotBefore.IsZero() {
 		w.NotBefore, _ = Start(w.Start, w.StartZone, d.job().CreatedAt) // as it was: what it could not say is nothing
 	}
 }
