@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // writer gathers the decisions of a batch and writes them in bulk.
 type writer struct {
 	s        *Store
-	tx       *sql.Tx
+	tx       *engine.Tx
 	now      time.Time
 	seq      int
 	made     []Run
@@ -36,7 +38,7 @@ type writer struct {
 }
 
 // newWriter has room for one run and one plan of each case, which is what most decisions make.
-func newWriter(s *Store, tx *sql.Tx, now time.Time, cases int) *writer {
+func newWriter(s *Store, tx *engine.Tx, now time.Time, cases int) *writer {
 	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, instants: map[time.Time]string{},
 		made: make([]Run, 0, cases), runs: make([]runRow, 0, cases), plans: make([]planRow, 0, cases)}
 }
@@ -130,7 +132,7 @@ type (
 func (w *writer) at(t time.Time) string {
 	text, ok := w.instants[t]
 	if !ok {
-		text = w.s.d.instantText(t)
+		text = w.s.db.Engine().Instant(t)
 		w.instants[t] = text
 	}
 	return text
@@ -186,7 +188,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 	if d.Replan {
 		w.replan = append(w.replan, p.JobID)
 		w.planned[p.JobID] = c.input
-		if w.s.d != sqlite && c.Job.ID != 0 && c.Job.Owner != c.Plan.owner {
+		if w.s.db.Engine().KnowsLogins && c.Job.ID != 0 && c.Job.Owner != c.Plan.owner {
 			w.owners = append(w.owners, p.JobID)
 		}
 		for _, r := range d.Rules {
@@ -208,7 +210,7 @@ func (w *writer) write(ctx context.Context) error {
 	guard := func(what string, want int) func(int64) error {
 		return func(n int64) error {
 			if n != int64(want) {
-				return fmt.Errorf("%s: %w", what, errConflict)
+				return fmt.Errorf("%s: %w", what, engine.ErrConflict)
 			}
 			return nil
 		}
@@ -261,15 +263,15 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	_, err := w.s.exec(ctx, w.tx, "lose_attempts", args{"ids": lost, "now": w.s.d.encode(w.now)})
+	_, err := w.tx.Exec(ctx, "lose_attempts", engine.Args{"ids": lost, "now": w.now})
 	return err
 }
 
 // writeStops asks holders to cancel runs, and pauses jobs that failed: when what many jobs need is gone, many do.
 func (w *writer) writeStops(ctx context.Context) error {
-	now := w.s.d.encode(w.now)
+	now := w.now
 	if len(w.cancel) > 0 {
-		if _, err := w.s.exec(ctx, w.tx, "request_cancel", args{"now": now, "ids": w.cancel, "by": "overlap: replace"}); err != nil {
+		if _, err := w.tx.Exec(ctx, "request_cancel", engine.Args{"now": now, "ids": w.cancel, "by": "overlap: replace"}); err != nil {
 			return err
 		}
 	}
@@ -289,7 +291,7 @@ func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, che
 		if len(text) == 0 {
 			return nil
 		}
-		n, err := w.s.exec(ctx, w.tx, statement, args{"rows": string(append(text, ']')), "now": w.s.d.encode(w.now)})
+		n, err := w.tx.Exec(ctx, statement, engine.Args{"rows": string(append(text, ']')), "now": w.now})
 		found, text = found+n, nil
 		return err
 	}
@@ -324,11 +326,11 @@ func (w *writer) writeRules(ctx context.Context) error {
 	}
 	ids := w.replan
 	if len(w.owners) > 0 {
-		if _, err := w.s.exec(ctx, w.tx, "own_plans", args{"ids": w.owners}); err != nil {
+		if _, err := w.tx.Exec(ctx, "own_plans", engine.Args{"ids": w.owners}); err != nil {
 			return err
 		}
 	}
-	if _, err := w.s.exec(ctx, w.tx, "forget_plan_rules", args{"ids": ids}); err != nil {
+	if _, err := w.tx.Exec(ctx, "forget_plan_rules", engine.Args{"ids": ids}); err != nil {
 		return err
 	}
 	if err := bulk(ctx, w, "insert_plan_rules", w.rules, nil); err != nil {
@@ -349,7 +351,7 @@ func (w *writer) writeRules(ctx context.Context) error {
 		if len(m.ids) == 0 {
 			continue
 		}
-		if _, err := w.s.exec(ctx, w.tx, m.statement, args{"ids": m.ids}); err != nil {
+		if _, err := w.tx.Exec(ctx, m.statement, engine.Args{"ids": m.ids}); err != nil {
 			return err
 		}
 	}
@@ -365,7 +367,7 @@ func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 		}
 	}
 	var jobs []int64
-	err := w.s.query(ctx, w.tx, "lock_stale_links", args{"ids": ids}, func(r *sql.Rows) error {
+	err := w.tx.Query(ctx, "lock_stale_links", engine.Args{"ids": ids}, func(r *sql.Rows) error {
 		var id int64
 		if err := r.Scan(&id); err != nil {
 			return err

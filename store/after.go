@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"database/sql"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // readFollowers reads which jobs run after these. One that runs after itself, by way of them, does not: no pass would end.
-func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Snapshot) error {
+func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	type pair struct {
 		Follower
 		of int64
@@ -14,7 +16,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 	var pairs []pair
 	var followers []int64
 	var f pair
-	err := s.query(ctx, tx, "batch_followers", args{"ids": ids}, s.each(reads(&f.of, &f.JobID, &f.Queue, &f.Priority), func(fault string) error {
+	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority).Each(func(fault string) error {
 		if fault == "" { // else the follower's own decision says what is wrong with it
 			pairs, followers = append(pairs, f), append(followers, f.JobID)
 		}
@@ -34,7 +36,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *sql.Tx, ids []int64, byJo
 }
 
 // readCircles finds out which of the jobs run after themselves, or after one whose row is gone, where that may have changed.
-func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, n Need, byJob map[int64]*Snapshot) error {
+func (s *Store) readCircles(ctx context.Context, tx *engine.Tx, n Need, byJob map[int64]*Snapshot) error {
 	var look []int64
 	for id, c := range byJob {
 		if c.Job.afterID != 0 && (n == Check || c.Stale || c.Plan.Parked != "") {
@@ -49,12 +51,12 @@ func (s *Store) readCircles(ctx context.Context, tx *sql.Tx, n Need, byJob map[i
 }
 
 // circles are the jobs that run after themselves, and, true for these, those that run after a job whose row is gone.
-func (s *Store) circles(ctx context.Context, tx *sql.Tx, ids []int64) (map[int64]bool, error) {
+func (s *Store) circles(ctx context.Context, tx *engine.Tx, ids []int64) (map[int64]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	round := map[int64]bool{}
-	err := s.query(ctx, tx, "circles", args{"ids": ids}, func(r *sql.Rows) error {
+	err := tx.Query(ctx, "circles", engine.Args{"ids": ids}, func(r *sql.Rows) error {
 		var id int64
 		var lost bool
 		err := r.Scan(&id, &lost)

@@ -2,12 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Group is a cap that several jobs share.
@@ -66,7 +67,7 @@ func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Cha
 	if err := o.complete(login); err != nil {
 		return nil, err
 	}
-	err = s.tx(ctx, func(tx *sql.Tx) error {
+	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 		a := &applier{s: s, tx: tx, o: o, login: login}
 		if err := a.all(ctx, d); err != nil {
 			return err
@@ -85,7 +86,7 @@ func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Cha
 
 type applier struct {
 	s       *Store
-	tx      *sql.Tx
+	tx      *engine.Tx
 	o       ApplyOptions
 	login   string
 	now     time.Time
@@ -97,10 +98,10 @@ type applier struct {
 func (a *applier) all(ctx context.Context, d Definitions) error {
 	// The row that migrators lock makes those who apply take turns, too.
 	var version int
-	if err := a.s.row(ctx, a.tx, "lock_installation", args{}, &version); err != nil {
+	if err := a.tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
 		return err
 	}
-	if err := a.s.row(ctx, a.tx, "read_now", args{"now": a.s.now()}, at{&a.now}); err != nil {
+	if err := a.tx.Row(ctx, "read_now", engine.Args{"now": a.s.now()}, engine.At(&a.now)); err != nil {
 		return err
 	}
 	groups, err := a.s.groups(ctx, a.tx)
@@ -156,12 +157,12 @@ func (a *applier) record(ctx context.Context, kind, subject, action string, id i
 		c.Fields = differences(was, became)
 	}
 	a.changes = append(a.changes, c)
-	text := func(m map[string]json.RawMessage) (document, error) {
+	text := func(m map[string]json.RawMessage) (engine.Document, error) {
 		if m == nil {
 			return "", nil
 		}
 		b, err := json.Marshal(m)
-		return document(b), err
+		return engine.Document(b), err
 	}
 	wasText, err := text(was)
 	if err != nil {
@@ -171,7 +172,7 @@ func (a *applier) record(ctx context.Context, kind, subject, action string, id i
 	if err != nil {
 		return err
 	}
-	_, err = a.s.exec(ctx, a.tx, "insert_change", args{"now": a.now, "by": a.o.By, "kind": kind, "subject_id": positive(id), "subject": subject,
+	_, err = a.tx.Exec(ctx, "insert_change", engine.Args{"now": a.now, "by": a.o.By, "kind": kind, "subject_id": positive(id), "subject": subject,
 		"action": action, "reason": a.o.Reason, "was": wasText, "became": becameText})
 	return err
 }
@@ -187,23 +188,23 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	case ok && same(old, g): // what cannot be read is never the same
 		return nil
 	case ok:
-		if _, err := a.s.exec(ctx, a.tx, "update_group", args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+		if _, err := a.tx.Exec(ctx, "update_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 			return err
 		}
-		if _, err := a.s.exec(ctx, a.tx, "wake_group", args{"name": g.Name}); err != nil { // there may be room now
+		if _, err := a.tx.Exec(ctx, "wake_group", engine.Args{"name": g.Name}); err != nil { // there may be room now
 			return err
 		}
 		return a.record(ctx, "group", g.Name, "change", 0, old, g)
 	}
-	if _, err := a.s.exec(ctx, a.tx, "insert_group", args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+	if _, err := a.tx.Exec(ctx, "insert_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 		return err
 	}
 	return a.record(ctx, "group", g.Name, "create", 0, nil, g)
 }
 
-func scheduleArgs(c Schedule, job any, a *applier) args {
-	return args{"now": a.now, "id": c.ID, "name": null(c.Name), "job": job, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
-		"ambiguous": c.Ambiguous, "description": c.Description, "manifest": null(c.Manifest)}
+func scheduleArgs(c Schedule, job any, a *applier) engine.Args {
+	return engine.Args{"now": a.now, "id": c.ID, "name": engine.Null(c.Name), "job": job, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
+		"ambiguous": c.Ambiguous, "description": c.Description, "manifest": engine.Null(c.Manifest)}
 }
 
 func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Schedule) error {
@@ -223,16 +224,16 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 		return nil
 	case ok:
 		c.ID = old.ID
-		if _, err := a.s.exec(ctx, a.tx, "update_schedule", scheduleArgs(c, nil, a)); err != nil {
+		if _, err := a.tx.Exec(ctx, "update_schedule", scheduleArgs(c, nil, a)); err != nil {
 			return err
 		}
 		known[c.Name] = c
 		return a.record(ctx, "schedule", c.Name, "change", c.ID, old, c)
 	}
-	if _, err := a.s.exec(ctx, a.tx, "insert_schedule", scheduleArgs(c, nil, a)); err != nil {
+	if _, err := a.tx.Exec(ctx, "insert_schedule", scheduleArgs(c, nil, a)); err != nil {
 		return err
 	}
-	if err := a.s.row(ctx, a.tx, "schedule_id", args{"name": c.Name}, &c.ID); err != nil {
+	if err := a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &c.ID); err != nil {
 		return err
 	}
 	known[c.Name] = c

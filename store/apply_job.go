@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // jobs applies jobs in two rounds, so that one may run after another that stands below it.
@@ -18,7 +20,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 		if j.Owner == "" {
 			j.Owner = a.login
 		}
-		if a.s.d == sqlite && j.Owner != "" {
+		if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
 			return &FieldError{"job " + j.Name, "owner", "SQLite knows no logins: leave it out"}
 		}
 		j.Manifest = a.o.Manifest
@@ -48,10 +50,10 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 		}
 		j.ID, j.afterID = old.ID, old.afterID
 		if !ok {
-			if _, err := a.s.exec(ctx, a.tx, "insert_job", with(jobArgs(&j), "now", a.now)); err != nil {
+			if _, err := a.tx.Exec(ctx, "insert_job", jobArgs(&j).With("now", a.now)); err != nil {
 				return err
 			}
-			if err := a.s.row(ctx, a.tx, "job_id", args{"owner": j.Owner, "name": j.Name}, &j.ID); err != nil {
+			if err := a.tx.Row(ctx, "job_id", engine.Args{"owner": j.Owner, "name": j.Name}, &j.ID); err != nil {
 				return err
 			}
 			known[j.FullName()] = j
@@ -128,7 +130,7 @@ func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) err
 		return nil
 	}
 	if !isNew || j.afterID != 0 {
-		if _, err := a.s.exec(ctx, a.tx, "update_job", with(jobArgs(&j), "now", a.now)); err != nil {
+		if _, err := a.tx.Exec(ctx, "update_job", jobArgs(&j).With("now", a.now)); err != nil {
 			return err
 		}
 	}
@@ -163,11 +165,11 @@ func circle(known map[string]Job, j Job) error {
 }
 
 func (a *applier) steps(ctx context.Context, j Job) error {
-	if _, err := a.s.exec(ctx, a.tx, "delete_steps", args{"job": j.ID}); err != nil {
+	if _, err := a.tx.Exec(ctx, "delete_steps", engine.Args{"job": j.ID}); err != nil {
 		return err
 	}
 	for i := range j.Steps {
-		if _, err := a.s.exec(ctx, a.tx, "insert_step", stepArgs(j.ID, i+1, &j.Steps[i])); err != nil {
+		if _, err := a.tx.Exec(ctx, "insert_step", stepArgs(j.ID, i+1, &j.Steps[i])); err != nil {
 			return err
 		}
 	}
@@ -178,7 +180,7 @@ func (a *applier) steps(ctx context.Context, j Job) error {
 func (a *applier) links(ctx context.Context, j, old Job) error {
 	if old.lostLink {
 		for _, st := range []string{"delete_lost_links", "touch_job"} {
-			if _, err := a.s.exec(ctx, a.tx, st, args{"job": j.ID, "id": j.ID}); err != nil {
+			if _, err := a.tx.Exec(ctx, st, engine.Args{"job": j.ID, "id": j.ID}); err != nil {
 				return err
 			}
 		}
@@ -188,10 +190,10 @@ func (a *applier) links(ctx context.Context, j, old Job) error {
 			continue
 		}
 		var id int64
-		if err := a.s.row(ctx, a.tx, "schedule_id", args{"name": name}, &id); err != nil {
+		if err := a.tx.Row(ctx, "schedule_id", engine.Args{"name": name}, &id); err != nil {
 			return &FieldError{"job " + j.FullName(), "schedule", fmt.Sprintf("there is no schedule %q; `dbjobs schedule list` shows them", name)}
 		}
-		if _, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.now, "job": j.ID, "schedule": id}); err != nil {
+		if _, err := a.tx.Exec(ctx, "insert_link", engine.Args{"now": a.now, "job": j.ID, "schedule": id}); err != nil {
 			return err
 		}
 	}
@@ -200,7 +202,7 @@ func (a *applier) links(ctx context.Context, j, old Job) error {
 			continue
 		}
 		var id int64
-		if err := a.s.row(ctx, a.tx, "schedule_id", args{"name": name}, &id); err != nil {
+		if err := a.tx.Row(ctx, "schedule_id", engine.Args{"name": name}, &id); err != nil {
 			return err
 		}
 		if err := a.unlink(ctx, j.ID, id); err != nil {
@@ -212,10 +214,10 @@ func (a *applier) links(ctx context.Context, j, old Job) error {
 
 // unlink takes a link away, and says so in the job's row: a link that is gone has no row that could differ.
 func (a *applier) unlink(ctx context.Context, job, schedule int64) error {
-	if _, err := a.s.exec(ctx, a.tx, "delete_link", args{"job": job, "schedule": schedule}); err != nil {
+	if _, err := a.tx.Exec(ctx, "delete_link", engine.Args{"job": job, "schedule": schedule}); err != nil {
 		return err
 	}
-	_, err := a.s.exec(ctx, a.tx, "touch_job", args{"id": job})
+	_, err := a.tx.Exec(ctx, "touch_job", engine.Args{"id": job})
 	return err
 }
 
@@ -227,23 +229,23 @@ func (a *applier) own(ctx context.Context, j, old Job) error {
 		if err := a.unlink(ctx, j.ID, old.Own.ID); err != nil {
 			return err
 		}
-		_, err := a.s.exec(ctx, a.tx, "delete_schedule", args{"id": old.Own.ID})
+		_, err := a.tx.Exec(ctx, "delete_schedule", engine.Args{"id": old.Own.ID})
 		return err
 	case old.Own != nil:
 		c := *j.Own
 		c.ID = old.Own.ID
-		_, err := a.s.exec(ctx, a.tx, "update_schedule", scheduleArgs(c, j.ID, a))
+		_, err := a.tx.Exec(ctx, "update_schedule", scheduleArgs(c, j.ID, a))
 		return err
 	}
 	c := *j.Own
 	c.Name = ""
-	if _, err := a.s.exec(ctx, a.tx, "insert_schedule", scheduleArgs(c, j.ID, a)); err != nil {
+	if _, err := a.tx.Exec(ctx, "insert_schedule", scheduleArgs(c, j.ID, a)); err != nil {
 		return err
 	}
-	if err := a.s.row(ctx, a.tx, "own_schedule_id", args{"job": j.ID}, &c.ID); err != nil {
+	if err := a.tx.Row(ctx, "own_schedule_id", engine.Args{"job": j.ID}, &c.ID); err != nil {
 		return err
 	}
-	_, err := a.s.exec(ctx, a.tx, "insert_link", args{"now": a.now, "job": j.ID, "schedule": c.ID})
+	_, err := a.tx.Exec(ctx, "insert_link", engine.Args{"now": a.now, "job": j.ID, "schedule": c.ID})
 	return err
 }
 

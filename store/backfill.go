@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Interval is a stretch of data, (Start, End]; a zero Start is one that is not known.
@@ -28,7 +30,7 @@ func (s *Store) Backfill(ctx context.Context, name string, within Interval, agai
 	var made []Run
 	err := s.change(ctx, who, func(a *applier) error {
 		var version int
-		if err := s.row(ctx, a.tx, "lock_installation", args{}, &version); err != nil {
+		if err := a.tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
 			return err
 		}
 		f := BackfillInput{Now: a.now}
@@ -58,7 +60,7 @@ func (s *Store) Backfill(ctx context.Context, name string, within Interval, agai
 // fill writes the requests.
 func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again bool) ([]Run, error) {
 	w := newWriter(a.s, a.tx, a.now, len(chosen))
-	at := a.s.d.instantText
+	at := a.s.db.Engine().Instant
 	mark := "" // a second fill of a nominal time is told from the first
 	if again {
 		mark = ":" + NewRunID(a.now, 0)
@@ -82,10 +84,10 @@ func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again boo
 }
 
 // covered are the stretches of a range that lie in the intervals of the job's runs.
-func (s *Store) covered(ctx context.Context, q querier, job int64, within Interval) ([]Interval, error) {
+func (s *Store) covered(ctx context.Context, q engine.Runner, job int64, within Interval) ([]Interval, error) {
 	var list []Interval
 	var n Interval
-	err := s.query(ctx, q, "intervals", args{"job": job, "from": within.Start, "to": within.End}, s.each(reads(at{&n.Start}, at{&n.End}), func(fault string) error {
+	err := q.Query(ctx, "intervals", engine.Args{"job": job, "from": within.Start, "to": within.End}, engine.Reads(engine.At(&n.Start), engine.At(&n.End)).Each(func(fault string) error {
 		if fault != "" { // nobody knows what it covers
 			n = Interval{}
 			return nil
@@ -118,7 +120,7 @@ func (s *Store) Rules(ctx context.Context, job int64) ([]Rule, error) {
 	return s.rulesOf(ctx, s.db, job)
 }
 
-func (s *Store) rulesOf(ctx context.Context, q querier, job int64) ([]Rule, error) {
+func (s *Store) rulesOf(ctx context.Context, q engine.Runner, job int64) ([]Rule, error) {
 	var c Snapshot
 	if err := s.readRules(ctx, q, JobChanged, []int64{job}, map[int64]*Snapshot{job: &c}); err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)

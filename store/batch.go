@@ -8,21 +8,23 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // readSnapshots locks the plans and reads the rest.
-func (s *Store) readSnapshots(ctx context.Context, tx *sql.Tx, p *Page) ([]Snapshot, error) {
+func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Snapshot, error) {
 	whatever := 0
 	if p.need != Due { // a due plan is there; for the others there may be none yet
 		whatever = 1
-		if _, err := s.exec(ctx, tx, "enlist", args{"ids": p.jobs}); err != nil {
+		if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": p.jobs}); err != nil {
 			return nil, err
 		}
 	}
 	cases := make([]Snapshot, 0, len(p.jobs))
 	var l Plan
-	rd := reads(scanPlan(&l)...) // once for all rows: thousands of them, with dozens of columns each
-	err := s.query(ctx, tx, "batch_plans", args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(scanPlan(&l)...) // once for all rows: thousands of them, with dozens of columns each
+	err := tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) error {
 		cases = append(cases, Snapshot{Plan: l, PlanFault: fault})
 		l = Plan{}
 		return nil
@@ -42,7 +44,7 @@ func (s *Store) readSnapshots(ctx context.Context, tx *sql.Tx, p *Page) ([]Snaps
 	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
 }
 
-func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) error {
+func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) error {
 	if err := s.readJobs(ctx, tx, p.kinds, ids, byJob); err != nil {
 		return err
 	}
@@ -60,12 +62,12 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 	var again []int64 // jobs with a run to be tried again
 	failed := map[int64]bool{}
 	var run Run
-	rd := reads(scanRun(&run)...)
-	err := s.query(ctx, tx, "batch_runs", args{"ids": ids}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(scanRun(&run)...)
+	err := tx.Query(ctx, "batch_runs", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
 		defer func() { run = Run{} }()
 		run.Fault = fault
 		if run.State == Running && run.LeaseUntil.Before(p.now) {
-			if run.HolderAlive = s.alive(run.Holder); !run.HolderAlive {
+			if run.HolderAlive = s.db.Alive(run.Holder); !run.HolderAlive {
 				expired = append(expired, run.ID)
 			}
 		}
@@ -99,7 +101,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 		}
 	}
 	var pause Pause
-	return s.query(ctx, tx, "batch_pauses", args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, s.each(reads(scanPause(&pause)...), func(fault string) error {
+	return tx.Query(ctx, "batch_pauses", engine.Args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, engine.Reads(scanPause(&pause)...).Each(func(fault string) error {
 		defer func() { pause = Pause{} }()
 		for _, c := range byJob {
 			if !pause.covers(c) {
@@ -117,19 +119,19 @@ func (s *Store) readDefinitions(ctx context.Context, tx *sql.Tx, p *Page, ids []
 // fault notes that of what the decision is made from something cannot be read.
 func (c *Snapshot) fault(what, fault string) {
 	if fault != "" {
-		c.Fault = alsoFault(c.Fault, what+": "+fault)
+		c.Fault = engine.JoinFaults(c.Fault, what+": "+fault)
 	}
 }
 
 // readStepAttempts reads which steps have a number of tries of their own.
-func (s *Store) readStepAttempts(ctx context.Context, tx *sql.Tx, ids []int64, byJob map[int64]*Snapshot) error {
+func (s *Store) readStepAttempts(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	var job int64
 	var position int
 	var attempts *Attempts
-	return s.query(ctx, tx, "step_attempts", args{"ids": ids}, s.each(reads(&job, &position, tries{&attempts}), func(fault string) error {
+	return tx.Query(ctx, "step_attempts", engine.Args{"ids": ids}, engine.Reads(&job, &position, tries{&attempts}).Each(func(fault string) error {
 		c := byJob[job]
 		if c.fault(fmt.Sprintf("step %d", position), fault); fault != "" || attempts == nil {
 			return nil
@@ -145,12 +147,12 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *sql.Tx, ids []int64, b
 // lockExpired locks runs that are to be recovered. One that somebody else has locked is in the hands of a holder after
 // all, who is about to end it, or stands still in the midst of that: it is left to a later pass, which to wait for would
 // hold up all jobs of the batch.
-func (s *Store) lockExpired(ctx context.Context, tx *sql.Tx, ids []string, byJob map[int64]*Snapshot) error {
+func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, byJob map[int64]*Snapshot) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	free := map[string]bool{}
-	if err := s.query(ctx, tx, "lock_runs", args{"ids": ids}, func(r *sql.Rows) error {
+	if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ids}, func(r *sql.Rows) error {
 		var id string
 		err := r.Scan(&id)
 		free[id] = true
@@ -209,13 +211,13 @@ func (j *Job) like(kind *Job) {
 }
 
 // readJobs reads the jobs' definitions.
-func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64, byJob map[int64]*Snapshot) error {
+func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int64, byJob map[int64]*Snapshot) error {
 	var j Job
 	var input borrowed
 	var planned sql.NullString
 	var unknown []*Snapshot
-	rd := reads(&j.ID, &j.Owner, &j.Name, must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, &input, &planned)
-	err := s.query(ctx, tx, "batch_inputs", args{"ids": ids}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, &input, &planned)
+	err := tx.Query(ctx, "batch_inputs", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
 		defer func() { j = Job{} }()
 		c := byJob[j.ID]
 		c.Job, c.Stale, c.ChangedAt = j, planned.Valid, j.changedAt
@@ -245,7 +247,7 @@ func (s *Store) readJobs(ctx context.Context, tx *sql.Tx, k *kinds, ids []int64,
 }
 
 // readKinds reads one job of each kind, and returns the jobs whose kind is still unknown.
-func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*Snapshot, byJob map[int64]*Snapshot) ([]*Snapshot, error) {
+func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown []*Snapshot, byJob map[int64]*Snapshot) ([]*Snapshot, error) {
 	first := map[string]*Snapshot{}
 	var ids []int64
 	for _, c := range unknown {
@@ -259,7 +261,7 @@ func (s *Store) readKinds(ctx context.Context, tx *sql.Tx, k *kinds, unknown []*
 	}
 	var read Job
 	var input string
-	err := s.query(ctx, tx, "batch_jobs", args{"ids": ids}, s.each(reads(append(scanJob(&read), &input)...), func(fault string) error {
+	err := tx.Query(ctx, "batch_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanJob(&read), &input)...).Each(func(fault string) error {
 		j := read
 		read = Job{}
 		j.fault = fault
@@ -312,13 +314,13 @@ func (p *Pause) covers(c *Snapshot) bool {
 }
 
 // readRules reads the rules as they were planned, and for the jobs that may not stand as planned, their schedules.
-func (s *Store) readRules(ctx context.Context, q querier, n Need, ids []int64, byJob map[int64]*Snapshot) error {
+func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []int64, byJob map[int64]*Snapshot) error {
 	var u Rule
 	var job int64
 	var stands bool
-	rd := reads(&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands)
+	rd := engine.Reads(&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands)
 	changed := map[int64]bool{}
-	err := s.query(ctx, q, "batch_rules", args{"ids": ids}, s.each(rd, func(fault string) error {
+	err := q.Query(ctx, "batch_rules", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
 		u.Linked, u.LinkPlanned, u.NewInput = stands, stands, u.Input
 		if !stands {
 			changed[job] = true
@@ -349,15 +351,15 @@ func (s *Store) readRules(ctx context.Context, q querier, n Need, ids []int64, b
 }
 
 // readLinks reads the schedules of the jobs as they stand.
-func (s *Store) readLinks(ctx context.Context, q querier, ids []int64, byJob map[int64]*Snapshot) error {
+func (s *Store) readLinks(ctx context.Context, q engine.Runner, ids []int64, byJob map[int64]*Snapshot) error {
 	var u Rule
 	var job int64
 	d := &u.Schedule
 	var linked bool
 	var input sql.NullString
-	rd := reads(&job, &u.ScheduleID, at{&u.LinkedAt}, &u.LinkPlanned, &linked, nullable(&d.Name), nullable(&d.Rule), nullable(&d.Zone), nullable(&d.Nonexistent), nullable(&d.Ambiguous),
-		&input, at{&d.CreatedAt}, at{&u.ChangedAt})
-	err := s.query(ctx, q, "batch_links", args{"ids": ids}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(&job, &u.ScheduleID, engine.At(&u.LinkedAt), &u.LinkPlanned, &linked, engine.Nullable(&d.Name), engine.Nullable(&d.Rule), engine.Nullable(&d.Zone), engine.Nullable(&d.Nonexistent), engine.Nullable(&d.Ambiguous),
+		&input, engine.At(&d.CreatedAt), engine.At(&u.ChangedAt))
+	err := q.Query(ctx, "batch_links", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
 		defer func() { u = Rule{} }()
 		u.NewInput, u.Linked, u.Lost, u.bare = input.String, input.Valid, !input.Valid, !linked
 		c := byJob[job]

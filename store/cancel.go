@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Ended tells that the run has reached its final state.
@@ -24,7 +26,7 @@ func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, erro
 		return r, &FieldError{"run " + r.ID, "state", "has ended: " + r.State}
 	}
 	err = s.change(ctx, who, func(a *applier) error {
-		n, err := s.exec(ctx, a.tx, "request_cancel", args{"now": s.now(), "ids": []string{r.ID}, "by": a.o.By})
+		n, err := a.tx.Exec(ctx, "request_cancel", engine.Args{"now": s.now(), "ids": []string{r.ID}, "by": a.o.By})
 		if err != nil || n == 0 {
 			return err
 		}
@@ -55,7 +57,7 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 		if err := s.lockPlans(ctx, a.tx, v.Job); err != nil {
 			return err
 		}
-		if err := s.query(ctx, a.tx, "cancellable", args{"job": v.ID}, func(r *sql.Rows) error {
+		if err := a.tx.Query(ctx, "cancellable", engine.Args{"job": v.ID}, func(r *sql.Rows) error {
 			var id string
 			err := r.Scan(&id)
 			asked = append(asked, id)
@@ -64,7 +66,7 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 			return err
 		}
 		if len(asked) > 0 {
-			if _, err := s.exec(ctx, a.tx, "request_cancel", args{"now": s.now(), "ids": asked, "by": a.o.By}); err != nil {
+			if _, err := a.tx.Exec(ctx, "request_cancel", engine.Args{"now": s.now(), "ids": asked, "by": a.o.By}); err != nil {
 				return err
 			}
 		}
@@ -82,15 +84,15 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 // and what is decided after sees what they did. As in a decision, the locks come before those of the runs, in the order of
 // the jobs. A job that was never decided for gets its plan first, or the first decision, which inserts it, would not be
 // waited for.
-func (s *Store) lockPlans(ctx context.Context, tx *sql.Tx, j Job) error {
+func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 	list := []int64{j.ID}
 	if j.afterID != 0 {
 		list = append(list, j.afterID)
 	}
-	if _, err := s.exec(ctx, tx, "enlist", args{"ids": list}); err != nil {
+	if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": list}); err != nil {
 		return err
 	}
-	return s.query(ctx, tx, "lock_plans", args{"ids": list}, func(*sql.Rows) error { return nil })
+	return tx.Query(ctx, "lock_plans", engine.Args{"ids": list}, func(*sql.Rows) error { return nil })
 }
 
 // EnableJob makes a disabled job one that is decided for, or the other way round. What fell due while it was disabled is a
@@ -110,7 +112,7 @@ func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Au
 }
 
 func (a *applier) enable(ctx context.Context, j Job, enabled bool, action string) error {
-	if _, err := a.s.exec(ctx, a.tx, "enable_job", args{"now": a.s.now(), "id": j.ID, "enabled": enabled}); err != nil {
+	if _, err := a.tx.Exec(ctx, "enable_job", engine.Args{"now": a.s.now(), "id": j.ID, "enabled": enabled}); err != nil {
 		return err
 	}
 	was := j

@@ -2,13 +2,14 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Author is who changes something, and why: what the change log keeps.
@@ -58,9 +59,9 @@ func (s *Store) change(ctx context.Context, who Author, fn func(*applier) error)
 	if err := who.complete(login); err != nil {
 		return err
 	}
-	return s.tx(ctx, func(tx *sql.Tx) error {
+	return s.db.InTx(ctx, func(tx *engine.Tx) error {
 		a := &applier{s: s, tx: tx, o: ApplyOptions{Author: who}, login: login}
-		if err := s.row(ctx, tx, "read_now", args{"now": s.now()}, at{&a.now}); err != nil {
+		if err := tx.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&a.now)); err != nil {
 			return err
 		}
 		return fn(a)
@@ -93,12 +94,12 @@ func (s *Store) RemoveSchedule(ctx context.Context, name string, who Author) err
 func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([]Change, error) {
 	var out []Change
 	var c Change
-	rd := reads(at{&c.At}, &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After})
-	err := s.query(ctx, s.db, "changes", args{"kind": kind, "subject": subject, "limit": limit}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(engine.At(&c.At), &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After})
+	err := s.db.Query(ctx, "changes", engine.Args{"kind": kind, "subject": subject, "limit": limit}, rd.Each(func(fault string) error {
 		var was, became map[string]json.RawMessage
 		if c.Before != nil && c.After != nil {
 			if err := errors.Join(json.Unmarshal(c.Before, &was), json.Unmarshal(c.After, &became)); err != nil {
-				fault = alsoFault(fault, fmt.Sprintf("columns was, became: %v", err))
+				fault = engine.JoinFaults(fault, fmt.Sprintf("columns was, became: %v", err))
 			}
 			c.Fields = differences(was, became)
 		}

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Batch is what became of a page.
@@ -138,7 +140,7 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 		return b, nil
 	case ctx.Err() != nil:
 		return b, err
-	case d.s.Locked(err) && d.s.d != sqlite:
+	case d.s.Locked(err) && !d.s.db.Engine().OneWriter:
 		if d.waits--; alone {
 			all.passOver(p, nil, lockedLong)
 			return all, nil
@@ -171,10 +173,10 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
 	conflicts := fewConflicts
 	if len(p.jobs) == 1 {
-		conflicts = txAttempts
+		conflicts = engine.Attempts
 	}
-	err = d.s.persistFor(ctx, 1, conflicts, func() error {
-		return d.s.once(ctx, func(tx *sql.Tx) (err error) {
+	err = d.s.db.RetryFor(ctx, 1, conflicts, func() error {
+		return d.s.db.TryTx(ctx, func(tx *engine.Tx) (err error) {
 			defer func() {
 				if r := recover(); r != nil {
 					err = fmt.Errorf("%w: %v; please report this\n%s", errPanicked, r, debug.Stack())
@@ -190,7 +192,7 @@ func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
 	return b, nil
 }
 
-func (d *deciding) inTx(ctx context.Context, tx *sql.Tx, p *Page, b *Batch) error {
+func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) error {
 	s := d.s
 	cases, err := s.readSnapshots(ctx, tx, p)
 	if err != nil {
@@ -246,7 +248,7 @@ type free map[string]bool
 
 // lockMoved locks the runs that the decisions change, and returns the jobs of which somebody else has one locked: to wait
 // for it would hold up all the others. Of the runs to be woken, those stay that are free.
-func (s *Store) lockMoved(ctx context.Context, tx *sql.Tx, made *decisions, known free) (taken []int64, err error) {
+func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, known free) (taken []int64, err error) {
 	var ask []string
 	want := func(id string) {
 		if _, asked := known[id]; !asked {
@@ -267,7 +269,7 @@ func (s *Store) lockMoved(ctx context.Context, tx *sql.Tx, made *decisions, know
 		want(id)
 	}
 	if len(ask) > 0 {
-		if err := s.query(ctx, tx, "lock_runs", args{"ids": ask}, func(r *sql.Rows) error {
+		if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ask}, func(r *sql.Rows) error {
 			var id string
 			err := r.Scan(&id)
 			known[id] = true

@@ -1,8 +1,7 @@
 // Package store is the database: the only package that sends dbjobs' own SQL.
 //
-// There is one Store (store/store.go) over database/sql for all engines. What differs between
-// engines is text and a few facts: the schema and some statements in store/sql, and one dialect
-// (store/dialect.go) each.
+// There is one Store (store/store.go) for all engines. What differs between engines has a room of
+// its own, store/engine, with the schema and all statements.
 //
 // The words (plan, run, gap, fence, lease, ...) are explained in tick/doc.go, which also follows
 // one job from the trigger to the recorded run, and gives the order of locks.
@@ -10,7 +9,7 @@
 // # What the tables hold
 //
 // There are three kinds of tables, and each kind has one writer. Each column is explained in the
-// schema, such as store/sql/postgres/schema/0001_tables.sql.
+// schema, such as store/engine/sql/postgres/schema/0001_tables.sql.
 //
 //	definitions   schedules, jobs, steps, job_schedules, groups, pauses
 //	              written by people: commands, apply, plain SQL; the program writes the column planned only
@@ -40,20 +39,22 @@
 //
 // # Where the text of a statement is
 //
-// Go code names a statement: s.query(ctx, tx, "batch_plans", ...). To find its text:
+// Go code names a statement: tx.Query(ctx, "batch_plans", ...). As it is sent, it is in
+// store/engine/testdata, one file for each engine. To find its source:
 //
-//  1. store/sql/queries.sql has the statements that all engines share, each after a line
+//  1. store/engine/sql/queries.sql has the statements that all engines share, each after a line
 //     "-- name: batch_plans".
-//  2. store/sql/postgres/queries.sql (or mysql, sqlite) has those that an engine needs in other
-//     words. A statement there replaces the shared one of the same name.
-//  3. dialect.translate (store/statement.go) expands macros such as @now and @skip, which are in
-//     the dialect (postgres.go, mysql.go, sqlite.go) and in the variable shared
-//     (store/statement.go), and replaces dbjobs.NAME by the engine's name of the table, and :name
-//     by the engine's placeholder.
+//  2. store/engine/sql/postgres/queries.sql (or mysql, sqlite) has those that an engine needs in
+//     other words. A statement there replaces the shared one of the same name.
+//  3. Statements.translate (store/engine/statement.go) expands macros such as @now and @skip, which
+//     are the engine's (as in store/engine/postgres.go), in the variable shared
+//     (store/engine/statement.go) or in the variable words (store/store.go), and replaces
+//     dbjobs.NAME by the engine's name of the table, and :name by the engine's placeholder.
 //
 // # Where things are
 //
-//	store.go, locked.go, refusal.go    connections, transactions, trying again, bounds of waiting
+//	engine/                            engines, their SQL, transactions, trying again, errors
+//	store.go                           opening, and what is asked of the engine
 //	plan.go, decide.go, batch.go       which jobs need a decision; reading what a decision needs
 //	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
 //	take.go, work.go, step_end.go      delivering runs, heartbeats, ending steps and runs

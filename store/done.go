@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // doneJobs are jobs that remove_when_done has removed, where no other of the name was made since: what a manifest still
@@ -16,7 +18,7 @@ type doneJobs struct {
 }
 
 // doneJobs reads them where the definitions may be about one.
-func (s *Store) doneJobs(ctx context.Context, q querier, jobs []Job) (doneJobs, error) {
+func (s *Store) doneJobs(ctx context.Context, q engine.Runner, jobs []Job) (doneJobs, error) {
 	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.RemoveDone || j.After != "" }) {
 		return d, nil
@@ -24,7 +26,7 @@ func (s *Store) doneJobs(ctx context.Context, q querier, jobs []Job) (doneJobs, 
 	var j Job
 	var done bool
 	var became map[string]json.RawMessage
-	return d, s.query(ctx, q, "removed_jobs", args{}, s.each(reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}), func(string) error {
+	return d, q.Query(ctx, "removed_jobs", engine.Args{}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) error {
 		if delete(d.jobs, j.FullName()); done {
 			d.jobs[j.FullName()], d.became[j.ID] = j, became
 		}
@@ -89,7 +91,7 @@ func (w *writer) writeDone(ctx context.Context) error {
 		return nil
 	}
 	for _, statement := range []string{"finish_jobs", "finish_links", "finish_schedules", "forget_plan_rules"} {
-		if _, err := w.s.exec(ctx, w.tx, statement, args{"ids": ids, "now": w.s.d.encode(w.now)}); err != nil {
+		if _, err := w.tx.Exec(ctx, statement, engine.Args{"ids": ids, "now": w.now}); err != nil {
 			return err
 		}
 	}
@@ -121,7 +123,7 @@ func (w *writer) unedited(ctx context.Context) (ids []int64, free map[int64]bool
 		statement string
 		by        int
 	}{{"own_schedules", 1}, {"lock_unchanged_jobs", -1}, {"lock_stale_links", -1}, {"lock_done_schedules", -1}} {
-		if err := w.s.query(ctx, w.tx, q.statement, args{"ids": ids}, count(q.by)); err != nil {
+		if err := w.tx.Query(ctx, q.statement, engine.Args{"ids": ids}, count(q.by)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -1,21 +1,28 @@
 package store
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
 
 // PostgresTexts are all statements for PostgreSQL as they are sent, by name, and those that make its tables.
 func PostgresTexts() (statements map[string]string, schema string, err error) {
-	statements = map[string]string{"lock": postgres.lock}
-	for name := range postgres.texts() {
-		s, err := postgres.statement(name)
-		if err != nil {
+	postgres, err := engine.Of("postgres:")
+	if err != nil {
+		return nil, "", err
+	}
+	statements = map[string]string{"lock": postgres.SchemaLock}
+	all := postgres.Statements(words)
+	for _, name := range all.Names() {
+		if statements[name], _, err = all.Text(name); err != nil {
 			return nil, "", err
 		}
-		statements[name] = s.text
 	}
-	all, err := postgres.migrations()
+	migrations, err := postgres.Migrations()
 	var b strings.Builder
-	for _, m := range all {
-		b.WriteString(strings.Join(m.statements, ";\n") + ";\n")
+	for _, m := range migrations {
+		b.WriteString(strings.Join(m.Statements, ";\n") + ";\n")
 	}
 	return statements, b.String(), err
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // GroupLoad is a group as the decisions of a batch find it, under the lock of the group's own plan
@@ -34,7 +36,7 @@ type GroupDecision struct {
 // lockGroups locks the plan rows of the groups of the cases, by name, so that those who want several do not meet
 // crosswise, and reads their caps. Lock order: plans, groups, runs. The runs of the jobs are to be read after it: what
 // ends in between is counted as under way, and never the other way round.
-func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Snapshot) error {
+func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*Snapshot) error {
 	caps := map[string]*GroupLoad{}
 	for _, c := range cases {
 		if name := c.Job.Group; name != "" {
@@ -47,17 +49,17 @@ func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Sna
 	if len(caps) == 0 {
 		return nil
 	}
-	a := args{"ids": slices.Sorted(maps.Keys(caps))}
+	a := engine.Args{"ids": slices.Sorted(maps.Keys(caps))}
 	locked := 0
 	lock := func() error {
 		locked = 0
-		return s.query(ctx, tx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
+		return tx.Query(ctx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
 	}
 	if err := lock(); err != nil {
 		return err
 	}
 	if locked < len(caps) { // the first decision in a group
-		if _, err := s.exec(ctx, tx, "enlist_groups", a); err != nil {
+		if _, err := tx.Exec(ctx, "enlist_groups", a); err != nil {
 			return err
 		}
 		if err := lock(); err != nil {
@@ -66,7 +68,7 @@ func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Sna
 	}
 	most := 0
 	var found GroupLoad
-	err := s.query(ctx, tx, "group_caps", a, s.each(reads(&found.Name, &found.MaxRunning, &found.Active), func(fault string) error {
+	err := tx.Query(ctx, "group_caps", a, engine.Reads(&found.Name, &found.MaxRunning, &found.Active).Each(func(fault string) error {
 		if c := caps[found.Name]; c != nil && fault == "" {
 			*c = found
 			most = max(most, found.MaxRunning)
@@ -80,7 +82,7 @@ func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Sna
 	var name string
 	var h GroupWaiter
 	const all = 1 << 30 // of groups that are wide open
-	return s.query(ctx, tx, "group_held", with(a, "limit", min(most, all)+len(cases)), s.each(reads(&name, &h.Run, &h.JobID, &h.Priority, at{&h.ReadyAt}), func(fault string) error {
+	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)+len(cases)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) error {
 		if c := caps[name]; c != nil && fault == "" { // else its own decision ends it
 			c.Waiting = append(c.Waiting, h)
 		}
@@ -90,10 +92,10 @@ func (s *Store) lockGroups(ctx context.Context, tx *sql.Tx, cases map[int64]*Sna
 }
 
 // wakeHeld lets runs of jobs that are not in the batch ask for their group again: their own decisions let them go.
-func (s *Store) wakeHeld(ctx context.Context, tx *sql.Tx, runs []string) error {
+func (s *Store) wakeHeld(ctx context.Context, tx *engine.Tx, runs []string) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	_, err := s.exec(ctx, tx, "wake_held", args{"ids": runs})
+	_, err := tx.Exec(ctx, "wake_held", engine.Args{"ids": runs})
 	return err
 }

@@ -3,67 +3,20 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// First and Last are the ends of time: what every engine can hold, and JSON with a year of four digits can say. Nothing that
-// lies outside is read as an instant, nor ever written. They are those of package rules.
+// The ends of time: see package engine.
 var (
-	First = time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC)
-	Last  = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	First = engine.First
+	Last  = engine.Last
 )
-
-// clamp keeps an instant that was counted from another within the ends of time: what would be later is at the end. All
-// instants on their way into a statement pass here.
-func clamp(t time.Time) time.Time {
-	switch {
-	case t.Before(First):
-		return First
-	case t.After(Last):
-		return Last
-	}
-	return t
-}
 
 // instant refuses an instant of people's that no database can hold.
 func instant(t time.Time) error {
-	if !t.IsZero() && !clamp(t).Equal(t) {
+	if !t.IsZero() && !engine.Clamp(t).Equal(t) {
 		return fmt.Errorf("%s is not between %s and %s", t.Format(time.RFC3339), First.Format(time.RFC3339), Last.Format(time.RFC3339))
 	}
 	return nil
-}
-
-// parseInstant reads the text of an instant, as SQLite and MySQL have it: 2026-01-05T08:00:00.000000Z, or with a blank and
-// no zone.
-func parseInstant(text string) (t time.Time, ok bool) {
-	if n := len(text); n == len(sqliteLayout) && text[10] == 'T' && text[n-1] == 'Z' {
-		text = text[:n-1]
-	} else if n < 19 || n > 26 || text[10] != ' ' {
-		return t, false
-	}
-	number := func(from, to int) (v int) {
-		for _, c := range []byte(text[from:to]) {
-			if c < '0' || c > '9' {
-				return -1
-			}
-			v = v*10 + int(c-'0')
-		}
-		return v
-	}
-	year, month, day := number(0, 4), number(5, 7), number(8, 10)
-	hour, minute, second := number(11, 13), number(14, 16), number(17, 19)
-	micros := 0
-	if len(text) > 19 {
-		if micros = number(20, len(text)); text[19] != '.' || len(text) == 20 {
-			return t, false
-		}
-		for range 26 - len(text) {
-			micros *= 10
-		}
-	}
-	if text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':' || min(year, hour, minute, second, micros) < 0 ||
-		hour > 23 || minute > 59 || second > 59 {
-		return t, false
-	}
-	t = time.Date(year, time.Month(month), day, hour, minute, second, micros*1000, time.UTC)
-	return t, t.Day() == day && int(t.Month()) == month // a day that is none becomes another
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // leave deals with what the manifest owns and does not name. With Prune it goes: jobs first, then schedules that nobody
@@ -58,7 +60,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	if c.Jobs > 0 {
 		return &FieldError{"schedule " + c.Name, "jobs", fmt.Sprintf("%d jobs use it; remove it from these jobs first", c.Jobs)}
 	}
-	if _, err := a.s.exec(ctx, a.tx, "delete_schedule", args{"id": c.ID}); err != nil {
+	if _, err := a.tx.Exec(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
 		return err
 	}
 	return a.record(ctx, "schedule", c.Name, "remove", c.ID, c, nil)
@@ -68,7 +70,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 // refused where a job that does not go with it runs after it: that one would stay enabled, and never run again.
 func (a *applier) removeJob(ctx context.Context, j Job, going map[int64]bool) error {
 	var refused error
-	err := a.s.query(ctx, a.tx, "followers", args{"id": j.ID}, func(r *sql.Rows) error {
+	err := a.tx.Query(ctx, "followers", engine.Args{"id": j.ID}, func(r *sql.Rows) error {
 		var f Job
 		if err := r.Scan(&f.ID, &f.Owner, &f.Name); err != nil {
 			return err
@@ -83,7 +85,7 @@ func (a *applier) removeJob(ctx context.Context, j Job, going map[int64]bool) er
 		return cmp.Or(err, refused)
 	}
 	for _, st := range []string{"remove_job", "delete_links", "delete_own_schedule"} {
-		if _, err := a.s.exec(ctx, a.tx, st, args{"now": a.now, "id": j.ID, "job": j.ID}); err != nil {
+		if _, err := a.tx.Exec(ctx, st, engine.Args{"now": a.now, "id": j.ID, "job": j.ID}); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // RunFilter selects runs; empty fields select all.
@@ -43,7 +45,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if job != 0 {
 		statement = "runs"
 	}
-	return s.listRuns(ctx, statement, args{"job": job, "state": f.State, "limit": f.Limit})
+	return s.listRuns(ctx, statement, engine.Args{"job": job, "state": f.State, "limit": f.Limit})
 }
 
 // jobWithRuns finds a job, or where there is none, the last of that name that was removed.
@@ -56,7 +58,7 @@ func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err err
 	if failed != nil {
 		return 0, failed
 	}
-	failed = s.row(ctx, s.db, "removed_job", args{"owner": gone.Owner, "name": gone.Name}, &id)
+	failed = s.db.Row(ctx, "removed_job", engine.Args{"owner": gone.Owner, "name": gone.Name}, &id)
 	if errors.Is(failed, ErrNotFound) {
 		return 0, err
 	}
@@ -64,7 +66,7 @@ func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err err
 }
 
 // listRuns reads runs with the names of their jobs. One that a pause holds since the last pass says so already.
-func (s *Store) listRuns(ctx context.Context, statement string, a args) ([]Run, error) {
+func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) ([]Run, error) {
 	pauses, err := s.Pauses(ctx, false, maxPauses)
 	if err != nil {
 		return nil, err
@@ -72,8 +74,8 @@ func (s *Store) listRuns(ctx context.Context, statement string, a args) ([]Run, 
 	var out []Run
 	var v Run
 	var c Snapshot
-	rd := reads(append(scanRun(&v), nullable(&v.Owner), nullable(&v.Job), tags{&c.Job.Tags})...)
-	err = s.query(ctx, s.db, statement, a, s.each(rd, func(fault string) error {
+	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags})...)
+	err = s.db.Query(ctx, statement, a, rd.Each(func(fault string) error {
 		defer func() { v, c = Run{}, Snapshot{} }()
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
@@ -97,7 +99,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	if !ok {
 		return RunDetail{}, fmt.Errorf("run %q: %w: want an id, or four or more of its first characters", id, ErrNotFound)
 	}
-	found, err := s.listRuns(ctx, "run_by_prefix", args{"low": runID(low), "high": runID(high)})
+	found, err := s.listRuns(ctx, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
 	if err != nil {
 		return RunDetail{}, err
 	}
@@ -110,9 +112,9 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	d := RunDetail{Run: found[0]}
 	var a Attempt
 	var n *int64
-	rd := reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, at{&a.StartedAt}, at{&a.FinishedAt}, optional{&n},
-		nullable(&a.Error), nullable(&a.Code), nullable(&a.Line), nullable(&a.Severity), nullable(&a.Detail), nullable(&a.Hint))
-	err = s.query(ctx, s.db, "attempts", args{"id": runID(d.ID)}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, engine.At(&a.StartedAt), engine.At(&a.FinishedAt), optional{&n},
+		engine.Nullable(&a.Error), engine.Nullable(&a.Code), engine.Nullable(&a.Line), engine.Nullable(&a.Severity), engine.Nullable(&a.Detail), engine.Nullable(&a.Hint))
+	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) error {
 		a.Rows, a.Fault = n, fault
 		d.Tries = append(d.Tries, a)
 		a = Attempt{}
@@ -144,8 +146,8 @@ func (s *Store) Gaps(ctx context.Context, job string, limit int) ([]Gap, error) 
 	}
 	var out []Gap
 	var g Gap
-	rd := reads(&g.JobID, &g.ScheduleID, at{&g.From}, at{&g.Through}, &g.Reason, &g.Rule, at{&g.RecordedAt})
-	err = s.query(ctx, s.db, "gaps", args{"job": j.ID, "limit": limit}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(&g.JobID, &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
+	err = s.db.Query(ctx, "gaps", engine.Args{"job": j.ID, "limit": limit}, rd.Each(func(fault string) error {
 		g.Fault = fault
 		out = append(out, g)
 		g = Gap{}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // window is how many definitions that changed are looked after at a time: few, or PostgreSQL reads the table instead of
@@ -34,7 +36,7 @@ func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
 	var id int64
 	var input string
 	var wide bool
-	err := s.query(ctx, s.db, "stale_"+u.kind, args{"window": window}, s.each(reads(&id, nullable(&input), &wide), func(string) error {
+	err := s.db.Query(ctx, "stale_"+u.kind, engine.Args{"window": window}, engine.Reads(&id, engine.Nullable(&input), &wide).Each(func(string) error {
 		u.wide = u.wide || wide
 		u.ids, u.inputs[id] = append(u.ids, id), input
 		return nil
@@ -56,12 +58,12 @@ func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error)
 
 // mark marks as many of them as the database lets it: one that it refuses stays unmarked, and is looked at by each pass.
 func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int64, err error) {
-	err = s.tx(ctx, func(tx *sql.Tx) error {
+	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 		same, err := s.unedited(ctx, tx, "lock_"+u.kind, ids, u.inputs)
 		if err != nil || len(same) == 0 {
 			return err
 		}
-		marked, err = s.exec(ctx, tx, "mark_"+u.kind, args{"ids": same})
+		marked, err = tx.Exec(ctx, "mark_"+u.kind, engine.Args{"ids": same})
 		return err
 	})
 	if err == nil || !s.Refused(ctx, err) {
@@ -81,10 +83,10 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 
 // unedited locks definitions, and returns those that nobody is editing or has edited since they were read: an edit that was
 // committed in between is still to be looked after.
-func (s *Store) unedited(ctx context.Context, tx *sql.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
+func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
 	var id int64
 	var input string
-	err = s.query(ctx, tx, lock, args{"ids": ids}, s.each(reads(&id, nullable(&input)), func(string) error {
+	err = tx.Query(ctx, lock, engine.Args{"ids": ids}, engine.Reads(&id, engine.Nullable(&input)).Each(func(string) error {
 		if read[id] == input {
 			same = append(same, id)
 		}
@@ -97,7 +99,7 @@ func (s *Store) unedited(ctx context.Context, tx *sql.Tx, lock string, ids []int
 // schedules to look after. One that was edited since it was read differs from what the plan was made from.
 func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 	var own []int64
-	err := w.s.query(ctx, w.tx, "lock_own_schedules", args{"ids": jobs}, func(r *sql.Rows) error {
+	err := w.tx.Query(ctx, "lock_own_schedules", engine.Args{"ids": jobs}, func(r *sql.Rows) error {
 		var id int64
 		var stale bool
 		err := r.Scan(&id, &stale)
@@ -109,6 +111,6 @@ func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 	if err != nil || len(own) == 0 {
 		return err
 	}
-	_, err = w.s.exec(ctx, w.tx, "mark_schedules", args{"ids": own})
+	_, err = w.tx.Exec(ctx, "mark_schedules", engine.Args{"ids": own})
 	return err
 }

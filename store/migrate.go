@@ -2,15 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Latest is the schema number that this program is built for, and oldestProgram the number that a program must be
@@ -49,7 +47,7 @@ func (c Schema) Check() error {
 // Schema reads what the database says of itself; no tables are Version 0 and no error.
 func (s *Store) Schema(ctx context.Context) (Schema, error) {
 	c := Schema{Latest: Latest}
-	err := s.row(ctx, s.db, "installation", args{}, &c.Version, &c.Oldest, nullable(&c.Instance), at{&c.MigratedAt})
+	err := s.db.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&c.Instance), engine.At(&c.MigratedAt))
 	if errors.Is(err, ErrSchema) || errors.Is(err, ErrNotFound) {
 		return c, nil
 	}
@@ -71,89 +69,41 @@ func (s *Store) SetInstance(ctx context.Context, name string) error {
 	if err := firstError("database", check{"instance", shortLine(name, maxName)}); err != nil {
 		return err
 	}
-	_, err := s.exec(ctx, s.db, "set_instance", args{"instance": null(name)})
+	_, err := s.db.Exec(ctx, "set_instance", engine.Args{"instance": engine.Null(name)})
 	return err
 }
-
-type migration struct {
-	number     int
-	name       string
-	statements []string
-}
-
-var statementEnd = regexp.MustCompile(`(?m);[ \t]*$`)
-
-func (d *dialect) migrations() ([]migration, error) {
-	names, err := fs.Glob(files, "sql/"+d.name+"/schema/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	out := make([]migration, 0, len(names))
-	for _, path := range names {
-		b, err := files.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		name := strings.TrimSuffix(path[strings.LastIndex(path, "/")+1:], ".sql")
-		m := migration{name: name}
-		if m.number, err = strconv.Atoi(name[:4]); err != nil {
-			return nil, fmt.Errorf("%s: want a name that begins with four digits", path)
-		}
-		for _, st := range statementEnd.Split(string(b), -1) {
-			if strings.TrimSpace(commentLine.ReplaceAllString(st, "")) != "" {
-				m.statements = append(m.statements, strings.TrimSpace(st))
-			}
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
-var commentLine = regexp.MustCompile(`(?m)^--.*$`)
 
 // MigrationText is all of the schema as SQL, for shops where only the DBA may run DDL. It ends with the statement that
 // records the version.
 func MigrationText(rawURL string) (string, error) {
-	d, err := dialectOf(rawURL)
+	e, err := engine.Of(rawURL)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	all, err := d.migrations()
+	all, err := e.Migrations()
 	if err != nil {
 		return "", err
 	}
 	for _, m := range all {
-		fmt.Fprintf(&b, "-- %s\n\n%s;\n\n", m.name, strings.Join(m.statements, ";\n\n"))
+		fmt.Fprintf(&b, "-- %s\n\n%s;\n\n", m.Name, strings.Join(m.Statements, ";\n\n"))
 	}
+	statements := e.Statements(words)
+	known := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram)}
 	for _, name := range []string{"first_installation", "record_migration"} {
-		st, err := d.statement(name)
+		text, err := statements.Literal(name, known)
 		if err != nil {
 			return "", err
-		}
-		text := st.text
-		for i, a := range st.args {
-			value := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram)}[a]
-			place := d.placeholder(i + 1)
-			text = strings.Replace(text, place, value, strings.Count(text, place)*btoi(d.numbered)+btoi(!d.numbered))
 		}
 		fmt.Fprintf(&b, "%s;\n", text)
 	}
 	return b.String(), nil
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Migrate brings the schema to Latest and names the migrations that it applied. Two migrators take turns; every
 // statement can be run twice, since DDL ends a transaction on MySQL and a migration may be cut half-way.
 func (s *Store) Migrate(ctx context.Context) ([]string, error) {
-	all, err := s.d.migrations()
+	all, err := s.db.Engine().Migrations()
 	if err != nil {
 		return nil, err
 	}
@@ -165,51 +115,35 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 		return nil, was.Check()
 	}
 	var applied []string
-	err = s.tx(ctx, func(tx *sql.Tx) error {
+	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 		applied = nil
-		ddl := querier(tx)
-		if s.d.ddlCommits {
-			ddl = s.db // DDL would end the transaction that holds the lock
-		}
-		if s.d.lock != "" {
-			if _, err := tx.ExecContext(ctx, s.d.lock); err != nil {
-				return s.wrap("lock the schema", err)
-			}
-		}
-		if err := s.apply(ctx, ddl, all[0]); err != nil {
+		if err := s.db.LockSchema(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, ddl, "first_installation", args{"now": s.now()}); err != nil {
+		if err := s.db.Migrate(ctx, tx, all[0]); err != nil {
+			return err
+		}
+		if _, err := s.db.ForDDL(tx).Exec(ctx, "first_installation", engine.Args{"now": s.now()}); err != nil {
 			return err
 		}
 		var version int
-		if err := s.row(ctx, tx, "lock_installation", args{}, &version); err != nil {
+		if err := tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
 			return err
 		}
 		for _, m := range all[1:] {
-			if m.number <= version {
+			if m.Number <= version {
 				continue
 			}
-			if err := s.apply(ctx, ddl, m); err != nil {
+			if err := s.db.Migrate(ctx, tx, m); err != nil {
 				return err
 			}
-			applied = append(applied, m.name)
+			applied = append(applied, m.Name)
 		}
 		if len(applied) == 0 {
 			return nil
 		}
-		_, err := s.exec(ctx, tx, "record_migration", args{"now": s.now(), "version": Latest, "oldest": oldestProgram})
+		_, err := tx.Exec(ctx, "record_migration", engine.Args{"now": s.now(), "version": Latest, "oldest": oldestProgram})
 		return err
 	})
 	return applied, err
-}
-
-func (s *Store) apply(ctx context.Context, q querier, m migration) error {
-	for _, st := range m.statements {
-		if _, err := q.ExecContext(ctx, st); err != nil {
-			first, _, _ := strings.Cut(strings.TrimSpace(commentLine.ReplaceAllString(st, "")), "\n")
-			return s.wrap(fmt.Sprintf("migration %s: %s", m.name, first), err)
-		}
-	}
-	return nil
 }

@@ -2,7 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // mistake says what no run of the steps could do. Commands refuse it, so that it has come by plain SQL.
@@ -18,7 +19,7 @@ func (j *Job) mistake() string {
 
 // readMistakes looks for mistakes in the steps where they may have been made or mended: in jobs that are new or have changed,
 // that are parked, or of which a run has failed, since nothing else shows that plain SQL has changed a step.
-func (s *Store) readMistakes(ctx context.Context, tx *sql.Tx, failed map[int64]bool, byJob map[int64]*Snapshot) error {
+func (s *Store) readMistakes(ctx context.Context, tx *engine.Tx, failed map[int64]bool, byJob map[int64]*Snapshot) error {
 	var ids []int64
 	look := map[int64]Job{}
 	for id, c := range byJob {
@@ -30,7 +31,7 @@ func (s *Store) readMistakes(ctx context.Context, tx *sql.Tx, failed map[int64]b
 	if len(ids) == 0 {
 		return nil
 	}
-	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": ids}, look); err != nil {
+	if err := s.readSteps(ctx, tx, "batch_steps", engine.Args{"ids": ids}, look); err != nil {
 		return err
 	}
 	for id, j := range look {

@@ -2,9 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Recheck is how long a job that could not be read, or whose decision was refused, is left before it is looked at again:
@@ -17,12 +18,12 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 	s, job := d.s, p.jobs[0]
 	c := Snapshot{Plan: Plan{JobID: job}}
 	b := Batch{Now: p.now, Gaps: map[string]int{}, Refused: []int64{job}}
-	if err := s.names(ctx, s.db, "job_name", args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
+	if err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
 		return b, err
 	}
 	why := s.kept("its decision was refused: " + refusal.Error())
-	err := s.tx(ctx, func(tx *sql.Tx) error {
-		if _, err := s.exec(ctx, tx, "enlist", args{"ids": p.jobs}); err != nil {
+	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
+		if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": p.jobs}); err != nil {
 			return err
 		}
 		w := newWriter(s, tx, p.now, 0)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // The scopes of pauses.
@@ -46,7 +48,7 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 		if err := a.anybody(ctx, on); err != nil {
 			return err
 		}
-		known := args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject}
+		known := engine.Args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject}
 		var p Pause
 		switch err := s.openPause(ctx, a.tx, known, &p); {
 		case err == nil:
@@ -60,7 +62,7 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 		if !until.IsZero() && !until.After(a.now) {
 			return &FieldError{on.String(), "until", fmt.Sprintf("%s lies in the past: the database's clock says %s", until.Format(time.RFC3339), a.now.Format(time.RFC3339))}
 		}
-		if _, err := s.exec(ctx, a.tx, "pause", args{"now": s.now(), "scope": on.Scope, "subject_id": positive(id), "subject": null(subject), "reason": a.o.Reason,
+		if _, err := a.tx.Exec(ctx, "pause", engine.Args{"now": s.now(), "scope": on.Scope, "subject_id": positive(id), "subject": engine.Null(subject), "reason": a.o.Reason,
 			"paused_by": a.o.By, "until_at": until}); err != nil {
 			return err
 		}
@@ -87,7 +89,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 		if err != nil {
 			return err
 		}
-		known := args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject, "resumed_by": a.o.By, "missed": missed}
+		known := engine.Args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject, "resumed_by": a.o.By, "missed": missed}
 		ended = Pause{}
 		if err := s.openPause(ctx, a.tx, known, &ended); err != nil {
 			if errors.Is(err, ErrNotFound) {
@@ -95,7 +97,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 			}
 			return err
 		}
-		if _, err := s.exec(ctx, a.tx, "resume", known); err != nil {
+		if _, err := a.tx.Exec(ctx, "resume", known); err != nil {
 			return err
 		}
 		ended.Subject, ended.ResumedAt, ended.ResumedBy, ended.Missed = on.Name, a.now, a.o.By, missed
@@ -108,9 +110,9 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 }
 
 // openPause reads the pause of a subject that holds, as far as it can be read; ErrNotFound where there is none.
-func (s *Store) openPause(ctx context.Context, q querier, known args, p *Pause) error {
+func (s *Store) openPause(ctx context.Context, q engine.Runner, known engine.Args, p *Pause) error {
 	found := false
-	err := s.query(ctx, q, "open_pause", known, s.each(reads(scanPause(p)...), func(fault string) error {
+	err := q.Query(ctx, "open_pause", known, engine.Reads(scanPause(p)...).Each(func(fault string) error {
 		found, p.Fault = true, fault
 		return nil
 	}))
@@ -179,8 +181,8 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 	var p Pause
 	var j Job
 	var schedule string
-	rd := reads(append(scanPause(&p), nullable(&j.Owner), nullable(&j.Name), nullable(&schedule))...)
-	err := s.query(ctx, s.db, "pauses", args{"now": s.now(), "ended": ended, "limit": limit}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(append(scanPause(&p), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.Nullable(&schedule))...)
+	err := s.db.Query(ctx, "pauses", engine.Args{"now": s.now(), "ended": ended, "limit": limit}, rd.Each(func(fault string) error {
 		switch p.Fault = fault; {
 		case j.Name != "":
 			p.Subject = j.FullName()
@@ -198,7 +200,7 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 const pausesSize = 5000
 
 // pauseFailing pauses jobs for what their runs do, until somebody resumes them, and says so in the change log.
-func (s *Store) pauseFailing(ctx context.Context, tx querier, now any, jobs []changeRow) error {
+func (s *Store) pauseFailing(ctx context.Context, tx engine.Runner, now any, jobs []changeRow) error {
 	for part := range slices.Chunk(jobs, pausesSize) {
 		for i := range part {
 			part[i].Action = "pause"
@@ -211,7 +213,7 @@ func (s *Store) pauseFailing(ctx context.Context, tx querier, now any, jobs []ch
 			return err
 		}
 		for _, statement := range []string{"insert_pauses", "insert_changes"} {
-			if _, err := s.exec(ctx, tx, statement, args{"now": now, "rows": rows}); err != nil {
+			if _, err := tx.Exec(ctx, statement, engine.Args{"now": now, "rows": rows}); err != nil {
 				return err
 			}
 		}

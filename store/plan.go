@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Plan is what deciding keeps of a job: one narrow row, whose lock is the right to decide for the job.
@@ -236,7 +238,7 @@ func (p *Page) dueOf(jobs []int64) []time.Time {
 func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
 	p := &Page{need: n, upTo: upTo, wide: u.wide, kinds: &kinds{jobs: map[string]*Job{}}, id: int64(0)}
 	if n == RunWakes {
-		p.id = runID("00000000-0000-0000-0000-000000000000")
+		p.id = engine.ID("00000000-0000-0000-0000-000000000000")
 	}
 	return p
 }
@@ -248,26 +250,26 @@ func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 		return false, nil
 	}
 	if !p.begun {
-		p.at, p.begun = s.d.least, true
+		p.at, p.begun = engine.Earliest{}, true
 	}
 	seen, rows := make(map[int64]bool, limit), 0
-	a := args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
+	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
 	if p.wide {
 		a["wide"] = p.id
 	}
 	var job, id int64
 	var run string
-	var due moment
+	var due engine.Moment
 	key := any(&id)
 	if p.need == RunWakes {
 		key = &run
 	}
-	err := s.query(ctx, s.db, p.need.statement(), a, s.each(reads(at{&p.now}, &job, &due, key), func(string) error {
-		if due.set() {
-			p.at = due.raw
+	err := s.db.Query(ctx, p.need.statement(), a, engine.Reads(engine.At(&p.now), &job, &due, key).Each(func(string) error {
+		if due.Set() {
+			p.at = due.Raw
 		}
 		if p.id = id; p.need == RunWakes {
-			p.id = runID(run)
+			p.id = engine.ID(run)
 		}
 		rows++
 		if !seen[job] && !p.Without[job] {

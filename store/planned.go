@@ -1,11 +1,12 @@
 package store
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // PlannedPolicies is what of a job's policies its plan was made from. What was due before they were changed is judged by these.
@@ -28,30 +29,12 @@ func readPlanned(planned string) PlannedPolicies {
 	field := func(column string) string { return fields[slices.Index(planInput, column)] }
 	w := PlannedPolicies{Disabled: strings.HasPrefix(field("enabled"), "f") || field("enabled") == "0"}
 	var before, after bool
-	w.NotBefore, before = plannedInstant(field("not_before"))
-	w.NotAfter, after = plannedInstant(field("not_after"))
+	w.NotBefore, before = engine.PlannedInstant(field("not_before"))
+	w.NotAfter, after = engine.PlannedInstant(field("not_after"))
 	w.MaxRuns, _ = strconv.ParseInt(field("max_runs"), 10, 64) // empty: none
 	repeat, _ := strconv.ParseInt(field("repeat_after_ms"), 10, 64)
 	w.RepeatAfter = Duration(time.Duration(repeat) * time.Millisecond)
 	w.StartZone, w.Start = field("start_zone"), field("start_rule")
 	w.Known = before && after
 	return w
-}
-
-// plannedInstant reads an instant as the engines write it into plan_input: SQLite and MySQL as they keep it, PostgreSQL as
-// seconds since the epoch.
-func plannedInstant(s string) (time.Time, bool) {
-	if s == "" {
-		return time.Time{}, true
-	}
-	for _, layout := range []string{sqliteLayout, "2006-01-02 15:04:05.000000"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
-		}
-	}
-	seconds, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(math.Abs(seconds) <= float64(Last.Unix())) { // infinite, or no number
-		return time.Time{}, false
-	}
-	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC(), true
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // A Policy is one key of a job: all that the program knows of it apart from what it does. The defaults and simple checks of a
@@ -146,20 +148,20 @@ func (p *Policy) scan(j *Job) any {
 	switch v := p.value(j).(type) {
 	case *string:
 		if p.null {
-			return nullable(v)
+			return engine.Nullable(v)
 		}
 	case *int:
 		if p.null {
-			return nullable(v)
+			return engine.Nullable(v)
 		}
 	case *int64:
 		if p.null {
-			return nullable(v)
+			return engine.Nullable(v)
 		}
 	case *[]string:
 		return tags{v}
 	case *time.Time:
-		return at{v}
+		return engine.At(v)
 	case *Duration:
 		return ms{v}
 	case **Attempts:
@@ -177,7 +179,7 @@ func (p *Policy) arg(j *Job) any {
 	switch v := p.value(j).(type) {
 	case *string:
 		if p.null {
-			return null(*v)
+			return engine.Null(*v)
 		}
 		return *v
 	case *int:
@@ -212,12 +214,12 @@ func (p *Policy) number(n int64) any {
 }
 
 // list is a column of texts. They go without the escapes that HTML wants: MariaDB compares the text of a tag, not what it says.
-func list(texts []string) document {
+func list(texts []string) engine.Document {
 	if texts == nil {
 		texts = []string{}
 	}
 	b, _ := json.Marshal(texts) // strings always encode
-	return document(canonical(b))
+	return engine.Document(canonical(b))
 }
 
 // The columns of jobs as the statements name them: to read, in the order of scanJob, and to write.
@@ -256,12 +258,12 @@ func scanJob(j *Job) []any {
 			into = append(into, p.scan(j))
 		}
 	}
-	return append(into, nullable(&j.Manifest), must{at{&j.CreatedAt}}, must{at{&j.changedAt}}, at{&j.removedAt})
+	return append(into, engine.Nullable(&j.Manifest), must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, engine.At(&j.removedAt))
 }
 
 // jobArgs are the arguments of insert_job and update_job.
-func jobArgs(j *Job) args {
-	a := args{"id": j.ID, "owner": j.Owner, "name": j.Name, "manifest": null(j.Manifest)}
+func jobArgs(j *Job) engine.Args {
+	a := engine.Args{"id": j.ID, "owner": j.Owner, "name": j.Name, "manifest": engine.Null(j.Manifest)}
 	for i := range policies {
 		if p := &policies[i]; p.column != "" {
 			a[p.column] = p.arg(j)

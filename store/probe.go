@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Probe is what one statement tells of the database before a pass begins.
@@ -49,10 +51,10 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var freeze, job, link, schedule, pause, run present
 	var least, most string // the first and the last owner
 	var path string
-	var next, wake, since, last moment
-	err := s.names(ctx, s.db, "probe", args{"now": s.now(), "name": tick, "queue": queue},
-		at{&p.Now}, &p.Schema.Version, &p.Schema.Oldest, nullable(&p.Schema.Instance), &freeze, &next, &wake,
-		&job, &link, &schedule, &pause, &run, nullable(&least), nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.Login, &path)
+	var next, wake, since, last engine.Moment
+	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue},
+		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &freeze, &next, &wake,
+		&job, &link, &schedule, &pause, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
@@ -60,13 +62,13 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 		return nil, err
 	}
 	// The first of all instants, which cannot be read, hides those behind it: it is looked at.
-	due := func(m *moment) bool { return m.unreadable || m.set() && !m.After(p.Now) }
+	due := func(m *engine.Moment) bool { return m.Unreadable || m.Set() && !m.After(p.Now) }
 	p.since, p.lastTick = since.Time, last.Time
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
-		p.Warning = pathProblem(path, p.Login)
+		p.Warning = engine.PathProblem(path, p.Login)
 	}
 	p.Frozen, p.Queued = bool(freeze), bool(run)
-	p.Others = s.d != sqlite && (least != "" && least != p.Login || most != "" && most != p.Login)
+	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next)}
 	for _, t := range []time.Time{next.Time, wake.Time} {
 		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
@@ -78,7 +80,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 
 // CountPaused counts the jobs that a pause holds now.
 func (s *Store) CountPaused(ctx context.Context) (n int, err error) {
-	err = s.row(ctx, s.db, "count_paused", args{"now": s.now()}, &n)
+	err = s.db.Row(ctx, "count_paused", engine.Args{"now": s.now()}, &n)
 	return n, err
 }
 
@@ -101,7 +103,7 @@ func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, faili
 	var stuck bool
 	var text string
 	var streak int
-	err = s.query(ctx, s.db, "troubled", args{"limit": limit}, s.each(reads(&j.Owner, &j.Name, &stuck, nullable(&text), &streak), func(string) error {
+	err = s.db.Query(ctx, "troubled", engine.Args{"limit": limit}, engine.Reads(&j.Owner, &j.Name, &stuck, engine.Nullable(&text), &streak).Each(func(string) error {
 		if stuck {
 			parked = append(parked, Parked{j.FullName(), text})
 		} else {
@@ -129,9 +131,9 @@ func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err er
 		return nil, nil
 	}
 	var u Unserved
-	var since moment
-	rd := reads(&u.Owner, &u.Jobs, &since)
-	err = s.query(ctx, s.db, "unserved", args{"login": p.Login, "since": p.Now.Add(-unservedAfter)}, s.each(rd, func(string) error {
+	var since engine.Moment
+	rd := engine.Reads(&u.Owner, &u.Jobs, &since)
+	err = s.db.Query(ctx, "unserved", engine.Args{"login": p.Login, "since": p.Now.Add(-unservedAfter)}, rd.Each(func(string) error {
 		u.Since = since.Time
 		list = append(list, u)
 		return nil
@@ -141,8 +143,8 @@ func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err er
 
 // OldestQueued is since when the oldest of the runs that may be taken, of whatever queue, is ready; zero: there is none.
 func (s *Store) OldestQueued(ctx context.Context) (t time.Time, err error) {
-	var first moment // one that cannot be read ends when it is taken
-	err = s.row(ctx, s.db, "oldest_queued", args{}, &first)
+	var first engine.Moment // one that cannot be read ends when it is taken
+	err = s.db.Row(ctx, "oldest_queued", engine.Args{}, &first)
 	return first.Time, err
 }
 
@@ -158,16 +160,16 @@ type TickFacts struct {
 
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
-	a := args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
-		"failed": f.Failed, "error": null(s.kept(f.Error)), "since": p.since}
+	a := engine.Args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
+		"failed": f.Failed, "error": engine.Null(s.kept(f.Error)), "since": p.since}
 	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
-		_, err := s.exec(ctx, s.db, "record_tick", a)
+		_, err := s.db.Exec(ctx, "record_tick", a)
 		return err
 	}
-	_, err := s.exec(ctx, s.db, "record_first_tick", a)
+	_, err := s.db.Exec(ctx, "record_first_tick", a)
 	if errors.Is(err, ErrExists) { // another tick of this name began the stretch in the same instant
 		a["since"] = p.Now
-		_, err = s.exec(ctx, s.db, "record_tick", a)
+		_, err = s.db.Exec(ctx, "record_tick", a)
 	}
 	if err != nil {
 		return fmt.Errorf("record the pass: %w", err)

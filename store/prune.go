@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Retention says what stays of a job's history.
@@ -30,12 +32,12 @@ const keepChanges = 400 * 24 * time.Hour
 // all of them come up, so that what an earlier pass had no time for, or what another keep leaves, goes too. With the same
 // dice it deletes changes of definitions that are older than is kept, but for those that say what a definition is now.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
-	a := args{"now": s.now(), "share": rand.Float64() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
-	err = s.query(ctx, s.db, "sweep_jobs", a, func(r *sql.Rows) error {
+	a := engine.Args{"now": s.now(), "share": rand.Float64() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
+	err = s.db.Query(ctx, "sweep_jobs", a, func(r *sql.Rows) error {
 		var k Retention
 		var now time.Time
 		var age Duration
-		err := r.Scan(at{&now}, &k.JobID, &k.Below, ms{&age})
+		err := r.Scan(engine.At(&now), &k.JobID, &k.Below, ms{&age})
 		k.Since = now.Add(-time.Duration(age))
 		kept = append(kept, k)
 		return err
@@ -44,7 +46,7 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 		return nil, err
 	}
 	var old []int64
-	err = s.query(ctx, s.db, "old_changes", a, func(r *sql.Rows) error {
+	err = s.db.Query(ctx, "old_changes", a, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		old = append(old, id)
@@ -53,7 +55,7 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	if err != nil || len(old) == 0 {
 		return kept, err
 	}
-	_, err = s.exec(ctx, s.db, "delete_changes", args{"ids": old})
+	_, err = s.db.Exec(ctx, "delete_changes", engine.Args{"ids": old})
 	return kept, err
 }
 
@@ -98,7 +100,7 @@ type leftOver struct{ expired, surplus bool }
 func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (gone int, left leftOver, err error) {
 	var old []string
 	if expired {
-		if err := s.query(ctx, s.db, "expired_runs", args{"now": s.now(), "limit": pruneSize}, ids(&old)); err != nil {
+		if err := s.db.Query(ctx, "expired_runs", engine.Args{"now": s.now(), "limit": pruneSize}, ids(&old)); err != nil {
 			return 0, left, err
 		}
 	}
@@ -108,7 +110,7 @@ func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (
 		return 0, left, err
 	}
 	if rows != "" {
-		if err := s.query(ctx, s.db, "surplus_runs", args{"rows": rows, "limit": pruneSize}, ids(&old)); err != nil {
+		if err := s.db.Query(ctx, "surplus_runs", engine.Args{"rows": rows, "limit": pruneSize}, ids(&old)); err != nil {
 			return 0, left, err
 		}
 	}
@@ -117,7 +119,7 @@ func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (
 	}
 	var runs, gaps int64 // a run can be too old and one of too many
 	var part bool
-	err = s.tx(ctx, func(tx *sql.Tx) (err error) {
+	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
 		if runs, part, err = s.pruneRuns(ctx, tx, old); err != nil {
 			return err
 		}
@@ -140,16 +142,16 @@ type gapKey struct {
 }
 
 // pruneGaps deletes gaps that were recorded before what is kept, of those that nobody else has locked.
-func (s *Store) pruneGaps(ctx context.Context, tx *sql.Tx, rows string) (int64, error) {
+func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int64, error) {
 	if rows == "" {
 		return 0, nil
 	}
 	var list []gapKey
-	err := s.query(ctx, tx, "lock_old_gaps", args{"rows": rows, "limit": pruneSize}, func(r *sql.Rows) error {
+	err := tx.Query(ctx, "lock_old_gaps", engine.Args{"rows": rows, "limit": pruneSize}, func(r *sql.Rows) error {
 		var k gapKey
 		var through time.Time
-		err := r.Scan(&k.JobID, &k.ScheduleID, at{&through}, &k.Reason)
-		k.ThroughAt = s.d.instantText(through)
+		err := r.Scan(&k.JobID, &k.ScheduleID, engine.At(&through), &k.Reason)
+		k.ThroughAt = s.db.Engine().Instant(through)
 		list = append(list, k)
 		return err
 	})
@@ -160,19 +162,19 @@ func (s *Store) pruneGaps(ctx context.Context, tx *sql.Tx, rows string) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	return s.exec(ctx, tx, "delete_gaps", args{"rows": text})
+	return tx.Exec(ctx, "delete_gaps", engine.Args{"rows": text})
 }
 
 // pruneRuns deletes those of the runs that are settled, the oldest first, as far as the bound on their attempts lets it:
 // cut tells that it did not let all of them.
-func (s *Store) pruneRuns(ctx context.Context, tx *sql.Tx, old []string) (gone int64, cut bool, err error) {
+func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gone int64, cut bool, err error) {
 	if len(old) == 0 {
 		return 0, false, nil
 	}
 	var whole []string // runs that go with all that they have
 	var part string    // the run that does not
 	room, through := int64(pruneAttempts), int64(0)
-	err = s.query(ctx, tx, "lock_settled", args{"ids": old}, func(r *sql.Rows) error {
+	err = tx.Query(ctx, "lock_settled", engine.Args{"ids": old}, func(r *sql.Rows) error {
 		var id string
 		var first, last int64
 		err := r.Scan(&id, &first, &last)
@@ -189,17 +191,17 @@ func (s *Store) pruneRuns(ctx context.Context, tx *sql.Tx, old []string) (gone i
 		return 0, false, err
 	}
 	if part != "" && room > 0 {
-		if _, err := s.exec(ctx, tx, "delete_first_attempts", args{"id": runID(part), "through": through}); err != nil {
+		if _, err := tx.Exec(ctx, "delete_first_attempts", engine.Args{"id": engine.ID(part), "through": through}); err != nil {
 			return 0, false, err
 		}
 	}
 	if len(whole) == 0 {
 		return 0, part != "", nil
 	}
-	if _, err := s.exec(ctx, tx, "delete_attempts", args{"ids": whole}); err != nil {
+	if _, err := tx.Exec(ctx, "delete_attempts", engine.Args{"ids": whole}); err != nil {
 		return 0, false, err
 	}
-	gone, err = s.exec(ctx, tx, "delete_runs", args{"ids": whole})
+	gone, err = tx.Exec(ctx, "delete_runs", engine.Args{"ids": whole})
 	return gone, part != "", err
 }
 
@@ -211,7 +213,7 @@ func (s *Store) keptRows(kept []Retention) (string, error) {
 	}
 	rows := make([]row, len(kept))
 	for i, k := range kept {
-		rows[i] = row{k, s.d.instantText(k.Since)}
+		rows[i] = row{k, s.db.Engine().Instant(k.Since)}
 	}
 	if len(rows) == 0 {
 		return "", nil

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // knownSchedules are all schedules: the shared by name, the own rules by job.
@@ -16,13 +18,13 @@ type knownSchedules struct {
 	own   map[int64]Schedule
 }
 
-func (s *Store) schedules(ctx context.Context, q querier) (knownSchedules, error) {
+func (s *Store) schedules(ctx context.Context, q engine.Runner) (knownSchedules, error) {
 	k := knownSchedules{map[string]Schedule{}, map[int64]Schedule{}}
 	var c Schedule
 	var job int64
-	rd := reads(&c.ID, nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, nullable(&c.Manifest), must{at{&c.CreatedAt}},
-		nullable(&job), &c.Jobs, &c.stale)
-	err := s.query(ctx, q, "schedules", args{}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(&c.ID, engine.Nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, engine.Nullable(&c.Manifest), must{engine.At(&c.CreatedAt)},
+		engine.Nullable(&job), &c.Jobs, &c.stale)
+	err := q.Query(ctx, "schedules", engine.Args{}, rd.Each(func(fault string) error {
 		defer func() { c = Schedule{} }()
 		if c.Fault = fault; job != 0 {
 			k.own[job] = c
@@ -34,10 +36,10 @@ func (s *Store) schedules(ctx context.Context, q querier) (knownSchedules, error
 	return k, err
 }
 
-func (s *Store) groups(ctx context.Context, q querier) (map[string]Group, error) {
+func (s *Store) groups(ctx context.Context, q engine.Runner) (map[string]Group, error) {
 	m := map[string]Group{}
 	var g Group
-	err := s.query(ctx, q, "groups", args{}, s.each(reads(&g.Name, &g.MaxRunning), func(fault string) error {
+	err := q.Query(ctx, "groups", engine.Args{}, engine.Reads(&g.Name, &g.MaxRunning).Each(func(fault string) error {
 		g.Fault = fault
 		m[g.Name] = g
 		g = Group{}
@@ -47,7 +49,7 @@ func (s *Store) groups(ctx context.Context, q querier) (map[string]Group, error)
 }
 
 // jobs reads all jobs by full name, with steps and schedules.
-func (s *Store) jobs(ctx context.Context, q querier) (map[string]Job, error) {
+func (s *Store) jobs(ctx context.Context, q engine.Runner) (map[string]Job, error) {
 	list, err := s.statuses(ctx, q, 0)
 	if err != nil {
 		return nil, err
@@ -60,14 +62,14 @@ func (s *Store) jobs(ctx context.Context, q querier) (map[string]Job, error) {
 }
 
 // statuses reads one job, or all with job 0, with the facts of their plans, by name.
-func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus, error) {
+func (s *Store) statuses(ctx context.Context, q engine.Runner, job int64) ([]JobStatus, error) {
 	var list []JobStatus
 	index := map[int64]int{}
 	var v JobStatus
-	rd := reads(append(scanJob(&v.Job), at{&v.NextRun}, at{&v.DecidedThrough}, nullable(&v.Parked), nullable(&v.LastState), at{&v.LastScheduled},
-		at{&v.LastFinished}, at{&v.LastSuccess}, nullable(&v.LastError), nullable(&v.Streak), nullable(&v.Cycles), nullable(&v.RunsMade), at{&v.LastNominal}, at{&v.LastStarted},
-		nullable(&v.lastAction), at{&v.lastActionAt}, &v.RunsOpen, &v.RunsRunning, &v.Stale)...)
-	err := s.query(ctx, q, "jobs", args{"job": job}, s.each(rd, func(fault string) error {
+	rd := engine.Reads(append(scanJob(&v.Job), engine.At(&v.NextRun), engine.At(&v.DecidedThrough), engine.Nullable(&v.Parked), engine.Nullable(&v.LastState), engine.At(&v.LastScheduled),
+		engine.At(&v.LastFinished), engine.At(&v.LastSuccess), engine.Nullable(&v.LastError), engine.Nullable(&v.Streak), engine.Nullable(&v.Cycles), engine.Nullable(&v.RunsMade), engine.At(&v.LastNominal), engine.At(&v.LastStarted),
+		engine.Nullable(&v.lastAction), engine.At(&v.lastActionAt), &v.RunsOpen, &v.RunsRunning, &v.Stale)...)
+	err := q.Query(ctx, "jobs", engine.Args{"job": job}, rd.Each(func(fault string) error {
 		defer func() { v = JobStatus{} }()
 		v.fault = fault
 		index[v.ID] = len(list)
@@ -81,16 +83,16 @@ func (s *Store) statuses(ctx context.Context, q querier, job int64) ([]JobStatus
 }
 
 // complete adds steps, schedules and the names behind ids.
-func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index map[int64]int, job int64) error {
+func (s *Store) complete(ctx context.Context, q engine.Runner, list []JobStatus, index map[int64]int, job int64) error {
 	all, err := s.schedules(ctx, q)
 	if err != nil {
 		return err
 	}
-	err = s.query(ctx, q, "job_links", args{"job": job}, func(r *sql.Rows) error {
+	err = q.Query(ctx, "job_links", engine.Args{"job": job}, func(r *sql.Rows) error {
 		var job, id int64
 		var name sql.NullString
 		var stale bool
-		if err := r.Scan(&job, nullable(&id), &name, &stale); err != nil {
+		if err := r.Scan(&job, engine.Nullable(&id), &name, &stale); err != nil {
 			return err
 		}
 		i, ok := index[job]
@@ -113,11 +115,11 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 	var of int64
 	var position int
 	var st Step
-	err = s.query(ctx, q, "all_steps", args{"job": job}, s.each(reads(scanStep(&of, &position, &st)...), func(fault string) error {
+	err = q.Query(ctx, "all_steps", engine.Args{"job": job}, engine.Reads(scanStep(&of, &position, &st)...).Each(func(fault string) error {
 		if i, ok := index[of]; ok {
 			list[i].Steps = append(list[i].Steps, st)
 			if fault != "" {
-				list[i].fault = alsoFault(list[i].fault, fmt.Sprintf("step %d: %s", position, fault))
+				list[i].fault = engine.JoinFaults(list[i].fault, fmt.Sprintf("step %d: %s", position, fault))
 			}
 		}
 		st = Step{}
@@ -130,7 +132,7 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 		v := &list[i]
 		if own, ok := all.own[v.ID]; ok {
 			if own.Fault != "" {
-				v.fault = alsoFault(v.fault, "its rule: "+own.Fault)
+				v.fault = engine.JoinFaults(v.fault, "its rule: "+own.Fault)
 			}
 			own.Jobs = 0
 			v.Own, v.Stale = &own, v.Stale || own.stale
@@ -140,7 +142,7 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 			v.After = list[k].FullName()
 		} else if v.afterID != 0 {
 			var other Job
-			err := s.names(ctx, q, "job_name", args{"id": v.afterID}, &other.Owner, &other.Name)
+			err := q.PartialRow(ctx, "job_name", engine.Args{"id": v.afterID}, &other.Owner, &other.Name)
 			if v.After = other.FullName(); errors.Is(err, ErrNotFound) { // deleted by plain SQL
 				v.After, err = fmt.Sprintf("job %d, whose row is gone", v.afterID), nil
 			}
@@ -155,13 +157,13 @@ func (s *Store) complete(ctx context.Context, q querier, list []JobStatus, index
 }
 
 // findJob finds a job by owner/name, or by a name that only one owner has: the login's own first.
-func (s *Store) findJob(ctx context.Context, q querier, name string) (JobStatus, error) {
+func (s *Store) findJob(ctx context.Context, q engine.Runner, name string) (JobStatus, error) {
 	known := map[string]Job{}
 	_, plain, ok := strings.Cut(name, "/")
 	if !ok {
 		plain = name
 	}
-	err := s.query(ctx, q, "jobs_named", args{"name": plain}, func(r *sql.Rows) error {
+	err := q.Query(ctx, "jobs_named", engine.Args{"name": plain}, func(r *sql.Rows) error {
 		j := Job{Name: plain}
 		err := r.Scan(&j.ID, &j.Owner)
 		known[j.FullName()] = j
@@ -171,7 +173,7 @@ func (s *Store) findJob(ctx context.Context, q querier, name string) (JobStatus,
 		return JobStatus{}, err
 	}
 	var login string
-	if err := s.row(ctx, q, "login", args{}, &login); err != nil {
+	if err := q.Row(ctx, "login", engine.Args{}, &login); err != nil {
 		return JobStatus{}, err
 	}
 	j, err := find(known, name, login)
@@ -191,7 +193,7 @@ func (s *Store) findJob(ctx context.Context, q querier, name string) (JobStatus,
 // JobName is the full name of a job, also of one that was removed.
 func (s *Store) JobName(ctx context.Context, id int64) (string, error) {
 	var j Job
-	err := s.names(ctx, s.db, "job_name", args{"id": id}, &j.Owner, &j.Name)
+	err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": id}, &j.Owner, &j.Name)
 	if errors.Is(err, ErrNotFound) { // deleted by SQL
 		return fmt.Sprintf("number %d", id), nil
 	}
@@ -300,7 +302,7 @@ func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
 	return s.findSchedule(ctx, s.db, name)
 }
 
-func (s *Store) findSchedule(ctx context.Context, q querier, name string) (Schedule, error) {
+func (s *Store) findSchedule(ctx context.Context, q engine.Runner, name string) (Schedule, error) {
 	k, err := s.schedules(ctx, q)
 	if err != nil {
 		return Schedule{}, err
@@ -314,6 +316,6 @@ func (s *Store) findSchedule(ctx context.Context, q querier, name string) (Sched
 
 // Now is the database's clock.
 func (s *Store) Now(ctx context.Context) (t time.Time, err error) {
-	err = s.row(ctx, s.db, "read_now", args{"now": s.now()}, at{&t})
+	err = s.db.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&t))
 	return t, err
 }

@@ -2,12 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // recall makes plans that were deleted from what is on record: what was decided is not decided again.
-func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Snapshot) error {
+func (s *Store) recall(ctx context.Context, tx *engine.Tx, cases []Snapshot) error {
 	var ids []int64
 	fresh := map[int64]*Plan{}
 	for i := range cases {
@@ -21,7 +22,7 @@ func (s *Store) recall(ctx context.Context, tx *sql.Tx, cases []Snapshot) error 
 	}
 	var job, number int64
 	var scheduled, through time.Time
-	err := s.query(ctx, tx, "recall", args{"ids": ids}, s.each(reads(&job, counter[int64]{&number}, at{&scheduled}, at{&through}), func(fault string) error {
+	err := tx.Query(ctx, "recall", engine.Args{"ids": ids}, engine.Reads(&job, counter[int64]{&number}, engine.At(&scheduled), engine.At(&through)).Each(func(fault string) error {
 		defer func() { number, scheduled, through = 0, time.Time{}, time.Time{} }()
 		l := fresh[job]
 		if fault != "" {

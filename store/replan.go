@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // skewed is how far beyond the clock something has to lie to come from a clock that was ahead, and not from one that is a
@@ -14,13 +16,13 @@ const skewed = 10 * time.Minute
 // there is no index for what only such a clock leaves behind; where there is nothing, it takes the record back, so that it
 // asks once.
 func (s *Store) Ahead(ctx context.Context, p *Probe) (n int, _ time.Time, err error) {
-	var until moment
+	var until engine.Moment
 	if p.since.Sub(p.Now) <= skewed {
 		return 0, time.Time{}, nil
 	}
-	a := args{"now": s.now(), "later_ms": skewed.Milliseconds()}
-	if err = s.row(ctx, s.db, "count_ahead", a, &n, &until); err == nil && n == 0 {
-		_, err = s.exec(ctx, s.db, "drop_ticks_ahead", a)
+	a := engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()}
+	if err = s.db.Row(ctx, "count_ahead", a, &n, &until); err == nil && n == 0 {
+		_, err = s.db.Exec(ctx, "drop_ticks_ahead", a)
 		p.since = time.Time{}
 	}
 	return n, until.Time, err
@@ -58,9 +60,9 @@ func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err
 func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 	var ids []int64
 	names := map[int64]string{}
-	later := args{"now": a.s.d.encode(a.now), "job": job, "later_ms": skewed.Milliseconds(), "limit": replanSize}
+	later := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds(), "limit": replanSize}
 	var j Job
-	err := a.s.query(ctx, a.tx, "lock_ahead", later, a.s.each(reads(&j.ID, nullable(&j.Owner), nullable(&j.Name)), func(string) error {
+	err := a.tx.Query(ctx, "lock_ahead", later, engine.Reads(&j.ID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) error {
 		ids, names[j.ID] = append(ids, j.ID), j.FullName()
 		j = Job{}
 		return nil
@@ -69,7 +71,7 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 		return 0, err
 	}
 	for _, st := range []string{"rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_open", "rewind_leases"} {
-		if _, err := a.s.exec(ctx, a.tx, st, with(later, "ids", ids)); err != nil {
+		if _, err := a.tx.Exec(ctx, st, later.With("ids", ids)); err != nil {
 			return 0, err
 		}
 	}

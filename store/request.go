@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Request is what a run outside the schedule is told.
@@ -40,8 +42,8 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error)
 			}
 			r.Args = string(b)
 		}
-		if _, err = s.exec(ctx, a.tx, "request_run", args{"now": s.now(), "id": runID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
-			"priority": r.Priority, "args": document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd}); err != nil {
+		if _, err = a.tx.Exec(ctx, "request_run", engine.Args{"now": s.now(), "id": engine.ID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
+			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd}); err != nil {
 			return err
 		}
 		return a.record(ctx, "job", j.FullName(), "run-now", j.ID, nil, struct {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // RetryRun opens a run again that failed, was cancelled or lost: under the same id, with its own interval and arguments,
@@ -29,7 +31,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 		if err != nil {
 			return err
 		}
-		n, err := s.exec(ctx, a.tx, "reopen", args{"now": s.now(), "id": runID(r.ID), "step": step})
+		n, err := a.tx.Exec(ctx, "reopen", engine.Args{"now": s.now(), "id": engine.ID(r.ID), "step": step})
 		if err != nil {
 			return err
 		}

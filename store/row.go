@@ -2,6 +2,8 @@ package store
 
 import (
 	"database/sql"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Columns that several statements read, in the order in which the functions below scan them. They stand for
@@ -16,15 +18,15 @@ const (
 
 // scanPlan gives the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
-	return []any{&l.JobID, &l.owner, &l.Version, at{&l.NextRun}, at{&l.DecidedThrough}, nullable(&l.Parked), at{&l.LastScheduledFor}, nullable(&l.LastRunID),
-		nullable(&l.LastState), at{&l.LastFinishedAt}, at{&l.LastSuccessAt}, nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, nullable(&l.StartupIDs), at{&l.RepeatFrom}}
+	return []any{&l.JobID, &l.owner, &l.Version, engine.At(&l.NextRun), engine.At(&l.DecidedThrough), engine.Nullable(&l.Parked), engine.At(&l.LastScheduledFor), engine.Nullable(&l.LastRunID),
+		engine.Nullable(&l.LastState), engine.At(&l.LastFinishedAt), engine.At(&l.LastSuccessAt), engine.Nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, engine.Nullable(&l.StartupIDs), engine.At(&l.RepeatFrom)}
 }
 
 // scanRun gives the destinations of @run_columns.
 func scanRun(r *Run) []any {
-	return []any{&r.ID, &r.JobID, nullable(&r.Number), &r.Occurrence, &r.State, nullable(&r.HeldBy), &r.Queue, &r.Priority, at{&r.ScheduledFor}, at{&r.IntervalStart}, at{&r.IntervalEnd},
-		jsonInto{&r.Args}, must{at{&r.ReadyAt}}, &r.Step, must{counter[int]{&r.Attempt}}, must{counter[int]{&r.Attempts}}, must{counter[int]{&r.Fence}}, must{counter[int]{&r.Losses}}, at{&r.LeaseUntil}, nullable(&r.Holder), at{&r.CancelAt}, nullable(&r.CancelBy), at{&r.CreatedAt}, at{&r.StartedAt},
-		at{&r.FinishedAt}, at{&r.SettledAt}, nullable(&r.Error)}
+	return []any{&r.ID, &r.JobID, engine.Nullable(&r.Number), &r.Occurrence, &r.State, engine.Nullable(&r.HeldBy), &r.Queue, &r.Priority, engine.At(&r.ScheduledFor), engine.At(&r.IntervalStart), engine.At(&r.IntervalEnd),
+		jsonInto{&r.Args}, must{engine.At(&r.ReadyAt)}, &r.Step, must{counter[int]{&r.Attempt}}, must{counter[int]{&r.Attempts}}, must{counter[int]{&r.Fence}}, must{counter[int]{&r.Losses}}, engine.At(&r.LeaseUntil), engine.Nullable(&r.Holder), engine.At(&r.CancelAt), engine.Nullable(&r.CancelBy), engine.At(&r.CreatedAt), engine.At(&r.StartedAt),
+		engine.At(&r.FinishedAt), engine.At(&r.SettledAt), engine.Nullable(&r.Error)}
 }
 
 // scanStep gives the destinations of a row of steps.
@@ -35,7 +37,7 @@ func scanStep(jobID *int64, position *int, s *Step) []any {
 
 // scanPause gives the destinations of @pause_columns.
 func scanPause(p *Pause) []any {
-	return []any{&p.ID, &p.Scope, nullable(&p.SubjectID), nullable(&p.Subject), &p.Reason, &p.By, at{&p.Since}, at{&p.Until}, at{&p.ResumedAt}, nullable(&p.ResumedBy), &p.Missed}
+	return []any{&p.ID, &p.Scope, engine.Nullable(&p.SubjectID), engine.Nullable(&p.Subject), &p.Reason, &p.By, engine.At(&p.Since), engine.At(&p.Until), engine.At(&p.ResumedAt), engine.Nullable(&p.ResumedBy), &p.Missed}
 }
 
 // not scans a boolean that the struct has the other way round.
@@ -43,7 +45,7 @@ type not struct{ p *bool }
 
 func (n not) Scan(src any) error {
 	var v bool
-	err := assign(&v, src)
+	err := engine.Assign(&v, src)
 	*n.p = err == nil && !v
 	return err
 }
@@ -53,7 +55,7 @@ type must struct{ sql.Scanner }
 
 func (r must) Scan(src any) error {
 	if src == nil {
-		return holds(nil, "a value")
+		return engine.Holds(nil, "a value")
 	}
 	return r.Scanner.Scan(src)
 }
@@ -71,7 +73,7 @@ func (t tries) Scan(src any) error {
 	if src == nil {
 		return nil
 	}
-	err := assignNumber(&n, src)
+	err := engine.Assign(&n, src)
 	if err == nil {
 		*t.p = new(Attempts(n))
 	}
@@ -100,7 +102,7 @@ func (o optional) Scan(src any) error {
 	if src == nil {
 		return nil
 	}
-	err := assignNumber(&n, src)
+	err := engine.Assign(&n, src)
 	if err == nil {
 		*o.p = &n
 	}
@@ -113,7 +115,7 @@ func (c count) Scan(src any) error {
 	if src == nil {
 		return nil
 	}
-	err := assignNumber(&n, src)
+	err := engine.Assign(&n, src)
 	if err == nil {
 		*c.p = new(int(n))
 	}
@@ -121,8 +123,8 @@ func (c count) Scan(src any) error {
 }
 
 // stepArgs are the arguments of insert_step.
-func stepArgs(job int64, position int, st *Step) args {
-	a := args{"job": job, "position": position, "name": st.Name, "executor": st.Executor, "spec": document(st.Spec), "timeout_ms": positive(st.Timeout.ms()),
+func stepArgs(job int64, position int, st *Step) engine.Args {
+	a := engine.Args{"job": job, "position": position, "name": st.Name, "executor": st.Executor, "spec": engine.Document(st.Spec), "timeout_ms": positive(st.Timeout.ms()),
 		"retry_attempts": nil, "retry_backoff_ms": nil, "retry_max_backoff_ms": nil, "retry_jitter": nil,
 		"on_success": st.OnSuccess, "on_failure": st.OnFailure}
 	if r := st.Retry.Attempts; r != nil {

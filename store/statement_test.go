@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
@@ -17,27 +19,24 @@ var update = flag.Bool("update", false, "write the golden files anew; read the d
 // Each statement can be put into the words of each dialect: a pass finds that out when it needs one, which is too late.
 func TestStatements(t *testing.T) {
 	left := regexp.MustCompile(`--|@\w+|[^:]:[a-z_]+|dbjobs\.`)
-	for _, d := range []*dialect{sqlite, postgres, mysqlDialect} {
-		texts := d.texts()
-		if d.statements.err != nil {
-			t.Fatal(d.statements.err)
-		}
-		for name := range texts {
-			s, err := d.statement(name)
+	for _, e := range engine.All() {
+		statements := e.Statements(words)
+		for _, name := range statements.Names() {
+			text, arguments, err := statements.Text(name)
 			if err != nil {
-				t.Errorf("%s: %v", d.name, err)
+				t.Errorf("%s: %v", e.Name, err)
 				continue
 			}
-			rest := strings.ReplaceAll(s.text, "dbjobs.", strings.Repeat(" ", len(d.prefix)-len("dbjobs."))+"schema ")
-			if d != postgres {
-				rest = s.text
+			rest := text
+			if e.Name == "postgres" { // its schema has the name that the texts write
+				rest = strings.ReplaceAll(text, "dbjobs.", "")
 			}
 			rest = regexp.MustCompile(`'[^']*'`).ReplaceAllString(rest, "''")
-			if m := left.FindString(rest); m != "" || s.text == "" {
-				t.Errorf("%s: %s: %q is left in %s", d.name, name, m, s.text)
+			if m := left.FindString(rest); m != "" || text == "" {
+				t.Errorf("%s: %s: %q is left in %s", e.Name, name, m, text)
 			}
-			if twice := slices.Compact(slices.Sorted(slices.Values(s.args))); d.numbered && len(twice) != len(s.args) {
-				t.Errorf("%s: %s: %q has an argument twice", d.name, name, s.args)
+			if twice := slices.Compact(slices.Sorted(slices.Values(arguments))); e.Name != "mysql" && len(twice) != len(arguments) {
+				t.Errorf("%s: %s: %q has an argument twice", e.Name, name, arguments)
 			}
 		}
 	}
@@ -46,12 +45,12 @@ func TestStatements(t *testing.T) {
 // What each engine is sent is in testdata, word by word, for who reads or explains a statement there, and for who reviews
 // a change: a macro or an override may change more texts than one sees in it. Only white space may differ.
 func TestStatementsAreTheGoldenOnes(t *testing.T) {
-	for _, d := range []*dialect{sqlite, postgres, mysqlDialect} {
-		t.Run(d.name, func(t *testing.T) {
-			path := filepath.Join("testdata", d.name+".sql")
-			texts := finalTexts(t, d)
+	for _, e := range engine.All() {
+		t.Run(e.Name, func(t *testing.T) {
+			path := filepath.Join("engine", "testdata", e.Name+".sql")
+			texts := finalTexts(t, e)
 			if *update {
-				if err := os.WriteFile(path, []byte(goldenFile(d, texts)), 0o644); err != nil {
+				if err := os.WriteFile(path, []byte(goldenFile(e, texts)), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
@@ -83,25 +82,25 @@ func TestStatementsAreTheGoldenOnes(t *testing.T) {
 }
 
 // finalTexts are the statements as they are sent, by name, with their arguments in the order of the placeholders.
-func finalTexts(t *testing.T, d *dialect) map[string]string {
+func finalTexts(t *testing.T, e *engine.Engine) map[string]string {
 	final := map[string]string{}
-	for name := range d.texts() {
-		s, err := d.statement(name)
+	statements := e.Statements(words)
+	for _, name := range statements.Names() {
+		text, arguments, err := statements.Text(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := s.text + ";\n"
-		if len(s.args) > 0 {
-			text = "-- arguments: " + strings.Join(s.args, ", ") + "\n" + text
+		if text += ";\n"; len(arguments) > 0 {
+			text = "-- arguments: " + strings.Join(arguments, ", ") + "\n" + text
 		}
 		final[name] = text
 	}
 	return final
 }
 
-func goldenFile(d *dialect, texts map[string]string) string {
+func goldenFile(e *engine.Engine, texts map[string]string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- Every statement as %s is sent it, made from the files in sql by\n-- `go test ./store -run TestStatements -update`. Do not edit.\n", d.name)
+	fmt.Fprintf(&b, "-- Every statement as %s is sent it, made from the files in sql by\n-- `go test ./store -run TestStatements -update`. Do not edit.\n", e.Name)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		fmt.Fprintf(&b, "\n-- name: %s\n%s", name, texts[name])
 	}
@@ -111,9 +110,13 @@ func goldenFile(d *dialect, texts map[string]string) string {
 // What a process that runs for milliseconds pays for the two statements of a pass that finds nothing to do.
 func BenchmarkStatements(b *testing.B) {
 	for b.Loop() {
-		d := &dialect{name: "postgres", prefix: postgres.prefix, numbered: true, macros: postgres.macros, placeholder: postgres.placeholder}
+		e, err := engine.Of("postgres:")
+		if err != nil {
+			b.Fatal(err)
+		}
+		statements := e.Statements(words)
 		for _, name := range []string{"probe", "record_tick"} {
-			if _, err := d.statement(name); err != nil {
+			if _, _, err := statements.Text(name); err != nil {
 				b.Fatal(err)
 			}
 		}

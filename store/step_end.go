@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // StepEnd is how an attempt ended and what the run does next.
@@ -41,12 +43,12 @@ func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error
 	run := t.Run
 	var err error
 	if s.finishes(e) && e.Pause == "" {
-		err = s.persist(ctx, func() error {
+		err = s.db.Retry(ctx, func() error {
 			run = t.Run
 			return s.endStep(ctx, s.db, &run, t, e, h)
 		})
 	} else {
-		err = s.tx(ctx, func(tx *sql.Tx) error {
+		err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 			run = t.Run
 			return s.endStep(ctx, tx, &run, t, e, h)
 		})
@@ -60,25 +62,25 @@ func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error
 // finishes tells that the end is that of the run, and that there is a statement that writes both: on a server, the three
 // trips of a transaction would be most of its cost.
 func (s *Store) finishes(e StepEnd) bool {
-	whole := s.d.has("finish_attempt")
+	whole := s.db.Has("finish_attempt")
 	return whole && e.NextStep <= 0 && !e.Retry && !e.GiveBack
 }
 
 // EndStepIn is EndStep within the transaction of an atomic step: its effects and its end commit together.
 func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Holder) (commit func(), err error) {
 	run := t.Run
-	if err := s.endStep(ctx, tx, &run, t, e, h); err != nil {
+	if err := s.endStep(ctx, s.db.In(tx), &run, t, e, h); err != nil {
 		return nil, err
 	}
 	return func() { t.Run = run }, nil
 }
 
-func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e StepEnd, h Holder) error {
+func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task, e StepEnd, h Holder) error {
 	if e.RunError == "" {
 		e.RunError = e.Error
 	}
-	a := args{"now": s.now(), "id": runID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": null(s.kept(e.Error)), "run_error": null(s.kept(e.RunError)), "code": null(clip(e.Code)),
-		"line": positive(int64(e.Line)), "severity": null(clip(e.Severity)), "detail": null(s.kept(e.Detail)), "hint": null(s.kept(e.Hint)),
+	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": engine.Null(s.kept(e.Error)), "run_error": engine.Null(s.kept(e.RunError)), "code": engine.Null(clip(e.Code)),
+		"line": positive(int64(e.Line)), "severity": engine.Null(clip(e.Severity)), "detail": engine.Null(s.kept(e.Detail)), "hint": engine.Null(s.kept(e.Hint)),
 		"rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
 		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
@@ -102,7 +104,7 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 		run.State = e.Final
 	}
 	// The run first: its row is the lock, and its fence decides.
-	n, err := s.exec(ctx, q, move, a)
+	n, err := q.Exec(ctx, move, a)
 	if err != nil {
 		return err
 	}
@@ -118,14 +120,14 @@ func (s *Store) endStep(ctx context.Context, q querier, run *Run, t *Task, e Ste
 	if move == "finish_attempt" {
 		return nil
 	}
-	if _, err := s.exec(ctx, q, "end_attempt", a); err != nil || move != "next_step" {
+	if _, err := q.Exec(ctx, "end_attempt", a); err != nil || move != "next_step" {
 		return err
 	}
 	name := ""
 	if st := t.StepAt(e.NextStep); st != nil {
 		name = st.Name
 	}
-	_, err = s.exec(ctx, q, "begin_attempt", args{"now": s.now(), "id": runID(run.ID), "number": run.Attempts, "step": run.Step,
+	_, err = q.Exec(ctx, "begin_attempt", engine.Args{"now": s.now(), "id": engine.ID(run.ID), "number": run.Attempts, "step": run.Step,
 		"step_name": name, "attempt": run.Attempt, "fence": run.Fence, "holder": h.Name})
 	return err
 }

@@ -19,7 +19,7 @@ func sqlStep(name string, statements ...string) store.Step {
 
 func TestApplyIsIdempotent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		v, err := d.Store.Engine(t.Context())
+		v, err := d.Version(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

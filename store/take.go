@@ -2,10 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Refusals are runs that could not be delivered, and were ended for it or, if even that was refused, are passed over.
@@ -73,7 +74,7 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	// have all of them, there may be more behind.
 	for window, held := limit*4+16, 0; ; {
 		var candidates []string
-		err := s.query(ctx, s.db, "queued_ids", args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login,
+		err := s.db.Query(ctx, "queued_ids", engine.Args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login,
 			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name}, ids(&candidates))
 		if err != nil || len(candidates) == 0 {
 			return nil, err
@@ -88,7 +89,7 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 			if held++; held < holdUps { // by others who take, most likely: they end soon
 				continue
 			}
-			err = s.heldBy(ctx, t.held)
+			err = s.db.NameHolders(ctx, t.held)
 		}
 		if err != nil || found < window {
 			return nil, err
@@ -120,7 +121,7 @@ func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]T
 	case err == nil:
 		t.taken = t.taken || len(tasks) > 0
 		return tasks, nil
-	case t.s.Locked(err) && t.s.d != sqlite && ctx.Err() == nil:
+	case t.s.Locked(err) && !t.s.db.Engine().OneWriter && ctx.Err() == nil:
 		return t.oneByOne(ctx, candidates, limit, err)
 	case !t.s.Refused(ctx, err):
 		return nil, err
@@ -161,22 +162,22 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 	var ended []EndedRun
 	conflicts := fewConflicts
 	if len(candidates) == 1 {
-		conflicts = txAttempts
+		conflicts = engine.Attempts
 	}
-	err = s.persistFor(ctx, 1, conflicts, func() error {
-		return s.once(ctx, func(tx *sql.Tx) error {
+	err = s.db.RetryFor(ctx, 1, conflicts, func() error {
+		return s.db.TryTx(ctx, func(tx *engine.Tx) error {
 			tasks, ended = tasks[:0], ended[:0]
 			free := candidates
-			if s.d.has("reserve_queued") {
+			if s.db.Has("reserve_queued") {
 				free = nil
-				if err := s.query(ctx, tx, "reserve_queued", args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
+				if err := tx.Query(ctx, "reserve_queued", engine.Args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
 					return err
 				}
 			}
 			var k Task
 			var tried int
-			rd := reads(append(scanRun(&k.Run), counter[int]{&tried}, at{&k.Now})...)
-			err := s.query(ctx, tx, "lock_queued", args{"now": s.now(), "ids": free, "limit": limit}, s.each(rd, func(fault string) error {
+			rd := engine.Reads(append(scanRun(&k.Run), counter[int]{&tried}, engine.At(&k.Now))...)
+			err := tx.Query(ctx, "lock_queued", engine.Args{"now": s.now(), "ids": free, "limit": limit}, rd.Each(func(fault string) error {
 				k.Run.Fault = fault
 				k.Run.Attempts = max(k.Run.Attempts, tried) // of a run that somebody put back by hand
 				tasks = append(tasks, k)
@@ -198,7 +199,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 }
 
 // deliver marks the locked runs as running and reads what they are to do. Those that cannot be read are ended.
-func (t *taking) deliver(ctx context.Context, tx *sql.Tx, all []Task) (tasks []Task, ended []EndedRun, err error) {
+func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks []Task, ended []EndedRun, err error) {
 	s, h := t.s, t.h
 	if err := s.readTasks(ctx, tx, all); err != nil {
 		return nil, nil, err
@@ -231,18 +232,18 @@ func (t *taking) deliver(ctx context.Context, tx *sql.Tx, all []Task) (tasks []T
 	if err := s.endQueued(ctx, tx, why); err != nil || len(tasks) == 0 {
 		return nil, ended, err
 	}
-	n, err := s.exec(ctx, tx, "take", args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "holder": h.Name, "ids": taken})
+	n, err := tx.Exec(ctx, "take", engine.Args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "holder": h.Name, "ids": taken})
 	if err != nil {
 		return nil, nil, err
 	}
 	if n != int64(len(tasks)) { // the guard where locks are not to be had
-		return nil, nil, fmt.Errorf("take runs: %w", errConflict)
+		return nil, nil, fmt.Errorf("take runs: %w", engine.ErrConflict)
 	}
 	text, err := doc(rows)
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = s.exec(ctx, tx, "begin_attempts", args{"rows": text, "now": s.now()})
+	_, err = tx.Exec(ctx, "begin_attempts", engine.Args{"rows": text, "now": s.now()})
 	return tasks, ended, err
 }
 
@@ -253,7 +254,7 @@ func (t *Task) name() string {
 }
 
 // readTasks reads the jobs of the runs, and their steps.
-func (s *Store) readTasks(ctx context.Context, tx *sql.Tx, tasks []Task) error {
+func (s *Store) readTasks(ctx context.Context, tx *engine.Tx, tasks []Task) error {
 	jobs := make([]int64, len(tasks))
 	for i := range tasks {
 		jobs[i] = tasks[i].Run.JobID
@@ -261,7 +262,7 @@ func (s *Store) readTasks(ctx context.Context, tx *sql.Tx, tasks []Task) error {
 	byID := map[int64]Job{}
 	var j Job
 	var input string
-	err := s.query(ctx, tx, "batch_jobs", args{"ids": jobs}, s.each(reads(append(scanJob(&j), nullable(&input))...), func(fault string) error {
+	err := tx.Query(ctx, "batch_jobs", engine.Args{"ids": jobs}, engine.Reads(append(scanJob(&j), engine.Nullable(&input))...).Each(func(fault string) error {
 		if j.fault = fault; fault != "" {
 			j.fault = "the job's definition cannot be read: " + fault
 		}
@@ -272,7 +273,7 @@ func (s *Store) readTasks(ctx context.Context, tx *sql.Tx, tasks []Task) error {
 	if err != nil {
 		return err
 	}
-	if err := s.readSteps(ctx, tx, "batch_steps", args{"ids": jobs}, byID); err != nil {
+	if err := s.readSteps(ctx, tx, "batch_steps", engine.Args{"ids": jobs}, byID); err != nil {
 		return err
 	}
 	for id, j := range byID {
@@ -288,20 +289,20 @@ func (s *Store) readTasks(ctx context.Context, tx *sql.Tx, tasks []Task) error {
 		}
 		k.Job = byID[k.Run.JobID]
 		k.Run.Owner, k.Run.Job = k.Job.Owner, k.Job.Name
-		k.Run.Fault = alsoFault(k.Run.Fault, k.Job.fault)
+		k.Run.Fault = engine.JoinFaults(k.Run.Fault, k.Job.fault)
 	}
 	return nil
 }
 
-func (s *Store) readSteps(ctx context.Context, q querier, statement string, a args, byID map[int64]Job) error {
+func (s *Store) readSteps(ctx context.Context, q engine.Runner, statement string, a engine.Args, byID map[int64]Job) error {
 	var id int64
 	var st Step
 	var position int
-	return s.query(ctx, q, statement, a, s.each(reads(scanStep(&id, &position, &st)...), func(fault string) error {
+	return q.Query(ctx, statement, a, engine.Reads(scanStep(&id, &position, &st)...).Each(func(fault string) error {
 		if j, ok := byID[id]; ok {
 			j.Steps = append(j.Steps, st)
 			if fault != "" {
-				j.fault = alsoFault(j.fault, fmt.Sprintf("step %d of the job cannot be read: %s", position, fault))
+				j.fault = engine.JoinFaults(j.fault, fmt.Sprintf("step %d of the job cannot be read: %s", position, fault))
 			}
 			byID[id] = j
 		}
@@ -317,7 +318,7 @@ type endRow struct {
 }
 
 // endQueued ends queued runs as failed. The next decision settles them.
-func (s *Store) endQueued(ctx context.Context, tx *sql.Tx, runs []endRow) error {
+func (s *Store) endQueued(ctx context.Context, tx *engine.Tx, runs []endRow) error {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -325,7 +326,7 @@ func (s *Store) endQueued(ctx context.Context, tx *sql.Tx, runs []endRow) error 
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, tx, "end_queued", args{"rows": text, "now": s.now()})
+	_, err = tx.Exec(ctx, "end_queued", engine.Args{"rows": text, "now": s.now()})
 	return err
 }
 
@@ -335,12 +336,12 @@ func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	t.h.Refused.pass(id)
 	run := Run{ID: id, State: Failed, Error: s.kept("it could not be delivered: " + refusal.Error())}
 	var c Snapshot
-	err := s.query(ctx, s.db, "run_job", args{"id": runID(id)}, s.each(reads(&c.Plan.JobID, nullable(&c.Job.Owner), nullable(&c.Job.Name), &run.Occurrence),
+	err := s.db.Query(ctx, "run_job", engine.Args{"id": engine.ID(id)}, engine.Reads(&c.Plan.JobID, engine.Nullable(&c.Job.Owner), engine.Nullable(&c.Job.Name), &run.Occurrence).Each(
 		func(string) error { return nil }))
 	if err != nil && !s.Refused(ctx, err) {
 		return err
 	}
-	err = s.tx(ctx, func(tx *sql.Tx) error { return s.endQueued(ctx, tx, []endRow{{id, run.Error}}) })
+	err = s.db.InTx(ctx, func(tx *engine.Tx) error { return s.endQueued(ctx, tx, []endRow{{id, run.Error}}) })
 	switch {
 	case err == nil:
 		t.h.Refused.add([]EndedRun{{run, c.name()}})

@@ -33,7 +33,7 @@ func reach(t *testing.T, raw string, ways []way) {
 		w.with(u)
 		s, err := store.Open(t.Context(), u.String(), store.Options{})
 		if err == nil {
-			_, err = s.Engine(t.Context())
+			_, err = s.Version(t.Context())
 			s.Close()
 		}
 		switch {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Task is a run that was delivered, with what is needed to execute it.
@@ -54,7 +56,7 @@ func ids(list *[]string) func(*sql.Rows) error {
 // whatever their lengths. As one recursive statement, MariaDB would read them whole.
 func (s *Store) Queues(ctx context.Context) (list []string, err error) {
 	for name := ""; ; list = append(list, name) {
-		err := s.row(ctx, s.db, "next_queue", args{"after": name}, &name)
+		err := s.db.Row(ctx, "next_queue", engine.Args{"after": name}, &name)
 		if errors.Is(err, ErrNotFound) {
 			return list, nil
 		}
@@ -74,7 +76,7 @@ type TooLong struct {
 func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration) ([]TooLong, error) {
 	var list []TooLong
 	var j Job
-	err := s.query(ctx, s.db, "too_long", args{"queue": queue, "within_ms": within.Milliseconds()}, s.each(reads(&j.Owner, &j.Name, ms{&j.Timeout}), func(fault string) error {
+	err := s.db.Query(ctx, "too_long", engine.Args{"queue": queue, "within_ms": within.Milliseconds()}, engine.Reads(&j.Owner, &j.Name, ms{&j.Timeout}).Each(func(fault string) error {
 		if fault == "" {
 			list = append(list, TooLong{j.FullName(), j.Timeout})
 		}
@@ -94,13 +96,13 @@ type Sign struct {
 // One whose row somebody has locked, such as its own step that commits with its end, or a session that was left open, keeps
 // its lease as it is: to wait for it would let the leases of all the others end. Nobody recovers it meanwhile.
 func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
-	a := args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
-	err := s.tx(ctx, func(tx *sql.Tx) error {
+	a := engine.Args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
+	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
 		var free []string
-		if err := s.query(ctx, tx, "lock_runs", a, ids(&free)); err != nil || len(free) == 0 {
+		if err := tx.Query(ctx, "lock_runs", a, ids(&free)); err != nil || len(free) == 0 {
 			return err
 		}
-		_, err := s.exec(ctx, tx, "heartbeat", with(a, "ids", free))
+		_, err := tx.Exec(ctx, "heartbeat", a.With("ids", free))
 		return err
 	})
 	if err != nil {
@@ -116,42 +118,10 @@ func (s *Store) Held(ctx context.Context, runs []string, h Holder) (map[string]S
 	var id string
 	var g Sign
 	var cancel present
-	err := s.query(ctx, s.db, "held", args{"ids": runs, "holder": h.Name}, s.each(reads(&id, &g.Fence, &cancel), func(string) error {
+	err := s.db.Query(ctx, "held", engine.Args{"ids": runs, "holder": h.Name}, engine.Reads(&id, &g.Fence, &cancel).Each(func(string) error {
 		g.Cancel = bool(cancel)
 		signs[id] = g
 		return nil
 	}))
 	return signs, err
 }
-
-// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's; its
-// Login is the store's.
-func (s *Store) JobDB(o Options) (*sql.DB, error) {
-	o.forJobs, o.Login, o.secrets = true, s.login, s.secrets
-	c, err := s.d.connector(s.url, o)
-	if err != nil {
-		return nil, s.hide(err)
-	}
-	c = connecting(s.d, c, s.makeRoom)
-	if o.Wrap == nil {
-		o.Wrap = s.around
-	}
-	if o.Wrap != nil {
-		c = o.Wrap(c)
-	}
-	db := sql.OpenDB(c)
-	db.SetMaxIdleConns(0) // thrown away after the run: whatever a statement did to its session goes with it
-	return db, nil
-}
-
-// Interrupt tells how a statement is stopped on a server whose driver would leave it running when its context ends:
-// the query for the connection's number, and the statement (with %d) that stops what it executes, sent from another
-// connection. Empty where the driver stops statements itself.
-func (s *Store) Interrupt() (connection, stop string) { return s.d.connection, s.d.stop }
-
-// Instant is an instant in UTC as the engine's columns of instants take it from a text: with microseconds, and in the form
-// of RFC 3339, but for MySQL and MariaDB, whose DATETIME refuses the T with a zone.
-func (s *Store) Instant(t time.Time) string { return s.d.instantText(t.Truncate(time.Microsecond)) }
-
-// Isolation is the level of the store's own transactions.
-func (s *Store) Isolation() sql.IsolationLevel { return s.d.isolation }

@@ -72,9 +72,9 @@
 //     decision.applyPolicies (tick/decide/occurrences.go) applies the policies to them, and
 //     decision.admit (tick/decide/decide.go) queues the runs that may start.
 //  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_runs
-//     (store/sql/postgres/queries.sql), gaps by insert_gaps (store/sql/postgres/queries.sql), and
-//     the plan, with its next due time, by advance (store/sql/postgres/queries.sql). COMMIT: the
-//     nominal time is decided, exactly once.
+//     (store/engine/sql/postgres/queries.sql), gaps by insert_gaps
+//     (store/engine/sql/postgres/queries.sql), and the plan, with its next due time, by advance
+//     (store/engine/sql/postgres/queries.sql). COMMIT: the nominal time is decided, exactly once.
 //  7. pass.takeAll (tick/work.go) takes as many runs as may execute at once: pass.takeInTurn
 //     (tick/queues.go) calls Store.Take (store/take.go). The run becomes running, with a new fence
 //     and a lease. COMMIT: nothing is executed before it has succeeded.
@@ -123,8 +123,8 @@
 //     (tick/decide/decide.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
 //     attempts.
-//   - While a SQLite file is created, makePrivate (store/sqlite.go): an empty file is a database
-//     without tables.
+//   - While a SQLite file is created, makePrivate (store/engine/sqlite.go): an empty file is a
+//     database without tables.
 //
 // # Where things are
 //

@@ -144,7 +144,7 @@ func (p *passes) at(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
-	return p.store.Instant(t)
+	return p.store.Engine().Instant(t)
 }
 
 func (p *passes) Change(now time.Time, list []naive.Change) {

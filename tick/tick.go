@@ -402,7 +402,7 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))
 	defer cancel()
 	err := p.t.Store.RecordTick(within, p.probe, facts)
-	if err != nil && p.t.Store.Dialect() != "sqlite" && (p.t.Store.Locked(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
+	if err != nil && !p.t.Store.Engine().OneWriter && (p.t.Store.Locked(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
 		p.report.Unrecorded = "the record of the ticks is locked by another session"
 		return nil
 	}

@@ -360,7 +360,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 
 // fileLocked tells of an error that another process has an SQLite file locked, which may be for as long as its job takes.
 func (p *pass) fileLocked(err error) bool {
-	return p.t.Store.Dialect() == "sqlite" && (p.t.Store.Transient(err) || errors.Is(err, store.ErrReadOnly))
+	return p.t.Store.Engine().OneWriter && (p.t.Store.Transient(err) || errors.Is(err, store.ErrReadOnly))
 }
 
 // again looks at a run whose end was refused. Where the fence is still ours, an earlier try took effect and only its

@@ -100,7 +100,7 @@ func (c *cli) printSchema(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	engine, err := s.Engine(ctx)
+	engine, err := s.Version(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (c *cli) authored(cmd *cobra.Command) *cobra.Command {
 // author is who changes something. The store knows its login; SQLite has none.
 func (c *cli) author(s *store.Store) store.Author {
 	who := c.who
-	if u, err := user.Current(); who.By == "" && s.Dialect() == "sqlite" && err == nil {
+	if u, err := user.Current(); who.By == "" && !s.Engine().KnowsLogins && err == nil {
 		who.By = u.Username
 	}
 	return who

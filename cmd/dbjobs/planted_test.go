@@ -275,7 +275,7 @@ func records(t *testing.T, raw string) map[string]string {
 	}
 	defer db.Close()
 	prefix := "dbjobs_"
-	if s.Dialect() == "postgres" {
+	if s.Engine().Name == "postgres" {
 		prefix = "dbjobs."
 	}
 	all := map[string]string{}

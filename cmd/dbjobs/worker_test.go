@@ -259,7 +259,7 @@ func TestEightWorkersMissNothing(t *testing.T) {
 func many(t *testing.T, d *storetest.DB, queued, others int) {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	at := func(after time.Duration) string { return "'" + d.Instant(now.Add(after)) + "'" }
+	at := func(after time.Duration) string { return "'" + d.Store.Engine().Instant(now.Add(after)) + "'" }
 	var rows []string
 	flush := func() {
 		d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, queue, priority, ready_at, created_at, finished_at, settled_at) VALUES "+strings.Join(rows, ", "))

@@ -110,14 +110,14 @@ func (e *SQL) arguments(list []any, facts map[string]any) ([]any, error) {
 			return nil, err
 		}
 		if at, ok := v.(time.Time); ok {
-			v = e.instant(at)
+			v = e.engine.Instant(at)
 		}
 		number, isNumber := v.(json.Number)
 		_, isBool := v.(bool)
 		_, isInt := v.(int64)
 		switch {
 		case v == nil:
-		case e.dialect == "postgres" || !isNumber && !isBool && !isInt:
+		case e.engine.TextArguments() || !isNumber && !isBool && !isInt:
 			if v, err = text(v); err != nil {
 				return nil, err
 			}

@@ -29,40 +29,40 @@ import (
 func (e *SQL) atomic(s session, conn *sql.Conn, list []store.Statement, r Request) (_ Result, err error) {
 	asked := false
 	defer func() {
-		if err != nil && !asked && e.broken(err) && !slices.ContainsFunc(list, mayCommit) {
+		if err != nil && !asked && e.engine.Broken(err) && !slices.ContainsFunc(list, mayCommit) {
 			err = nothingDone("the connection was lost before COMMIT was sent", err)
 		}
 	}()
 	w := e.witness(s.statements, conn, list)
-	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: e.isolation})
+	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: e.engine.Isolation})
 	if err != nil {
-		return Result{}, describe(err, "")
+		return Result{}, describe(e.engine, err, "")
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	mark := fmt.Sprintf("dbjobs_%016x", rand.Uint64())
 	for _, st := range append(w.inserts(), "SAVEPOINT "+mark) {
 		if _, err := tx.ExecContext(s.statements, st); err != nil {
-			return Result{}, describe(err, "")
+			return Result{}, describe(e.engine, err, "")
 		}
 	}
-	rows, err := s.execute(tx, list)
+	rows, err := s.execute(e.engine, tx, list)
 	if err != nil {
-		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); noSavepoint(gone) && (!e.undone(s, tx, err) || w.committed(s.after, tx)) {
+		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); e.engine.SavepointGone(gone) && (!e.engine.Undone(s.after, tx, err, s.attempt.Err() != nil) || w.committed(s.after, tx)) {
 			return Result{}, notAtomic(err)
 		}
 		return Result{}, err
 	}
-	if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); noSavepoint(err) {
+	if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); e.engine.SavepointGone(err) {
 		return Result{}, notAtomic(nil)
 	} else if err != nil {
-		return Result{}, describe(err, "")
+		return Result{}, describe(e.engine, err, "")
 	}
 	if err := r.EndIn(s.statements, tx, rows); err != nil {
 		return Result{}, err
 	}
 	asked = true
 	if err := tx.Commit(); err != nil {
-		return Result{}, describe(err, "")
+		return Result{}, describe(e.engine, err, "")
 	}
 	return Result{Rows: &rows, Ended: true}, nil
 }
@@ -86,17 +86,14 @@ type witness struct {
 }
 
 // witness sets up one, where the text is such that it may be needed: with nothing but plain statements, there is no
-// COMMIT. PostgreSQL undoes no transaction by itself, so that its savepoint always tells.
+// COMMIT.
 func (e *SQL) witness(ctx context.Context, conn *sql.Conn, list []store.Statement) witness {
-	if e.dialect == "postgres" || !slices.ContainsFunc(list, mayCommit) {
+	w := witness{table: fmt.Sprintf("dbjobs_%016x", rand.Uint64())}
+	create := e.engine.Witness(w.table)
+	if create == "" || !slices.ContainsFunc(list, mayCommit) {
 		return witness{}
 	}
-	w := witness{table: fmt.Sprintf("dbjobs_%016x", rand.Uint64())}
-	engine := ""
-	if e.dialect == "mysql" { // the default for such tables may know no transactions
-		engine = " ENGINE = InnoDB"
-	}
-	_, w.lost = conn.ExecContext(ctx, "CREATE TEMPORARY TABLE "+w.table+" (n int)"+engine)
+	_, w.lost = conn.ExecContext(ctx, create)
 	return w
 }
 

@@ -5,33 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // SQL runs the statements of a step on a connection of its own, thrown away afterwards: whatever a statement does to
 // its session goes with it. Statements of a step run one after the other in one session, each by itself; with atomic,
 // all in one transaction with the end of the step.
 type SQL struct {
-	db      *sql.DB
-	dialect string
-	login   func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
-	instant func(time.Time) string
-	// isolation is the store's own: a step that commits with its end writes a row that heartbeats change meanwhile, which
-	// a snapshot for the whole transaction, as a session may have it by default, would refuse for ever.
-	isolation sql.IsolationLevel
-	// transient tells of an error that a transaction lost against another one.
-	transient func(error) bool
-	broken    func(error) bool // the connection is gone
-	// How a statement is stopped on the server, where the driver does not: see store.Interrupt.
-	connection, stop string
+	db     *sql.DB
+	engine *engine.Engine
+	login  func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
 }
 
 // atomicTries: an atomic step that loses against another transaction (a deadlock, a serialization failure) has had no
@@ -44,9 +31,7 @@ func NewSQL(s *store.Store) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &SQL{db: db, dialect: s.Dialect(), login: once(s.Login), instant: s.Instant, transient: s.Transient, broken: s.Broken, isolation: s.Isolation()}
-	e.connection, e.stop = s.Interrupt()
-	return e, nil
+	return &SQL{db: db, engine: s.Engine(), login: once(s.Login)}, nil
 }
 
 // Close ends its connections.
@@ -82,41 +67,43 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	if e.dialect == "postgres" && slices.ContainsFunc(spec.SQL, fromClient) {
-		return Result{}, errors.New("COPY FROM STDIN would wait for ever: there is no client that sends rows; copy from a file of the server, or INSERT")
+	for _, st := range spec.SQL {
+		if why := e.engine.Refuses(st.Text); why != "" {
+			return Result{}, errors.New(why)
+		}
 	}
 	if err := e.bind(spec.SQL, Facts(r.Task)); err != nil {
 		return Result{}, err
 	}
 	conn, err := e.db.Conn(ctx)
 	if err != nil {
-		return Result{}, nothingDone("there was no connection for it", describe(err, ""))
+		return Result{}, nothingDone("there was no connection for it", describe(e.engine, err, ""))
 	}
 	defer func() { _ = conn.Close() }() // the pool keeps none: the session ends here
 	s, release, err := e.session(ctx, conn)
 	if err != nil {
-		return Result{}, nothingDone("its connection broke before it was used", describe(err, ""))
+		return Result{}, nothingDone("its connection broke before it was used", describe(e.engine, err, ""))
 	}
 	defer release()
 	if spec.Atomic {
 		for try := 1; ; try++ {
 			res, err := e.atomic(s, conn, spec.SQL, r)
-			if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || !e.transient(err) {
+			if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || !e.engine.Transient(err) {
 				return res, err
 			}
 			select {
 			case <-ctx.Done():
 				return res, err
-			case <-time.After(store.Rest(try)):
+			case <-time.After(engine.RetryDelay(try)):
 			}
 		}
 	}
-	rows, err := s.execute(conn, spec.SQL)
+	rows, err := s.execute(e.engine, conn, spec.SQL)
 	if err != nil {
 		return Result{}, err
 	}
-	if open, err := e.transactionOpen(s.statements, conn); err != nil {
-		return Result{}, describe(err, "")
+	if open, err := e.engine.TransactionOpen(s.statements, conn); err != nil {
+		return Result{}, describe(e.engine, err, "")
 	} else if open {
 		return Result{}, errors.New("its statements left a transaction open, and what they did in it was rolled back: add COMMIT, or make the step atomic and leave BEGIN out")
 	}
@@ -126,33 +113,6 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 // nothingDone says so of a failure.
 func nothingDone(why string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNothingDone, why, err)
-}
-
-// transactionOpen tells whether the statements left a transaction open, which the end of the session would undo in
-// silence.
-func (e *SQL) transactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err error) {
-	switch e.dialect {
-	case "postgres":
-		err = conn.Raw(func(c any) error {
-			p, ok := c.(*stdlib.Conn)
-			open = ok && p.Conn().PgConn().TxStatus() != 'I'
-			return nil
-		})
-	case "sqlite":
-		_, refused := conn.ExecContext(ctx, "ROLLBACK") // refused where none is open
-		open = refused == nil
-	case "mysql":
-		err = conn.QueryRowContext(ctx, "SELECT @@in_transaction").Scan(&open)
-		var me *mysql.MySQLError
-		if errors.As(err, &me) && me.Number == 1193 { // MySQL has no such variable, and refuses this while one is open
-			me = nil
-			_, err = conn.ExecContext(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-			if open = errors.As(err, &me) && me.Number == 1568; open {
-				err = nil
-			}
-		}
-	}
-	return open, err
 }
 
 // stopGrace is how long a statement may take to stop on the server before its connection is dropped.
@@ -170,14 +130,15 @@ type session struct {
 // retries.
 func (e *SQL) session(ctx context.Context, conn *sql.Conn) (s session, release func(), err error) {
 	var number int64
-	if e.connection != "" {
-		if err := conn.QueryRowContext(ctx, e.connection).Scan(&number); err != nil {
+	connection, _ := e.engine.Stop()
+	if connection != "" {
+		if err := conn.QueryRowContext(ctx, connection).Scan(&number); err != nil {
 			return s, nil, err
 		}
 	}
 	after, drop := context.WithCancel(context.WithoutCancel(ctx))
 	s = session{attempt: ctx, after: after, statements: ctx}
-	if e.connection != "" {
+	if connection != "" {
 		s.statements = after
 	}
 	stopped := make(chan struct{})
@@ -199,8 +160,9 @@ func (e *SQL) session(ctx context.Context, conn *sql.Conn) (s session, release f
 // interrupt stops what the connection of that number executes, until ctx ends: between two statements there is nothing to
 // stop.
 func (e *SQL) interrupt(ctx context.Context, number int64) {
-	for e.connection != "" && ctx.Err() == nil {
-		_, _ = e.db.ExecContext(ctx, fmt.Sprintf(e.stop, number))
+	_, stop := e.engine.Stop()
+	for stop != "" && ctx.Err() == nil {
+		_, _ = e.db.ExecContext(ctx, fmt.Sprintf(stop, number))
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
@@ -215,7 +177,7 @@ type execer interface {
 
 // execute runs statements in order and adds up the rows that they affected. Rows that a statement returns are read and
 // dropped. One that was stopped on the server may return without an error.
-func (s session) execute(q execer, list []store.Statement) (int64, error) {
+func (s session) execute(e *engine.Engine, q execer, list []store.Statement) (int64, error) {
 	var total int64
 	for i, st := range list {
 		res, err := q.ExecContext(s.statements, st.Text, st.Args...)
@@ -223,7 +185,7 @@ func (s session) execute(q execer, list []store.Statement) (int64, error) {
 			if len(list) > 1 {
 				err = fmt.Errorf("statement %d: %w", i+1, err)
 			}
-			return total, describe(err, st.Text)
+			return total, describe(e, err, st.Text)
 		}
 		if s.attempt.Err() != nil {
 			return total, context.Cause(s.attempt)
@@ -241,8 +203,3 @@ func affected(res sql.Result) (rows int64) {
 	rows, _ = res.RowsAffected()
 	return rows
 }
-
-// fromClient: a COPY that takes its rows from the client.
-func fromClient(st store.Statement) bool { return copyFromClient.MatchString(st.Text) }
-
-var copyFromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)

@@ -253,7 +253,7 @@ func takeBySQL(d *storetest.DB, statements []string) (ids []string, err error) {
 }
 
 func inTransaction(d *storetest.DB, fn func(*sql.Tx) error) error {
-	tx, err := d.SQL.BeginTx(context.Background(), &sql.TxOptions{Isolation: d.Isolation()})
+	tx, err := d.SQL.BeginTx(context.Background(), &sql.TxOptions{Isolation: d.Store.Engine().Isolation})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package store
+package engine
 
 // Without a lock that the kernel frees, leases alone tell who is alive.
 

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// pathProblem tells what is wrong with the search path of our sessions, and so of those of jobs, and what to do: empty
+// PathProblem tells what is wrong with the search path of our sessions, and so of those of jobs, and what to do: empty
 // where nothing is. path is what @path gives: the schemas in which a name is looked for, in turn.
-func pathProblem(path, login string) string {
+func PathProblem(path, login string) string {
 	schemas := strings.Split(path, "\x1F")
 	if i := slices.Index(schemas, "pg_catalog"); i > 0 && !strings.HasPrefix(schemas[i-1], "pg_temp") {
 		return fmt.Sprintf("the search path of the login %q names the schema %s before pg_catalog, so that whoever may create objects in it can put "+

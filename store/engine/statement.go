@@ -1,10 +1,12 @@
-package store
+package engine
 
 import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,8 +23,16 @@ type statement struct {
 	args []string
 }
 
-// args are the named arguments of a statement.
-type args map[string]any
+// Args are the named arguments of a statement.
+type Args map[string]any
+
+// With is the arguments and one more.
+func (a Args) With(name string, v any) Args {
+	out := make(Args, len(a)+1)
+	maps.Copy(out, a)
+	out[name] = v
+	return out
+}
 
 var (
 	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
@@ -30,57 +40,86 @@ var (
 	macro     = regexp.MustCompile(`@[a-z_]+`)
 	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // that the statements for every engine use
 	shared    = map[string]string{
-		"@job_columns": jobColumns, "@job_fields": jobFields, "@job_values": jobValues, "@job_changes": jobChanges,
-		"@run_columns": runColumns, "@pause_columns": pauseColumns,
-		"@most":     fmt.Sprint(mostMade),
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
 		// A plan whose state somebody wants to know of: of a job that is there and enabled. A value by the key, as in queued_ids.
 		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}
 )
 
-// statements are those of a dialect. A text is put into the dialect's words when it is asked for: a pass that finds
+// Statements are those of an engine. A text is put into the engine's words when it is asked for: a pass that finds
 // nothing to do needs two of them, and its process begins anew each minute.
-type statements struct {
+type Statements struct {
+	e     *Engine
+	words map[string]string // macros of who uses them
 	read  sync.Once
 	texts map[string]string
 	err   error
 	ready sync.Map // of statement, by name
 }
 
-// statement is the one of that name.
-func (d *dialect) statement(name string) (statement, error) {
-	if s, ok := d.statements.ready.Load(name); ok {
+// Statements are the engine's. words are macros, such as columns that the caller reads in one order.
+func (e *Engine) Statements(words map[string]string) *Statements {
+	return &Statements{e: e, words: words}
+}
+
+// Names are those of all statements, in the order of the alphabet.
+func (all *Statements) Names() []string { return slices.Sorted(maps.Keys(all.load())) }
+
+// Text is a statement as it is sent, with the names of its arguments in the order of their placeholders.
+func (all *Statements) Text(name string) (text string, arguments []string, err error) {
+	s, err := all.get(name)
+	return s.text, s.args, err
+}
+
+// Literal is a statement with values in the place of its arguments, for who runs it by hand.
+func (all *Statements) Literal(name string, values map[string]string) (string, error) {
+	s, err := all.get(name)
+	if err != nil {
+		return "", err
+	}
+	text := s.text
+	for i, a := range s.args {
+		uses := 1
+		if all.e.numbered {
+			uses = -1
+		}
+		text = strings.Replace(text, all.e.placeholder(i+1), values[a], uses)
+	}
+	return text, nil
+}
+
+// get is the one of that name.
+func (all *Statements) get(name string) (statement, error) {
+	if s, ok := all.ready.Load(name); ok {
 		return s.(statement), nil
 	}
-	text, ok := d.texts()[name]
-	if d.statements.err != nil {
-		return statement{}, d.statements.err
+	text, ok := all.load()[name]
+	if all.err != nil {
+		return statement{}, all.err
 	}
 	if !ok {
 		return statement{}, fmt.Errorf("no statement %s", name)
 	}
-	s, err := d.translate(name, text)
+	s, err := all.translate(name, text)
 	if err == nil {
-		d.statements.ready.Store(name, s)
+		all.ready.Store(name, s)
 	}
 	return s, err
 }
 
-// has tells whether the dialect has a statement that others do without.
-func (d *dialect) has(name string) bool {
-	_, ok := d.texts()[name]
+// has tells whether the engine has a statement that others do without.
+func (all *Statements) has(name string) bool {
+	_, ok := all.load()[name]
 	return ok
 }
 
-// texts are sql/queries.sql, whose statements every engine takes, and the dialect's own queries.sql, whose statements
+// load reads sql/queries.sql, whose statements every engine takes, and the engine's own queries.sql, whose statements
 // stand in the place of those of the same name.
-// Tables are written dbjobs.NAME; :name is an argument, @name a macro of the dialect.
-func (d *dialect) texts() map[string]string {
-	all := &d.statements
+// Tables are written dbjobs.NAME; :name is an argument, @name a macro of the engine.
+func (all *Statements) load() map[string]string {
 	all.read.Do(func() {
 		all.texts = map[string]string{}
-		for _, file := range []string{"sql/queries.sql", "sql/" + d.name + "/queries.sql"} {
+		for _, file := range []string{"sql/queries.sql", "sql/" + all.e.Name + "/queries.sql"} {
 			if err := readStatements(file, all.texts); err != nil {
 				all.err = err
 				return
@@ -107,8 +146,9 @@ func readStatements(file string, into map[string]string) error {
 	return nil
 }
 
-// translate puts one text into the dialect's words.
-func (d *dialect) translate(name, text string) (statement, error) {
+// translate puts one text into the engine's words.
+func (all *Statements) translate(name, text string) (statement, error) {
+	d := all.e
 	s := statement{name: name}
 	var unknown string
 	text = commented.ReplaceAllString(text, "")
@@ -116,6 +156,9 @@ func (d *dialect) translate(name, text string) (statement, error) {
 		t, ok := d.macros[m]
 		if !ok {
 			t, ok = shared[m]
+		}
+		if !ok {
+			t, ok = all.words[m]
 		}
 		if !ok {
 			unknown = m
@@ -152,7 +195,7 @@ func (d *dialect) translate(name, text string) (statement, error) {
 const spread = "each_"
 
 // bind puts the arguments in the order of the placeholders, encoded for the driver.
-func (s statement) bind(d *dialect, a args) (text string, out []any, err error) {
+func (s statement) bind(e *Engine, a Args) (text string, out []any, err error) {
 	text, out = s.text, make([]any, 0, len(s.args))
 	for _, name := range s.args {
 		v, ok := a[strings.TrimPrefix(name, spread)]
@@ -166,7 +209,7 @@ func (s statement) bind(d *dialect, a args) (text string, out []any, err error) 
 			text = text[:place[0]] + anyOf(column, len(values)) + text[place[1]:]
 			out = append(out, values...)
 		default:
-			out = append(out, d.encode(v))
+			out = append(out, e.encode(v))
 		}
 	}
 	return text, out, nil
@@ -210,26 +253,28 @@ func jsonList(list any) any {
 
 // encode gives a value in the form in which the engine compares and stores it. A zero instant, an empty id and an
 // empty document are NULL.
-func (d *dialect) encode(v any) any {
+func (e *Engine) encode(v any) any {
 	switch v := v.(type) {
 	case time.Time:
 		if v.IsZero() {
 			return nil
 		}
-		return d.instant(clamp(v.UTC().Truncate(time.Microsecond)))
-	case runID:
+		return e.instant(Clamp(v.UTC().Truncate(time.Microsecond)))
+	case ID:
 		if v == "" {
 			return nil
 		}
-		return d.id(string(v))
-	case document:
+		return e.id(string(v))
+	case Document:
 		if v == "" {
 			return nil
 		}
-		return d.document(string(v))
+		return e.document(string(v))
+	case Earliest:
+		return e.least
 	case []int64, []string:
-		return d.list(v)
-	case null:
+		return e.list(v)
+	case Null:
 		if v == "" {
 			return nil
 		}
@@ -238,28 +283,23 @@ func (d *dialect) encode(v any) any {
 	return v
 }
 
-// Values that the engines want in different forms.
-type (
-	runID    string // a UUID
-	document string // JSON text
-	null     string // text that is NULL when empty
-)
+// Earliest comes before all that a column of instants can hold.
+type Earliest struct{}
 
-// instantText is how a document carries an instant: PostgreSQL and SQLite read it as it is, MySQL's statements
+// ID is a UUID.
+type ID string
+
+// Document is JSON text.
+type Document string
+
+// Null is text that is NULL when it is empty.
+type Null string
+
+// Instant is how a document carries an instant: PostgreSQL and SQLite read it as it is, MySQL's statements
 // take it as a literal without zone.
-func (d *dialect) instantText(t time.Time) string {
+func (e *Engine) Instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return clamp(t).UTC().Format(d.layout)
-}
-
-// with is the arguments and one more.
-func with(a args, name string, v any) args {
-	out := make(args, len(a))
-	for k, v := range a {
-		out[k] = v
-	}
-	out[name] = v
-	return out
+	return Clamp(t).UTC().Format(e.layout)
 }

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"database/sql/driver"
@@ -12,13 +12,13 @@ import (
 	"time"
 
 	sqlitedriver "modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const sqliteLayout = "2006-01-02T15:04:05.000000Z"
 
-var sqlite = &dialect{
-	name:     "sqlite",
+var sqlite = &Engine{
+	Name: "sqlite", OneWriter: true, Creates: true,
+	schemes:  []string{"sqlite", "file"},
 	prefix:   "dbjobs_",
 	numbered: true,
 	layout:   sqliteLayout,
@@ -70,8 +70,12 @@ var sqlite = &dialect{
 	document:    func(s string) any { return s },
 	list:        jsonList,
 	connector:   sqliteConnector,
+	jobs:        sqliteJobs,
 	classify:    classifySQLite,
 	atFault:     sqliteAtFault,
+	advise:      adviseOnSQLite,
+	where:       whereSQLite,
+	holderLock:  sqliteHolderLock,
 }
 
 // sqlitePath is the file that a sqlite: or file: URL names.
@@ -86,6 +90,11 @@ func sqlitePath(raw string) (path string, options url.Values, err error) {
 		return "", nil, &URLError{"malformed options after ?"}
 	}
 	return path, options, nil
+}
+
+func whereSQLite(raw string) string {
+	path, _, _ := sqlitePath(raw)
+	return "sqlite:" + path
 }
 
 // sqliteConnector opens the file in WAL mode with full durability. Every transaction begins IMMEDIATE: a deferred
@@ -141,30 +150,4 @@ func makePrivate(path string) error {
 		return err
 	}
 	return f.Close()
-}
-
-func classifySQLite(err error) class {
-	var se *sqlitedriver.Error
-	if !errors.As(err, &se) {
-		return other
-	}
-	switch se.Code() & 0xff {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return transient
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return readOnly
-	case sqlite3.SQLITE_FULL:
-		return diskFull
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_AUTH:
-		return unreachable
-	case sqlite3.SQLITE_CONSTRAINT:
-		if se.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || se.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY {
-			return duplicate
-		}
-	case sqlite3.SQLITE_ERROR:
-		if strings.Contains(se.Error(), "no such table: dbjobs_") {
-			return noTable
-		}
-	}
-	return other
 }

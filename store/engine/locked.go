@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -55,33 +55,28 @@ func unanswered(ctx context.Context, err error) error {
 	return err
 }
 
-// Locked tells of an error that a statement waited for rows that another session has locked, until its time was over.
-func (s *Store) Locked(err error) bool {
-	return errors.Is(err, ErrLocked) || s.d.classify(err) == lockTimeout
-}
-
-// heldBy adds to the error who has the locks, where it tells of one that was waited for.
-func (s *Store) heldBy(ctx context.Context, err error) error {
-	if ctx.Err() != nil || s.d == sqlite || !s.Locked(err) {
+// NameHolders adds to the error who has the locks, where it tells of one that was waited for.
+func (db *DB) NameHolders(ctx context.Context, err error) error {
+	if ctx.Err() != nil || db.e.OneWriter || !db.e.Locked(err) {
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, s.LockHolders(ctx))
+	return fmt.Errorf("%w; %s", err, db.LockHolders(ctx))
 }
 
 // LockHolders says which sessions have rows or tables of dbjobs locked, those with the oldest transactions first, as far as
 // the engine tells this login. It is for messages.
-func (s *Store) LockHolders(ctx context.Context) string {
-	if !s.d.has("lock_holders") {
+func (db *DB) LockHolders(ctx context.Context) string {
+	if !db.Has("lock_holders") {
 		return "another process has the file locked"
 	}
 	var list []string
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	err := s.query(ctx, s.db, "lock_holders", args{}, func(r *sql.Rows) error {
+	err := db.Query(ctx, "lock_holders", Args{}, func(r *sql.Rows) error {
 		var session int64
 		var login, program string
 		var since time.Time
-		if err := r.Scan(&session, nullable(&login), nullable(&program), at{&since}); err != nil {
+		if err := r.Scan(&session, Nullable(&login), Nullable(&program), At(&since)); err != nil {
 			return err
 		}
 		text := fmt.Sprintf("session %d", session)
@@ -104,8 +99,8 @@ func (s *Store) LockHolders(ctx context.Context) string {
 	switch {
 	case len(list) > 0:
 		return "locks are held by " + strings.Join(list, "; ")
-	case err != nil && s.d == mysqlDialect:
-		return "who has the locks is told only to a login with the PROCESS privilege"
+	case err != nil && db.e.untold != "":
+		return db.e.untold
 	}
 	return "no session has a lock any more, as far as this login is told"
 }

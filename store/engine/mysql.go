@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"maps"
 	"net"
 	"net/url"
@@ -19,11 +18,15 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-var mysqlDialect = &dialect{
-	name:   "mysql",
-	prefix: "dbjobs_",
-	layout: "2006-01-02 15:04:05.000000",
-	least:  0, // 0000-00-00 is no constant for every sql_mode
+var mysqlEngine = &Engine{
+	Name: "mysql", KnowsLogins: true,
+	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so that those who take and those who
+	// insert into one index block each other.
+	Isolation: sql.LevelReadCommitted,
+	schemes:   []string{"mysql", "mariadb"},
+	prefix:    "dbjobs_",
+	layout:    "2006-01-02 15:04:05.000000",
+	least:     0, // 0000-00-00 is no constant for every sql_mode
 	macros: map[string]string{
 		"@now":      "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
 		"@lease":    "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
@@ -70,14 +73,21 @@ var mysqlDialect = &dialect{
 	document:    func(s string) any { return s },
 	list:        jsonList,
 	connector:   mysqlConnector,
+	jobs:        mysqlJobs,
 	classify:    classifyMySQL,
 	atFault:     mysqlAtFault,
+	advise:      adviseOnMySQL,
+	version:     mysqlVersion,
+	untold:      "who has the locks is told only to a login with the PROCESS privilege",
 	ddlCommits:  true,
-	connection:  "SELECT CONNECTION_ID()",
-	stop:        "KILL QUERY %d",
-	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so that those who take and those who
-	// insert into one index block each other.
-	isolation: sql.LevelReadCommitted,
+}
+
+// mysqlVersion puts what the server says of itself, such as 10.11.14-MariaDB-0+deb12u2, into words.
+func mysqlVersion(v string) string {
+	if name, rest, ok := strings.Cut(v, "-MariaDB"); ok {
+		return strings.TrimSpace("MariaDB " + name + strings.SplitN(rest, "-", 2)[0])
+	}
+	return "MySQL " + v
 }
 
 // mysqlConnector reads mysql://user:password@host:port/database?option=value, with the driver's options and two of our
@@ -213,39 +223,3 @@ func mysqlTLS(c *mysql.Config, u *url.URL, authority string) error {
 type silent struct{}
 
 func (silent) Print(...any) {}
-
-func classifyMySQL(err error) class {
-	var me *mysql.MySQLError
-	if errors.As(err, &me) {
-		switch me.Number {
-		case 1213, 1020: // deadlock, record changed since last read
-			return transient
-		case 1205, 3572: // lock timeout, NOWAIT
-			return lockTimeout
-		case 1021, 1114: // disk full, and the table, which InnoDB says of its files
-			return diskFull
-		case 1146:
-			if strings.Contains(me.Message, "dbjobs_") {
-				return noTable
-			}
-		case 1290, 1792, 1836, 1665: // --read-only, read-only transaction, read-only mode, statement binlog under READ COMMITTED
-			return readOnly
-		case 1062:
-			return duplicate
-		case 4031: // idle for too long
-			return gone
-		case 1053, 1077, 1079, 1927:
-			return unreachable
-		case 1044, 1045, 1049, 1698, 1130, 1129, 3159, 1142, 1143:
-			return refused
-		case 1040, 1203, 1226:
-			return crowded
-		}
-		return other
-	}
-	var ne net.Error
-	if errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || isBroken(err) {
-		return unreachable
-	}
-	return other
-}

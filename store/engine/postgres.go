@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"bytes"
@@ -7,9 +7,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"maps"
-	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +23,9 @@ import (
 // login. So tables and functions are written with their schema, of operators only those whose argument types are exactly
 // those of pg_catalog's own (bigint * interval is none, and anybody's would do), and of types those of pg_catalog, which is
 // searched before all but the session's own temporary schema, as long as the search path does not name it elsewhere.
-var postgres = &dialect{
-	name:     "postgres",
+var postgres = &Engine{
+	Name: "postgres", KnowsLogins: true, Isolation: sql.LevelReadCommitted,
+	schemes:  []string{"postgres", "postgresql"},
 	prefix:   "dbjobs.",
 	numbered: true,
 	layout:   "2006-01-02T15:04:05.000000Z",
@@ -81,14 +80,15 @@ var postgres = &dialect{
 		}
 		return u
 	},
-	document:  func(s string) any { return json.RawMessage(s) },
-	list:      postgresArray,
-	connector: postgresConnector,
-	classify:  classifyPostgres,
-	atFault:   postgresAtFault,
-	lock:      "SELECT pg_catalog.pg_advisory_xact_lock(7236832961)",
-	isolation: sql.LevelReadCommitted,
-	functions: "pg_catalog.",
+	document:   func(s string) any { return json.RawMessage(s) },
+	list:       postgresArray,
+	connector:  postgresConnector,
+	jobs:       postgresJobs,
+	classify:   classifyPostgres,
+	atFault:    postgresAtFault,
+	advise:     adviseOnPostgres,
+	SchemaLock: "SELECT pg_catalog.pg_advisory_xact_lock(7236832961)",
+	functions:  "pg_catalog.",
 }
 
 // postgresArray is a list as the text of an array: the driver would look up the way to write each element by itself.
@@ -184,46 +184,4 @@ func afterColon(s string) string {
 		return s[i+3:]
 	}
 	return s
-}
-
-func classifyPostgres(err error) class {
-	var ce *pgconn.ConnectError
-	var pe *pgconn.PgError
-	coded := errors.As(err, &pe)
-	if errors.As(err, &ce) && !(coded && pe.Code == "53300") { // a proxy's refusals have codes of their own
-		return refused
-	}
-	if coded {
-		switch pe.Code {
-		case "40001", "40P01":
-			return transient
-		case "55P03":
-			return lockTimeout
-		case "53100":
-			return diskFull
-		case "42P01", "3F000":
-			if strings.Contains(pe.Message, "dbjobs") {
-				return noTable
-			}
-		case "25006":
-			return readOnly
-		case "23505":
-			return duplicate
-		case "57P05", "25P03", "25P04": // idle for too long, or with a transaction, or too long with one: before it read on
-			return gone
-		case "28P01", "28000", "3D000", "42501": // and a right that is not there
-			return refused
-		case "53300":
-			return crowded
-		}
-		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // of connections, and of a server that ends or begins
-			return unreachable
-		}
-		return other
-	}
-	var ne net.Error
-	if errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || isBroken(err) {
-		return unreachable
-	}
-	return other
 }

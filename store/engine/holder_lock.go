@@ -1,20 +1,20 @@
-package store
+package engine
 
 import (
 	"fmt"
 	"hash/fnv"
 )
 
-// Hold makes this process a holder of runs until release is called.
+// Hold gives the sign of life of a holder of runs until release is called.
 //
 // On SQLite a job's open write transaction blocks every heartbeat, so that a lease can end while its holder works.
 // There the sign of life is a lock on a file beside the database, which the kernel frees with the process. On a
 // server it is the heartbeat alone, and Hold does nothing.
-func (s *Store) Hold(h Holder) (release func(), err error) {
-	if s.d != sqlite {
+func (db *DB) Hold(holder string) (release func(), err error) {
+	if db.e.holderLock == nil {
 		return func() {}, nil
 	}
-	path, err := s.lifePath(h.Name)
+	path, err := db.e.holderLock(db.url, holder)
 	if err != nil {
 		return nil, err
 	}
@@ -24,17 +24,18 @@ func (s *Store) Hold(h Holder) (release func(), err error) {
 	return release, nil
 }
 
-// alive tells whether a holder shows its sign of life; always false where there is none but the heartbeat.
-func (s *Store) alive(holder string) bool {
-	if s.d != sqlite || holder == "" {
+// Alive tells whether a holder shows its sign of life; always false where there is none but the heartbeat.
+func (db *DB) Alive(holder string) bool {
+	if db.e.holderLock == nil || holder == "" {
 		return false
 	}
-	path, err := s.lifePath(holder)
+	path, err := db.e.holderLock(db.url, holder)
 	return err == nil && locked(path)
 }
 
-func (s *Store) lifePath(holder string) (string, error) {
-	path, _, err := sqlitePath(s.url)
+// sqliteHolderLock is the file whose lock is the sign of life.
+func sqliteHolderLock(rawURL, holder string) (string, error) {
+	path, _, err := sqlitePath(rawURL)
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(holder)) // never fails
 	return fmt.Sprintf("%s-holder-%016x", path, h.Sum64()), err

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+)
+
+// connectError is one of a connection that was never made: whatever it says, the database was not reached.
+type connectError struct{ error }
+
+func (e connectError) Unwrap() error { return e.error }
+
+type connector struct {
+	driver.Connector
+	e        *Engine
+	makeRoom func()
+}
+
+// connecting marks the errors of connections to a server that were never made. Where there are as many connections as there
+// may be, makeRoom ends some that nobody uses.
+func connecting(e *Engine, c driver.Connector, makeRoom func()) driver.Connector {
+	if e.OneWriter { // a file is locked, or not to be read, as in any statement
+		return c
+	}
+	return connector{c, e, makeRoom}
+}
+
+// slotWait is how long a connection is waited for where the server, or the login, has as many as it may have: those of our
+// own end with their runs.
+const slotWait = 10 * time.Second
+
+// Connect connects.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	over := time.NewTimer(slotWait)
+	defer over.Stop()
+	for try := 1; ; try++ {
+		conn, err := c.Connector.Connect(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if c.e.classify(err) != crowded {
+			return nil, connectError{err}
+		}
+		c.makeRoom()
+		select {
+		case <-over.C:
+			return nil, connectError{fmt.Errorf("none of the connections that there may be was free for %s: %w", slotWait, err)}
+		case <-ctx.Done():
+			return nil, connectError{err}
+		case <-time.After(RetryDelay(min(try+3, 7))):
+		}
+	}
+}

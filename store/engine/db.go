@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/dbjobs/dbjobs/store/secret"
+)
+
+// Options are what Open is told beside the URL.
+type Options struct {
+	// Create makes an SQLite file and its folder where they are missing. Servers are never created.
+	Create bool
+	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
+	Wrap func(driver.Connector) driver.Connector
+	// Login, if it is set, is asked before each new connection to a server whom to be and with which password, in place
+	// of what the URL says: passwords may change while a process lives, and tokens last for minutes. An empty user leaves
+	// the URL's.
+	Login func(context.Context) (user, password string, err error)
+	// Words are macros of the caller's in the statements, such as the columns that it reads in one order.
+	Words map[string]string
+
+	forJobs bool // the connections are for the SQL of jobs
+	secrets *secret.Known
+}
+
+// DB is an open database. It holds no session state: a transaction-pooling proxy may stand between. A statement that it is
+// given itself stands alone.
+type DB struct {
+	runner
+	pool       *sql.DB
+	e          *Engine
+	statements *Statements
+	url        string
+	// around and login are the Wrap and the Login of the options.
+	around func(driver.Connector) driver.Connector
+	login  func(context.Context) (user, password string, err error)
+	// secrets are those of the URL and of the login: none of them is in an error or in a record.
+	secrets *secret.Known
+}
+
+// Open connects and makes sure that the database answers. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or
+// ErrReadOnly, or are a *URLError.
+func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
+	e, err := Of(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{e: e, statements: e.Statements(o.Words), url: rawURL, around: o.Wrap, secrets: &secret.Known{}}
+	db.secrets.AddURL(rawURL)
+	if login := o.Login; login != nil {
+		o.Login = func(ctx context.Context) (string, string, error) {
+			user, password, err := login(ctx)
+			db.secrets.Issue(password)
+			return user, password, err
+		}
+	}
+	db.login, o.secrets = o.Login, db.secrets
+	c, err := e.connector(rawURL, o)
+	if err != nil {
+		return nil, db.hide(err)
+	}
+	if c = connecting(e, c, func() {}); o.Wrap != nil {
+		c = o.Wrap(c)
+	}
+	db.pool = sql.OpenDB(c)
+	db.runner = runner{db, db.pool}
+	db.pool.SetMaxIdleConns(idle)
+	conn, err := db.pool.Conn(ctx) // connects; a ping would be one round trip more
+	if err != nil {
+		db.pool.Close()
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+			return nil, fmt.Errorf("connecting: %w: there was no answer in time", ErrUnreachable)
+		}
+		return nil, db.Wrap("connecting", err)
+	}
+	if err := conn.Close(); err != nil {
+		return nil, db.Wrap("connecting", err)
+	}
+	return db, nil
+}
+
+// idle is how many connections wait for the next statement: those of many runs side by side, each of which would else
+// connect anew for its end.
+const idle = 32
+
+// makeRoom ends the connections that wait for a statement: the SQL of jobs may need one of them.
+func (db *DB) makeRoom() {
+	db.pool.SetMaxIdleConns(0)
+	db.pool.SetMaxIdleConns(idle)
+}
+
+// Close ends the connections.
+func (db *DB) Close() error { return db.pool.Close() }
+
+// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake tells
+// whether the database still answers on it.
+func (db *DB) Sleep() { db.pool.SetMaxIdleConns(1) }
+
+// Wake asks the database for a sign of life, after Sleep. While the process was frozen, the connection may have died on
+// the way without a word: the end of ctx says how long to wait. After an error the database is to be closed.
+func (db *DB) Wake(ctx context.Context) error {
+	db.pool.SetMaxIdleConns(idle)
+	return db.Wrap("waking the connection", db.pool.PingContext(ctx))
+}
+
+// JobPool is a pool of connections for the SQL of jobs, apart from the DB's own. Without a Wrap, it has the DB's; its Login
+// is the DB's.
+func (db *DB) JobPool(o Options) (*sql.DB, error) {
+	o.forJobs, o.Login, o.secrets = true, db.login, db.secrets
+	c, err := db.e.connector(db.url, o)
+	if err != nil {
+		return nil, db.hide(err)
+	}
+	c = connecting(db.e, c, db.makeRoom)
+	if o.Wrap == nil {
+		o.Wrap = db.around
+	}
+	if o.Wrap != nil {
+		c = o.Wrap(c)
+	}
+	pool := sql.OpenDB(c)
+	pool.SetMaxIdleConns(0) // thrown away after the run: whatever a statement did to its session goes with it
+	return pool, nil
+}
+
+// Engine is the database's.
+func (db *DB) Engine() *Engine { return db.e }
+
+// Has tells whether the engine has a statement that others do without.
+func (db *DB) Has(name string) bool { return db.statements.has(name) }
+
+// Where names the database for messages: scheme, host and path, never user, password or options.
+func (db *DB) Where() string {
+	if db.e.where != nil {
+		return db.e.where(db.url)
+	}
+	u, err := url.Parse(db.url)
+	if err != nil {
+		return db.e.Name
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
+
+// Version is the engine's name and version, such as "PostgreSQL 15.18".
+func (db *DB) Version(ctx context.Context) (string, error) {
+	var v string
+	if err := db.Row(ctx, "engine", Args{}, &v); err != nil {
+		return "", err
+	}
+	if db.e.version != nil {
+		v = db.e.version(v)
+	}
+	return v, nil
+}
+
+// Login is the name under which the database knows us, without host; empty where it knows no logins.
+func (db *DB) Login(ctx context.Context) (string, error) {
+	var v string
+	err := db.Row(ctx, "login", Args{}, &v)
+	return v, err
+}
+
+// Warning tells what is wrong with the settings of the database, and what to do; empty where nothing is.
+func (db *DB) Warning(ctx context.Context) (string, error) {
+	var path, login string
+	err := db.Row(ctx, "path", Args{}, &path, &login)
+	return PathProblem(path, login), err
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+)
+
+// The sentinels of this package; every error that a caller may want to tell apart wraps one of them.
+var (
+	ErrNotFound    = errors.New("not found")
+	ErrExists      = errors.New("already there")
+	ErrSchema      = errors.New("schema outside the range that this program can use")
+	ErrUnreachable = errors.New("database out of reach")
+	ErrReadOnly    = errors.New("database not writable")
+)
+
+// Wrap translates an error of the engine at the one door through which all of them leave.
+func (db *DB) Wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = db.hide(err)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	switch db.class(err) {
+	case noTable:
+		return fmt.Errorf("%s: %w: the tables of dbjobs are not there; run `dbjobs migrate`", doing, ErrSchema)
+	case readOnly:
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, db.e.advise(err))
+	case diskFull:
+		return fmt.Errorf("%s: %w: its disk is full: %w", doing, ErrReadOnly, err)
+	case lockTimeout:
+		return fmt.Errorf("%s: %w: %w", doing, ErrLocked, err)
+	case unreachable, refused, crowded, gone:
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, db.e.advise(err))
+	case duplicate:
+		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
+	}
+	return fmt.Errorf("%s: %w%s", doing, err, db.e.advise(err))
+}
+
+// class is what is done about an error.
+func (db *DB) class(err error) class {
+	c := db.e.classify(err)
+	var never connectError
+	if c == other && errors.As(err, &never) {
+		return refused
+	}
+	return c
+}
+
+// Transient tells of an error that the transaction lost against another one, and that it can be tried again.
+func (e *Engine) Transient(err error) bool {
+	return errors.Is(err, ErrConflict) || errors.Is(err, errInterrupted) || e.classify(err) == transient || e.Locked(err)
+}
+
+// Locked tells of an error that a statement waited for rows that another session has locked, until its time was over.
+func (e *Engine) Locked(err error) bool {
+	return errors.Is(err, ErrLocked) || e.classify(err) == lockTimeout
+}
+
+// Broken tells of an error that the connection was lost, or was never made.
+func (e *Engine) Broken(err error) bool {
+	var never connectError
+	c := e.classify(err)
+	return errors.As(err, &never) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (c == unreachable || c == gone)
+}
+
+// Refused tells that a single row may be at fault: the engine refused what was written or asked for. It is the engine's own
+// answer, and none about a connection, a lock, a right, room or time, of which it is not known what became, or which hold
+// for all rows. A conflict came each time that it was tried.
+func (e *Engine) Refused(err error) bool {
+	return errors.Is(err, ErrConflict) || e.atFault(err)
+}
+
+type hidden struct {
+	error
+	text string
+}
+
+func (h hidden) Error() string { return h.text }
+func (h hidden) Unwrap() error { return h.error }
+
+// hide takes credentials out of an error's text: a driver or a server may quote ours.
+func (db *DB) hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := db.secrets.Hide(err.Error()); text != err.Error() {
+		return hidden{err, text}
+	}
+	return err
+}
+
+// Hide takes credentials out of a text.
+func (db *DB) Hide(text string) string { return db.secrets.Hide(text) }
+
+// isBroken tells whether the connection went away under a statement.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, sql.ErrConnDone)
+}
+
+// rights is the advice about a right that is not there.
+const rights = "; this login lacks a right that dbjobs needs: store/README.md lists them, with their GRANTs"

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Migration is a step of the schema.
+type Migration struct {
+	Number     int
+	Name       string
+	Statements []string
+}
+
+var statementEnd = regexp.MustCompile(`(?m);[ \t]*$`)
+
+// Migrations are those of the engine, in their order.
+func (e *Engine) Migrations() ([]Migration, error) {
+	names, err := fs.Glob(files, "sql/"+e.Name+"/schema/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	out := make([]Migration, 0, len(names))
+	for _, path := range names {
+		b, err := files.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSuffix(path[strings.LastIndex(path, "/")+1:], ".sql")
+		m := Migration{Name: name}
+		if m.Number, err = strconv.Atoi(name[:4]); err != nil {
+			return nil, fmt.Errorf("%s: want a name that begins with four digits", path)
+		}
+		for _, st := range statementEnd.Split(string(b), -1) {
+			if strings.TrimSpace(commentLine.ReplaceAllString(st, "")) != "" {
+				m.Statements = append(m.Statements, strings.TrimSpace(st))
+			}
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+var commentLine = regexp.MustCompile(`(?m)^--.*$`)
+
+// LockSchema lets one migrator after the other in, as long as its transaction lasts.
+func (db *DB) LockSchema(ctx context.Context, tx *Tx) error {
+	if db.e.SchemaLock == "" {
+		return nil
+	}
+	_, err := tx.q.ExecContext(ctx, db.e.SchemaLock)
+	return db.Wrap("lock the schema", err)
+}
+
+// ForDDL is where the statements of migrations run: in the transaction, or beside it where DDL would end it.
+func (db *DB) ForDDL(tx *Tx) Runner {
+	if db.e.ddlCommits {
+		return db
+	}
+	return tx
+}
+
+// Migrate runs the statements of a migration.
+func (db *DB) Migrate(ctx context.Context, tx *Tx, m Migration) error {
+	q := tx.q
+	if db.e.ddlCommits {
+		q = db.pool
+	}
+	for _, st := range m.Statements {
+		if _, err := q.ExecContext(ctx, st); err != nil {
+			first, _, _ := strings.Cut(strings.TrimSpace(commentLine.ReplaceAllString(st, "")), "\n")
+			return db.Wrap(fmt.Sprintf("migration %s: %s", m.Name, first), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"database/sql/driver"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+func classifyMySQL(err error) class {
+	var me *mysql.MySQLError
+	if errors.As(err, &me) {
+		switch me.Number {
+		case 1213, 1020: // deadlock, record changed since last read
+			return transient
+		case 1205, 3572: // lock timeout, NOWAIT
+			return lockTimeout
+		case 1021, 1114: // disk full, and the table, which InnoDB says of its files
+			return diskFull
+		case 1146:
+			if strings.Contains(me.Message, "dbjobs_") {
+				return noTable
+			}
+		case 1290, 1792, 1836, 1665: // --read-only, read-only transaction, read-only mode, statement binlog under READ COMMITTED
+			return readOnly
+		case 1062:
+			return duplicate
+		case 4031: // idle for too long
+			return gone
+		case 1053, 1077, 1079, 1927:
+			return unreachable
+		case 1044, 1045, 1049, 1698, 1130, 1129, 3159, 1142, 1143:
+			return refused
+		case 1040, 1203, 1226:
+			return crowded
+		}
+		return other
+	}
+	var ne net.Error
+	if errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || isBroken(err) {
+		return unreachable
+	}
+	return other
+}
+
+// mysqlAtFault: what is known to be about the values of a row, and what a trigger says.
+func mysqlAtFault(err error) bool {
+	var me *mysql.MySQLError
+	if !errors.As(err, &me) {
+		return false
+	}
+	switch me.Number {
+	case 1048, 1062, 1138, 1146, 1172, 1242, 1263, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1422, 1425, 1426, 1427, 1436, 1441, 1442,
+		1451, 1452, 1525, 1526, 1557, 1586, 1644, 1690, 1748, 1761, 1762, 1906, 3140, 3141, 3143, 3144, 3146, 3156, 3157, 3819, 4025, 4038, 4078, 4079:
+		return classifyMySQL(err) != noTable
+	}
+	return strings.HasPrefix(string(me.SQLState[:]), "22") || strings.HasPrefix(string(me.SQLState[:]), "23") || strings.HasPrefix(string(me.SQLState[:]), "45")
+}
+
+func adviseOnMySQL(err error) string {
+	var me *mysql.MySQLError
+	if !errors.As(err, &me) {
+		return ""
+	}
+	return mysqlAdvice[me.Number]
+}
+
+const variable = " is too short for dbjobs: a minute does"
+
+var mysqlAdvice = map[uint16]string{
+	1044: rights, 1142: rights, 1143: rights,
+	1792: "; transaction_read_only (tx_read_only on MariaDB) is on for new sessions: SET GLOBAL … = 0, or name the server that takes writes in the URL",
+	1665: "; binlog_format = STATEMENT does not do for dbjobs: SET GLOBAL binlog_format = ROW",
+	1969: "; where nobody stopped it, max_statement_time of the server or of this account" + variable,
+	3024: "; max_execution_time of the server" + variable,
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+var mysqlJobs = jobSQL{
+	connection:      "SELECT CONNECTION_ID()",
+	stop:            "KILL QUERY %d",
+	transactionOpen: mysqlTransactionOpen,
+	savepointGone:   mysqlSavepointGone,
+	undone:          undoneByMySQL,
+	tableOptions:    " ENGINE = InnoDB", // the default for temporary tables may know no transactions
+	describe:        describeMySQL,
+}
+
+func mysqlTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err error) {
+	err = conn.QueryRowContext(ctx, "SELECT @@in_transaction").Scan(&open)
+	var me *mysql.MySQLError
+	if errors.As(err, &me) && me.Number == 1193 { // MySQL has no such variable, and refuses this while one is open
+		me = nil
+		_, err = conn.ExecContext(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+		if open = errors.As(err, &me) && me.Number == 1568; open {
+			err = nil
+		}
+	}
+	return open, err
+}
+
+func mysqlSavepointGone(err error) bool {
+	var me *mysql.MySQLError
+	return errors.As(err, &me) && me.Number == 1305
+}
+
+// undoneByMySQL: a lock that InnoDB waited for in vain undoes the statement alone, unless the server is set otherwise:
+// asked only then.
+func undoneByMySQL(ctx context.Context, tx *sql.Tx, err error, _ bool) bool {
+	var me *mysql.MySQLError
+	if !errors.As(err, &me) {
+		return false
+	}
+	if me.Number == 1205 {
+		var whole bool
+		asked := tx.QueryRowContext(ctx, "SELECT @@innodb_rollback_on_timeout").Scan(&whole)
+		return asked == nil && whole
+	}
+	return me.Number == 1213 || me.Number == 1020
+}
+
+var (
+	atLine   = regexp.MustCompile(`at line (\d+)$`)
+	sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
+)
+
+func describeMySQL(err error, _ string) (Failure, bool) {
+	var me *mysql.MySQLError
+	if !errors.As(err, &me) {
+		return Failure{}, false
+	}
+	f := Failure{Code: strconv.Itoa(int(me.Number)), Line: number(atLine, me.Message)}
+	if state := string(me.SQLState[:]); sqlState.MatchString(state) {
+		f.Code += fmt.Sprintf(" (%s)", state)
+	}
+	return f, true
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"database/sql/driver"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+func classifyPostgres(err error) class {
+	var ce *pgconn.ConnectError
+	var pe *pgconn.PgError
+	coded := errors.As(err, &pe)
+	if errors.As(err, &ce) && !(coded && pe.Code == "53300") { // a proxy's refusals have codes of their own
+		return refused
+	}
+	if coded {
+		switch pe.Code {
+		case "40001", "40P01":
+			return transient
+		case "55P03":
+			return lockTimeout
+		case "53100":
+			return diskFull
+		case "42P01", "3F000":
+			if strings.Contains(pe.Message, "dbjobs") {
+				return noTable
+			}
+		case "25006":
+			return readOnly
+		case "23505":
+			return duplicate
+		case "57P05", "25P03", "25P04": // idle for too long, or with a transaction, or too long with one: before it read on
+			return gone
+		case "28P01", "28000", "3D000", "42501": // and a right that is not there
+			return refused
+		case "53300":
+			return crowded
+		}
+		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // of connections, and of a server that ends or begins
+			return unreachable
+		}
+		return other
+	}
+	var ne net.Error
+	if errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || isBroken(err) {
+		return unreachable
+	}
+	return other
+}
+
+// postgresAtFault: by the classes of SQLSTATE.
+func postgresAtFault(err error) bool {
+	var pe *pgconn.PgError
+	if !errors.As(err, &pe) || len(pe.Code) != 5 {
+		return false
+	}
+	switch pe.Code[:2] {
+	case "0L", "20", "21", "22", "23", "27", "2F", "38", "39", "42", "44", "54", "P0":
+		return pe.Code != "42501" && classifyPostgres(err) != noTable
+	}
+	return false
+}
+
+func adviseOnPostgres(err error) string {
+	var pe *pgconn.PgError
+	if !errors.As(err, &pe) {
+		return ""
+	}
+	return postgresAdvice[pe.Code]
+}
+
+const forLogin = ", as it is set for the server, the database or this login"
+
+var postgresAdvice = map[string]string{
+	"25006": "; the server is a standby, or default_transaction_read_only is on for the server, the database or this login: " +
+		"name the primary server in the URL, or ALTER ROLE … SET default_transaction_read_only = off",
+	"42501": rights,
+	"57014": "; where nobody cancelled it, statement_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET statement_timeout = '1min'",
+	"25P03": "; idle_in_transaction_session_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET idle_in_transaction_session_timeout = '1min'",
+	"25P04": "; transaction_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET transaction_timeout = '1min'",
+	"57P05": "; idle_session_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET idle_session_timeout = '1min'",
+}

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+var postgresJobs = jobSQL{
+	refuses:         postgresRefuses,
+	textArguments:   true,
+	transactionOpen: postgresTransactionOpen,
+	savepointGone:   postgresSavepointGone,
+	describe:        describePostgres,
+}
+
+// copyFromClient is a COPY that takes its rows from the client.
+var copyFromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
+
+func postgresRefuses(text string) string {
+	if !copyFromClient.MatchString(text) {
+		return ""
+	}
+	return "COPY FROM STDIN would wait for ever: there is no client that sends rows; copy from a file of the server, or INSERT"
+}
+
+func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err error) {
+	err = conn.Raw(func(c any) error {
+		p, ok := c.(*stdlib.Conn)
+		open = ok && p.Conn().PgConn().TxStatus() != 'I'
+		return nil
+	})
+	return open, err
+}
+
+func postgresSavepointGone(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && (pe.Code == "3B001" || pe.Code == "25P01")
+}
+
+var inBlock = regexp.MustCompile(`(?m)^PL/pgSQL function inline_code_block line (\d+) `)
+
+func describePostgres(err error, text string) (Failure, bool) {
+	var pe *pgconn.PgError
+	if !errors.As(err, &pe) {
+		return Failure{}, false
+	}
+	f := Failure{Code: pe.Code, Severity: pe.SeverityUnlocalized, Detail: pe.Detail, Hint: pe.Hint}
+	if f.Severity == "" {
+		f.Severity = pe.Severity
+	}
+	if pe.Position > 0 {
+		f.Line = lineOf(text, int(pe.Position))
+	} else {
+		f.Line = number(inBlock, pe.Where)
+	}
+	return f, true
+}
+
+// lineOf is the line of a character of a text, both counted from 1.
+func lineOf(text string, position int) int {
+	r := []rune(text)
+	return 1 + strings.Count(string(r[:min(position-1, len(r))]), "\n")
+}

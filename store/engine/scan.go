@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Reader reads rows column by column. What somebody put there by hand and cannot be read is a fault of that row, told by
+// the name of the column, and never the end of the rows behind it.
+type Reader struct {
+	cells []cell
+	into  []any
+}
+
+// Reads is a reader into these destinations. They are the same for all rows: who needs them fresh resets them before row.
+func Reads(dest ...any) *Reader {
+	r := &Reader{make([]cell, len(dest)), make([]any, len(dest))}
+	for i := range dest {
+		r.cells[i].dest = dest[i]
+		r.into[i] = &r.cells[i]
+	}
+	return r
+}
+
+// row reads one row. The fault says which columns could not be read, what they hold and what is wanted; empty: all could.
+// A destination whose column could not be read is left as it was.
+func (r *Reader) row(rows *sql.Rows) (fault string, err error) {
+	if err := rows.Scan(r.into...); err != nil {
+		return "", err
+	}
+	for i := range r.cells {
+		if r.cells[i].err == nil {
+			continue
+		}
+		names, err := rows.Columns()
+		if err != nil {
+			return "", err
+		}
+		fault = JoinFaults(fault, fmt.Sprintf("column %s: %v", names[i], r.cells[i].err))
+	}
+	return fault, nil
+}
+
+// JoinFaults joins two faults, of which one may be empty.
+func JoinFaults(fault, other string) string {
+	if fault != "" && other != "" && !strings.Contains(fault, other) {
+		return fault + "; " + other
+	}
+	if fault == "" {
+		return other
+	}
+	return fault
+}
+
+// Each hands what could not be read of each row to fn.
+func (r *Reader) Each(fn func(fault string) error) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		fault, err := r.row(rows)
+		if err != nil {
+			return err
+		}
+		return fn(fault)
+	}
+}
+
+// cell is a column of a row. It takes whatever the driver gives, and keeps what is wrong with it.
+type cell struct {
+	dest any
+	err  error
+}
+
+// Scan never fails: see err.
+func (c *cell) Scan(src any) error {
+	c.err = Assign(c.dest, src)
+	return nil
+}
+
+// Assign is what database/sql does for destinations, with errors that say what the column holds.
+func Assign(dest, src any) error {
+	switch d := dest.(type) {
+	case sql.Scanner:
+		return d.Scan(src)
+	case *string:
+		return assignText(d, src)
+	case *int64:
+		return assignNumber(d, src)
+	case *int:
+		return assignNumber(d, src)
+	case *bool:
+		var v sql.NullBool
+		if v.Scan(src) != nil || !v.Valid {
+			return Holds(src, "true or false")
+		}
+		*d = v.Bool
+		return nil
+	}
+	return fmt.Errorf("no way to read into %T", dest)
+}
+
+func assignText(d *string, src any) error {
+	switch v := src.(type) {
+	case string:
+		*d = v
+	case []byte:
+		*d = string(v)
+	default:
+		var n sql.NullString
+		if n.Scan(src) != nil || !n.Valid {
+			return Holds(src, "text")
+		}
+		*d = n.String
+	}
+	if !utf8.ValidString(*d) {
+		return Holds(src, "UTF-8 text")
+	}
+	return nil
+}
+
+func assignNumber[T int | int64](d *T, src any) error {
+	if v, ok := src.(int64); ok {
+		*d = T(v)
+		return nil
+	}
+	var n sql.NullInt64
+	if n.Scan(src) != nil || !n.Valid {
+		return Holds(src, "a whole number")
+	}
+	*d = T(n.Int64)
+	return nil
+}
+
+// Holds says what a column holds instead of what it should.
+func Holds(src any, want string) error {
+	const most = 60
+	var is string
+	switch v := src.(type) {
+	case nil:
+		return errors.New("is NULL, want " + want)
+	case time.Time:
+		is = v.UTC().Format(time.RFC3339)
+	case []byte:
+		is = fmt.Sprintf("%.*q", most, v)
+	case string:
+		is = fmt.Sprintf("%.*q", most, v)
+	default:
+		is = fmt.Sprint(v)
+	}
+	return fmt.Errorf("holds %s, want %s", is, want)
+}
+
+// into scans a column into *T and takes NULL for the zero value.
+type into[T any] struct{ p *T }
+
+func (n into[T]) Scan(src any) error {
+	if src == nil {
+		var zero T
+		*n.p = zero
+		return nil
+	}
+	return Assign(n.p, src)
+}
+
+// Nullable scans a column into *T and takes NULL for the zero value.
+func Nullable[T any](p *T) sql.Scanner { return into[T]{p} }
+
+// At scans an instant, whether the driver gives a time or text, and takes NULL for the zero time. Times are UTC. What lies
+// outside the ends of time is none: infinity, a year of five digits, MySQL's 0000-00-00.
+func At(p *time.Time) sql.Scanner { return at{p} }
+
+type at struct{ p *time.Time }
+
+func (a at) Scan(src any) error {
+	var t time.Time
+	ok := false
+	switch v := src.(type) {
+	case nil:
+		*a.p = time.Time{}
+		return nil
+	case time.Time:
+		t, ok = v.UTC(), true
+	case string:
+		t, ok = parseInstant(v)
+	case []byte:
+		t, ok = parseInstant(string(v))
+	}
+	if !ok || !Clamp(t).Equal(t) {
+		return Holds(src, "an instant in UTC such as 2026-01-05T08:00:00.000000Z, of the years 1000 to 9999")
+	}
+	*a.p = t
+	return nil
+}
+
+// Moment scans an instant, or that there is one which cannot be read.
+type Moment struct {
+	time.Time
+	Unreadable bool
+	Raw        any // as the driver gives it
+}
+
+// Scan never fails.
+func (m *Moment) Scan(src any) error {
+	*m = Moment{Raw: src}
+	if b, ok := src.([]byte); ok {
+		m.Raw = string(b)
+	}
+	m.Unreadable = at{&m.Time}.Scan(src) != nil
+	return nil
+}
+
+// Set tells that the column is not NULL.
+func (m *Moment) Set() bool { return m.Unreadable || !m.IsZero() }

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+
+	sqlitedriver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+func classifySQLite(err error) class {
+	var se *sqlitedriver.Error
+	if !errors.As(err, &se) {
+		return other
+	}
+	switch se.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return transient
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return readOnly
+	case sqlite3.SQLITE_FULL:
+		return diskFull
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_AUTH:
+		return unreachable
+	case sqlite3.SQLITE_CONSTRAINT:
+		if se.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || se.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY {
+			return duplicate
+		}
+	case sqlite3.SQLITE_ERROR:
+		if strings.Contains(se.Error(), "no such table: dbjobs_") {
+			return noTable
+		}
+	}
+	return other
+}
+
+// sqliteAtFault: by the primary result codes.
+func sqliteAtFault(err error) bool {
+	var se *sqlitedriver.Error
+	if !errors.As(err, &se) {
+		return false
+	}
+	switch se.Code() & 0xff {
+	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
+		return true
+	case sqlite3.SQLITE_ERROR:
+		return classifySQLite(err) != noTable
+	}
+	return false
+}
+
+func adviseOnSQLite(err error) string {
+	var se *sqlitedriver.Error
+	if !errors.As(err, &se) {
+		return ""
+	}
+	return sqliteAdvice[se.Code()&0xff]
+}
+
+const ownFolder = "; this user has to be able to write the file and its folder" // SQLite makes files beside its own
+
+var sqliteAdvice = map[int]string{
+	sqlite3.SQLITE_READONLY: ownFolder,
+	sqlite3.SQLITE_PERM:     ownFolder,
+	sqlite3.SQLITE_CANTOPEN: ownFolder,
+	sqlite3.SQLITE_IOERR:    "; is the disk full, or failing?",
+}
