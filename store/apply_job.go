@@ -21,7 +21,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 			j.Owner = a.login
 		}
 		if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
-			return &FieldError{"job " + j.Name, "owner", "SQLite knows no logins: leave it out"}
+			return &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
 		}
 		j.Manifest = a.o.Manifest
 		j.Normalize()
@@ -29,7 +29,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) er
 			return err
 		}
 		if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
-			return &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; a manifest makes it: groups: {%s: 1}", j.Group, j.Group)}
+			return &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)}
 		}
 		old, ok := known[j.FullName()]
 		if err := twice(j, asked, ok); err != nil {
@@ -82,8 +82,8 @@ func (a *applier) twice(jobs map[string]Job) func(j Job, asked string, known boo
 		if known || asked != "" || !there || a.o.CreateOnly {
 			return nil
 		}
-		return &FieldError{"job " + j.Name, "owner", fmt.Sprintf("the manifest %q has it already, for the login %s, and a second one for %s would run beside it; "+
-			"apply as %[2]s, or write owner: %[2]s to change that one, owner: %[3]s for one more", a.o.Manifest, owner, a.login)}
+		return &FieldError{"job " + j.Name, "owner", fmt.Sprintf("the manifest %q has this job already, for the login %s; a second job for %s would run beside it; "+
+			"apply as %[2]s, or add owner: %[2]s to change the existing job, or owner: %[3]s to create a second one", a.o.Manifest, owner, a.login)}
 	}
 }
 
@@ -158,7 +158,7 @@ func circle(known map[string]Job, j Job) error {
 	for next, path := byID[j.afterID], j.Name; next.ID != 0; next = byID[next.afterID] {
 		path += " after " + next.Name
 		if next.ID == j.ID {
-			return &FieldError{"job " + j.FullName(), "after", "goes in a circle: " + path}
+			return &FieldError{"job " + j.FullName(), "after", "the jobs run after each other in a circle: " + path}
 		}
 	}
 	return nil
@@ -270,5 +270,5 @@ func find(known map[string]Job, name, owner string) (Job, error) {
 	case 0:
 		return Job{}, fmt.Errorf("job %q: %w; `dbjobs job list` shows them", name, ErrNotFound)
 	}
-	return Job{}, fmt.Errorf("job %q: several owners have one of that name: %s", name, strings.Join(found, ", "))
+	return Job{}, fmt.Errorf("job %q: several owners have a job with this name: %s", name, strings.Join(found, ", "))
 }

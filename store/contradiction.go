@@ -36,8 +36,8 @@ func (j *Job) contradictions() []check {
 	refuse(j.MaxRunning > 1 && j.Overlap != "allow", "max_running", "%d needs overlap: allow", j.MaxRunning)
 	refuse(j.MissedLimit != usualLimit && j.Missed != "all", "missed_limit", "%d needs missed: all", j.MissedLimit)
 	refuse(j.MissedGrace != usualMissedGrace && j.Missed != "skip", "missed_grace", "%s needs missed: skip", j.MissedGrace)
-	refuse(!j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore), "not_after", "lies before %s", j.beginning())
-	refuse(j.PauseAfterFailures > 1 && j.OnError == "pause", "pause_after_failures", "%d says nothing beside on_error: pause, which is the first failure; leave one of them out", j.PauseAfterFailures)
+	refuse(!j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore), "not_after", "is before %s", j.beginning())
+	refuse(j.PauseAfterFailures > 1 && j.OnError == "pause", "pause_after_failures", "%d has no effect beside on_error: pause, which pauses at the first failure; remove one of them", j.PauseAfterFailures)
 	most, first := *j.Retry.MaxBackoff, *j.Retry.Backoff
 	refuse(most < first && most != usualMaxBackoff, "retry.max_backoff", "%s is below backoff, %s", most, first)
 	refuse(j.StartZone != "" && j.Start == "", "start_zone", "needs start")
@@ -52,7 +52,7 @@ func (j *Job) contradictions() []check {
 	case j.OnStartup:
 		endless = "on_startup"
 	}
-	refuse(j.RemoveDone && endless != "", "remove_when_done", "such a job is never done: it runs whenever %s says so", endless)
+	refuse(j.RemoveDone && endless != "", "remove_when_done", "this job is never done: it runs whenever %s says so", endless)
 	return checks
 }
 
@@ -67,7 +67,7 @@ func (j *Job) beginning() string {
 // EndsBeforeNext refuses to try until the next occurrence where that waits for the end.
 func (j *Job) EndsBeforeNext(attempts *Attempts) error {
 	if attempts != nil && *attempts == 0 && j.RepeatAfter > 0 {
-		return errors.New("until-next has no end with repeat_after, whose next occurrence comes after it; give a number")
+		return errors.New("until-next never ends with repeat_after, because the next occurrence comes only after the run; use a number")
 	}
 	return nil
 }
@@ -77,13 +77,13 @@ func (j *Job) ValidateTimes(schedules int) error {
 	subject := "job " + j.FullName()
 	switch {
 	case schedules > 0 && j.RepeatAfter > 0:
-		return &FieldError{subject, "repeat_after", "stands beside a schedule or rule; write one of them: start says when the first run of repeat_after is"}
+		return &FieldError{subject, "repeat_after", "cannot be combined with a schedule or rule; remove one of them (start sets the first run of repeat_after)"}
 	case schedules > 0 || j.RepeatAfter > 0:
 		return nil
 	case j.Start != "":
-		return &FieldError{subject, "start", "begins nothing: the job has no schedule, rule or repeat_after"}
+		return &FieldError{subject, "start", "has no effect: the job has no schedule, rule or repeat_after"}
 	case j.RemoveDone:
-		return &FieldError{subject, "remove_when_done", "such a job is never done: it has no schedule, rule or repeat_after"}
+		return &FieldError{subject, "remove_when_done", "this job is never done: it has no schedule, rule or repeat_after"}
 	}
 	return nil
 }

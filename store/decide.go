@@ -42,7 +42,7 @@ type PassedOver struct {
 // What may be locked elsewhere, besides the plan.
 const (
 	lockedRun  = "one of its runs"
-	lockedLong = "something that its decision has to write to"
+	lockedLong = "something that its decision has to write"
 )
 
 // passOver notes the jobs of a page that are not among the cases.

@@ -77,7 +77,7 @@ func (a *applier) removeJob(ctx context.Context, j Job, going map[int64]bool) er
 		}
 		if refused == nil && f.ID != j.ID && !going[f.ID] {
 			refused = &FieldError{"job " + j.FullName(), "cannot be removed",
-				fmt.Sprintf("job %s runs after it, and would never run again; take `after` out of %s, or remove it as well", f.FullName(), f.Name)}
+				fmt.Sprintf("job %s runs after it and would never run again; remove `after` from %s, or remove that job too", f.FullName(), f.Name)}
 		}
 		return nil
 	})

@@ -97,7 +97,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	id = strings.ToLower(id)
 	low, high, ok := prefixRange(id)
 	if !ok {
-		return RunDetail{}, fmt.Errorf("run %q: %w: want an id, or four or more of its first characters", id, ErrNotFound)
+		return RunDetail{}, fmt.Errorf("run %q: %w: want an id, or at least its first four characters", id, ErrNotFound)
 	}
 	found, err := s.listRuns(ctx, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	case 0:
 		return RunDetail{}, fmt.Errorf("run %s: %w; `dbjobs run list` shows them", id, ErrNotFound)
 	case 2:
-		return RunDetail{}, &FieldError{"run " + id, "id", fmt.Sprintf("more than one begins so (%s, %s): give more characters", found[0].ID, found[1].ID)}
+		return RunDetail{}, &FieldError{"run " + id, "id", fmt.Sprintf("several runs begin with this (%s, %s, ...); give more characters", found[0].ID, found[1].ID)}
 	}
 	d := RunDetail{Run: found[0]}
 	var a Attempt

@@ -38,7 +38,7 @@ func (c Schema) Check() error {
 	case c.Version < required:
 		return fmt.Errorf("%w: it has version %d, this program needs %d; run `dbjobs migrate`", ErrSchema, c.Version, required)
 	case c.Oldest > Latest:
-		return fmt.Errorf("%w: it has version %d and takes programs for version %d or newer, this one is for %d; use a newer dbjobs",
+		return fmt.Errorf("%w: it has version %d and needs a program for version %d or newer, but this one is for %d; use a newer dbjobs",
 			ErrSchema, c.Version, c.Oldest, Latest)
 	}
 	return nil

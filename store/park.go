@@ -34,7 +34,7 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 		if !s.Refused(ctx, err) {
 			return b, err
 		}
-		why += "; and that it is parked could not be recorded: " + s.kept(err.Error())
+		why += "; the job could not be parked: " + s.kept(err.Error())
 	}
 	if told := (Parked{c.name(), why}); err != nil {
 		b.Stuck = []Parked{told}

@@ -153,7 +153,7 @@ func TestASearchPathThatIsADanger(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"public": "", "''": "",
-		`public, dbjobs`:       `holds the schema dbjobs`,
+		`public, dbjobs`:       `contains the schema dbjobs`,
 		`public, pg_catalog`:   `names the schema public before pg_catalog`,
 		"pg_catalog, public":   "",
 		"pg_temp, public":      "",

@@ -60,7 +60,7 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 			return &FieldError{on.String(), "until", err.Error()}
 		}
 		if !until.IsZero() && !until.After(a.now) {
-			return &FieldError{on.String(), "until", fmt.Sprintf("%s lies in the past: the database's clock says %s", until.Format(time.RFC3339), a.now.Format(time.RFC3339))}
+			return &FieldError{on.String(), "until", fmt.Sprintf("%s is in the past: the database's clock says %s", until.Format(time.RFC3339), a.now.Format(time.RFC3339))}
 		}
 		if _, err := a.tx.Exec(ctx, "pause", engine.Args{"now": s.now(), "scope": on.Scope, "subject_id": positive(id), "subject": engine.Null(subject), "reason": a.o.Reason,
 			"paused_by": a.o.By, "until_at": until}); err != nil {
@@ -93,7 +93,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 		ended = Pause{}
 		if err := s.openPause(ctx, a.tx, known, &ended); err != nil {
 			if errors.Is(err, ErrNotFound) {
-				err = fmt.Errorf("%s: not paused: %w; `dbjobs pauses` shows what is", on, ErrNotFound)
+				err = fmt.Errorf("%s: not paused: %w; `dbjobs pauses` lists the pauses", on, ErrNotFound)
 			}
 			return err
 		}

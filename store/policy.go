@@ -112,7 +112,7 @@ func (p *Policy) problem(j *Job) error {
 		return p.below(*v)
 	case **int:
 		if n := int64(**v); n < p.Least || n > p.Most {
-			return fmt.Errorf("%d is no percentage", n)
+			return fmt.Errorf("%d is not a percentage from 0 to 100", n)
 		}
 	case *Duration:
 		return duration(*v)

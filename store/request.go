@@ -33,7 +33,7 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error)
 			return &FieldError{"job " + j.FullName(), "interval", err.Error()}
 		}
 		if !r.IntervalEnd.After(r.IntervalStart) && !r.IntervalStart.IsZero() {
-			return &FieldError{"job " + j.FullName(), "interval", fmt.Sprintf("begins at %s, and has no end after that", r.IntervalStart.Format(time.RFC3339))}
+			return &FieldError{"job " + j.FullName(), "interval", fmt.Sprintf("begins at %s, but does not end after that", r.IntervalStart.Format(time.RFC3339))}
 		}
 		if len(q.Args) > 0 {
 			b, err := json.Marshal(q.Args)

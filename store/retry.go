@@ -36,7 +36,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 			return err
 		}
 		if n == 0 {
-			return &FieldError{"run " + r.ID, "state", "is " + r.State + ": only one that failed, was cancelled or lost can be retried; `dbjobs job run-now` makes a new one"}
+			return &FieldError{"run " + r.ID, "state", "is " + r.State + ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"}
 		}
 		return a.record(ctx, "job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
 	})
@@ -51,7 +51,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 func startAt(r *Run, steps []Step, named string) (int, error) {
 	if named == "" {
 		if r.Step > len(steps) {
-			return 0, &FieldError{"run " + r.ID, "step", fmt.Sprintf("it was in step %d, and the job has %d now: say where to begin with --from-step", r.Step, len(steps))}
+			return 0, &FieldError{"run " + r.ID, "step", fmt.Sprintf("it was in step %d, but the job has only %d now; choose a step with --from-step", r.Step, len(steps))}
 		}
 		return r.Step, nil
 	}

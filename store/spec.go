@@ -63,7 +63,7 @@ func (s *SQLSpec) UnmarshalJSON(b []byte) error {
 	case len(v.Args) > 0 && len(v.SQL) > 1:
 		return errors.New(`args belong to one statement, and there are several: give each its own, as in {"sql": [{"text": "…", "args": […]}]}`)
 	case len(v.Args) > 0 && len(v.SQL) == 1 && len(v.SQL[0].Args) > 0:
-		return errors.New("the statement has args twice: of its own, and beside sql")
+		return errors.New("the statement has args twice: in the statement, and beside sql")
 	case len(v.Args) > 0 && len(v.SQL) == 1:
 		v.SQL[0].Args = v.Args
 	}
@@ -153,9 +153,9 @@ type ReferenceError struct{ Name string }
 
 func (e *ReferenceError) Error() string {
 	if strings.HasPrefix(e.Name, "secret:") {
-		return fmt.Sprintf("${%.100s}: this version has no secrets; let the statement read the value from a table that only the job's login may read", e.Name)
+		return fmt.Sprintf("${%.100s}: this version has no secrets; read the value from a table that only the job's login may read", e.Name)
 	}
-	return fmt.Sprintf("${%.100s} stands for nothing; there are ${%s}, and ${args.NAME} in a run on request", e.Name, strings.Join(References(), "}, ${"))
+	return fmt.Sprintf("${%.100s} is not known; there are ${%s}, and ${args.NAME} in a requested run", e.Name, strings.Join(References(), "}, ${"))
 }
 
 // checkSpec refuses what a step of the executor sql could not do.

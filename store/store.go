@@ -127,7 +127,7 @@ var (
 	ErrReadOnly    = engine.ErrReadOnly
 	ErrLocked      = engine.ErrLocked
 	ErrNoAnswer    = engine.ErrNoAnswer
-	ErrOutdated    = errors.New("run delivered again meanwhile") // a write with an old fence
+	ErrOutdated    = errors.New("the run was delivered again") // a write with an old fence
 )
 
 // Patience is how long the database may take to answer a statement.

@@ -346,7 +346,7 @@ func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	case err == nil:
 		t.h.Refused.add([]EndedRun{{run, c.name()}})
 	case s.Refused(ctx, err):
-		t.h.Refused.add(nil, Parked{c.name(), fmt.Sprintf("run %s stays queued: %s; and that it has failed could not be recorded: %v", id, run.Error, err)})
+		t.h.Refused.add(nil, Parked{c.name(), fmt.Sprintf("run %s stays queued: %s; its failure could not be recorded: %v", id, run.Error, err)})
 	default:
 		return err
 	}

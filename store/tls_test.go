@@ -189,7 +189,7 @@ func TestUnixSockets(t *testing.T) {
 				}
 				reach(t, raw, []way{
 					{"socket", alone, ""},
-					{"socket and host", options("socket", socket), "no host beside it"},
+					{"socket and host", options("socket", socket), "and no host"},
 					{"relative", func(u *url.URL) { options("socket", "s.sock")(u); u.Host = "" }, "absolute path"},
 					{"no host", func(u *url.URL) { u.Host = "" }, "names no host"},
 				})

@@ -182,7 +182,7 @@ func duration(d Duration) error {
 func (j *Job) Validate() error {
 	subject := "job " + j.FullName()
 	if j.Start != "" && !j.NotBefore.IsZero() {
-		return &FieldError{subject, "start", "stands beside not_before, which it would be resolved to; write one of them"}
+		return &FieldError{subject, "start", "cannot be combined with not_before; remove one of them"}
 	}
 	if err := j.ValidatePolicies(); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (j *Job) validateSteps(subject string) error {
 		}
 	}
 	if name := j.endless(); name != "" {
-		return &FieldError{subject + ", step " + name, "on_success and on_failure", "from here no way leads to an end: the steps go round in a circle"}
+		return &FieldError{subject + ", step " + name, "on_success and on_failure", "no path from here leads to an end: the steps form a circle"}
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func TestAfterInACircleParks(t *testing.T) {
 		after("first", strconv.Itoa(d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'third'")))
 		ticktest.Request(t, d, "first")
 		d.Clock.Add(5 * time.Minute)
-		if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "after: goes in a circle") {
+		if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "after: the jobs run after each other in a circle") {
 			t.Fatalf("%+v", r)
 		}
 		state("first 1 true; second 0 false; third 0 false; ")

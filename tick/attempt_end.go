@@ -21,7 +21,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	}
 	if errors.Is(err, executor.ErrNotAtomic) { // whatever it has done would be done again, by a try or by the next run
 		end.Final = store.Failed
-		end.Pause = fmt.Sprintf("step %.100q ended the transaction that it is to be atomic in; see run %s", step.Name, t.Run.ID)
+		end.Pause = fmt.Sprintf("step %.100q is atomic, but ended its transaction; see run %s", step.Name, t.Run.ID)
 		return end
 	}
 	cause := context.Cause(ctx)
@@ -43,7 +43,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.State, end.Error = "cut", errCut.Error()
 		if end.GiveBack = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.GiveBack {
 			end.Final = store.Lost
-			end.Error += fmt.Sprintf(", as at each of %d deliveries; give the tick a larger --budget, or raise max_deliveries", t.Run.Losses+1)
+			end.Error += fmt.Sprintf(", at each of %d deliveries; give the tick a larger --budget or raise max_deliveries", t.Run.Losses+1)
 		}
 		return end
 	}
@@ -79,7 +79,7 @@ const maxAttempts = 1000
 func (p *pass) inTime(t *store.Task, over time.Time, end store.StepEnd) store.StepEnd {
 	if end.Retry && !over.IsZero() && !p.t.Now().Add(end.Backoff).Before(over) {
 		end.Retry, end.Final = false, store.Failed
-		end.Error += fmt.Sprintf("; not tried again: the run's timeout of %s is over by then", t.Job.Timeout)
+		end.Error += fmt.Sprintf("; not tried again: the run's timeout of %s would be over", t.Job.Timeout)
 	}
 	return end
 }
@@ -121,7 +121,7 @@ func follow(t *store.Task, what, state string) store.StepEnd {
 			continue
 		}
 		if i < t.Run.Step && t.Run.Attempts >= maxAttempts {
-			return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf("its steps go round in a circle: the next would again be step %s, after %d attempts", name, t.Run.Attempts)}
+			return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf("its steps form a circle: after %[2]d attempts, the next would be step %[1]s again", name, t.Run.Attempts)}
 		}
 		return store.StepEnd{NextStep: i + 1}
 	}

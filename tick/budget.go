@@ -141,7 +141,7 @@ func (p *pass) leftOver(ctx context.Context) error {
 	}
 	queued, err := p.t.Store.Queues(ctx)
 	if slices.ContainsFunc(turns, func(q string) bool { return slices.Contains(queued, q) }) {
-		p.report.CutShort = "half of the budget was used: what is queued is for the next pass"
+		p.report.CutShort = "half of the budget was used; the next pass takes the queued runs"
 	}
 	return err
 }

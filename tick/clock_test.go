@@ -26,7 +26,7 @@ func TestClockAYearAheadIsRefused(t *testing.T) {
 		tk := ticktest.New(t, d.Store)
 		tk.Now, tk.MaxClockSkew = func() time.Time { return right.Add(time.Minute) }, 10*time.Minute
 		r, err := tk.Run(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "2027-01-05T08:00:00Z") || !strings.Contains(err.Error(), "nothing was claimed") || r.Decided != 0 {
+		if err == nil || !strings.Contains(err.Error(), "2027-01-05T08:00:00Z") || !strings.Contains(err.Error(), "nothing was done") || r.Decided != 0 {
 			t.Fatalf("%v, %+v", err, r)
 		}
 		if now := ticktest.Told(t, d, "job"); now != before {

@@ -87,7 +87,7 @@ func TestDeletedSchedule(t *testing.T) {
 			t.Errorf("before the hour is over: %+v", r)
 		}
 		d.Clock.Add(time.Hour)
-		parkedWith(t, d, "job", "is gone: its row was deleted")
+		parkedWith(t, d, "job", "the row of the schedule with the id")
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")+" WHERE reason = 'edited'"); n != 1 {
 			t.Errorf("%d gaps", n)
 		}
@@ -100,7 +100,7 @@ func TestDeletedSchedule(t *testing.T) {
 		// Whoever takes the row out of job_schedules mends it, too; it is seen within the hour.
 		d.Exec(t, "DELETE FROM "+d.Table("schedules"))
 		d.Clock.Add(time.Hour)
-		parkedWith(t, d, "job", "is gone: its row was deleted")
+		parkedWith(t, d, "job", "the row of the schedule with the id")
 		d.Exec(t, "DELETE FROM "+d.Table("job_schedules"))
 		d.Clock.Add(time.Hour)
 		mended(t, d)
@@ -123,7 +123,7 @@ func TestDeletedPredecessor(t *testing.T) {
 			t.Error(err)
 		}
 		d.Clock.Add(time.Hour)
-		parkedWith(t, d, "follower", "the job that it runs after is gone")
+		parkedWith(t, d, "follower", "the row of the job that it runs after was deleted")
 		ticktest.Apply(t, d, defs)
 		mended(t, d)
 		if _, err := d.RunNow(t.Context(), "victim", store.Request{}); err != nil {
@@ -171,7 +171,7 @@ func TestDeletedJobsRunsEnd(t *testing.T) {
 			t.Fatal(err, runs)
 		}
 		for _, v := range runs {
-			if v.State != store.Cancelled || !strings.Contains(v.Error, "its row was deleted") || v.SettledAt.IsZero() {
+			if v.State != store.Cancelled || !strings.Contains(v.Error, "the row of its job was deleted") || v.SettledAt.IsZero() {
 				t.Errorf("%+v", v)
 			}
 		}

@@ -40,7 +40,7 @@ func TestErrorKeepsTheFirstCause(t *testing.T) {
 		"two alarms":          {[]store.Step{way(ticktest.Call("load-boom"), "succeed", "next"), way(ticktest.Call("alert-bang"), "fail", "next"), way(ticktest.Call("last"), "fail", "fail")}, `step "load-boom": boom`},
 		"a later pass":        {[]store.Step{way(ticktest.Call("load-boom"), "succeed", "step:alert-bang-bang"), way(again, "fail", "fail")}, `step "load-boom": boom; then step "alert-bang-bang": bang`},
 		"mended":              {[]store.Step{way(ticktest.Call("load-once"), "step:sum-bang", "step:mend"), way(ticktest.Call("mend"), "step:load-once", "fail"), ticktest.Call("sum-bang")}, `step "sum-bang": bang`},
-		"nothing failed":      {[]store.Step{ticktest.Call("load"), way(ticktest.Call("alert"), "fail", "fail")}, `step "alert" has succeeded, and its on_success is fail`},
+		"nothing failed":      {[]store.Step{ticktest.Call("load"), way(ticktest.Call("alert"), "fail", "fail")}, `step "alert" succeeded, and its on_success is fail`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -152,7 +152,7 @@ func TestErrorOfARunThatFailsOnSuccess(t *testing.T) {
 		st.OnSuccess = "fail"
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
 		ticktest.Request(t, d, "job")
-		if r := ticktest.Run(t, d); r.Failed != 1 || r.Runs[0].Error != `step "alarm" has succeeded, and its on_success is fail` {
+		if r := ticktest.Run(t, d); r.Failed != 1 || r.Runs[0].Error != `step "alarm" succeeded, and its on_success is fail` {
 			t.Fatalf("%+v", r)
 		}
 	})

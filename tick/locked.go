@@ -90,7 +90,7 @@ func (p *pass) tellLocked(ctx context.Context) error {
 			return err
 		}
 		if l.What == "" {
-			l.What = "its row in the table of plans"
+			l.What = "its plan"
 		}
 		p.report.Locked = append(p.report.Locked, Locked{Job: name, What: l.What, Since: l.Due})
 	}
@@ -98,6 +98,6 @@ func (p *pass) tellLocked(ctx context.Context) error {
 	if oldest.IsZero() {
 		return nil
 	}
-	return fmt.Errorf("%w: jobs that could not be decided for: %d, the first since %s; end the transaction that has the lock; %s",
+	return fmt.Errorf("%w: %d jobs could not be decided, the first since %s; end the transaction that holds the lock; %s",
 		store.ErrLocked, len(list), oldest.UTC().Format(time.RFC3339), p.report.LockHolders)
 }

@@ -188,7 +188,7 @@ func TestParkedForABadRowIsThatJobOnly(t *testing.T) {
 // with the first run that fails by it, of which no statement is sent. Mended, it goes on by itself.
 func TestParkedForAMistakeInAStep(t *testing.T) {
 	cases := []struct{ set, want string }{
-		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "args": ["${scheduled_fro}"]}'`, "sql: argument \"${scheduled_fro}\": ${scheduled_fro} stands for nothing; there are ${scheduled_for}, "},
+		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "args": ["${scheduled_fro}"]}'`, "sql: argument \"${scheduled_fro}\": ${scheduled_fro} is not known; there are ${scheduled_for}, "},
 		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "args": ["${secret:X}"]}'`, "${secret:X}: this version has no secrets"},
 		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "arg": [1]}'`, `unknown field "arg"`},
 		{`spec = '{}'`, "sql: has no statement"},
@@ -259,7 +259,7 @@ func TestParkedForAStepTriedForEver(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(time.Hour), Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
 		d.Exec(t, "UPDATE "+d.Table("steps")+" SET retry_attempts = 0")
 		r := ticktest.Run(t, d)
-		if j, err := d.Job(t.Context(), "job"); err != nil || r.Started != 0 || !strings.Contains(j.Parked, "retry.attempts: until-next has no end with repeat_after") {
+		if j, err := d.Job(t.Context(), "job"); err != nil || r.Started != 0 || !strings.Contains(j.Parked, "retry.attempts: until-next never ends with repeat_after") {
 			t.Fatalf("%v: %+v", err, r)
 		}
 	})

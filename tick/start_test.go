@@ -69,7 +69,7 @@ func TestStartIsTheNotBefore(t *testing.T) {
 // pass.
 func TestStartWithoutATimeIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: lies before the first time of start, 2026-01-05T17:30:00Z"} {
+		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: is before the first time of start, 2026-01-05T17:30:00Z"} {
 			j := store.Job{Name: "job", Start: start, NotAfter: ticktest.Morning(9, 0), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start})
 			if err == nil || !strings.Contains(err.Error(), want) {

@@ -86,9 +86,9 @@ func (p *pass) cutShort(ctx, work context.Context, err error) error {
 	if !ended || work.Err() == nil || ctx.Err() != nil {
 		return err
 	}
-	p.report.CutShort = "the budget was used up: what is left is for the next pass"
+	p.report.CutShort = "the budget was used up; the next pass goes on"
 	if errors.Is(err, store.ErrReadOnly) {
-		p.report.CutShort = "the budget was used up in waiting for another process, which holds the lock of the database file: what is left is for the next pass"
+		p.report.CutShort = "the budget was used up waiting for another process, which holds the lock of the database file; the next pass goes on"
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 		} else if errors.Is(err, store.ErrNoAnswer) {
 			err = fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 		} else if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			err = fmt.Errorf("%w: there was no answer within the budget: %w", store.ErrUnreachable, err)
+			err = fmt.Errorf("%w: no answer within the budget: %w", store.ErrUnreachable, err)
 		}
 		return p, err
 	}
@@ -162,11 +162,11 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 		p.report.OldestDue = probe.NextWake
 	}
 	if probe.Schema.Instance != t.Instance {
-		return p, fmt.Errorf("this database is instance %q, and the tick is for %q: nothing was claimed; set DBJOBS_INSTANCE, or, if the database is the right one, its name with `dbjobs migrate --instance NAME` or --no-instance",
+		return p, fmt.Errorf("this database is the instance %q, but the tick is for %q; nothing was done; correct DBJOBS_INSTANCE, or, if this is the right database, its name: `dbjobs migrate --instance NAME` or --no-instance",
 			probe.Schema.Instance, t.Instance)
 	}
 	if skew := probe.Now.Sub(p.began).Abs(); t.MaxClockSkew > 0 && skew > t.MaxClockSkew {
-		return p, fmt.Errorf("the database's clock (%s) and this host's (%s) differ by %s: nothing was claimed; set the wrong one right, or --max-clock-skew",
+		return p, fmt.Errorf("the database's clock (%s) and this host's (%s) differ by %s; nothing was done; correct the clock that is wrong, or set --max-clock-skew",
 			probe.Now.Format(time.RFC3339), p.began.UTC().Format(time.RFC3339), skew.Round(time.Second))
 	}
 	if t.DryRun {
@@ -263,7 +263,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		b := <-under[0]
 		under = under[1:]
 		if b.err != nil && !last && p.t.Store.Transient(b.err) {
-			p.log.Warn("decisions were lost against another session, and are tried again", "need", n.String(), "error", b.err)
+			p.log.Warn("decisions lost a conflict with another session and are tried again", "need", n.String(), "error", b.err)
 			b.Passed, b.err = nil, nil
 			passed += b.jobs - b.Decided
 		}
@@ -313,7 +313,7 @@ func (p *pass) decideJob(now time.Time, c *store.Snapshot) (d store.Decision) {
 	defer func() {
 		if r := recover(); r != nil {
 			plan := c.Plan
-			plan.NextRun, plan.Parked = time.Time{}, fmt.Sprintf("deciding for it panicked: %v; please report this", r)
+			plan.NextRun, plan.Parked = time.Time{}, fmt.Sprintf("the decision panicked: %v; please report this", r)
 			p.log.Error("deciding panicked", "job", c.Plan.JobID, "panic", r, "stack", string(debug.Stack()))
 			d = store.Decision{Plan: plan}
 		}
@@ -403,7 +403,7 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	defer cancel()
 	err := p.t.Store.RecordTick(within, p.probe, facts)
 	if err != nil && !p.t.Store.Engine().OneWriter && (p.t.Store.Locked(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
-		p.report.Unrecorded = "the record of the ticks is locked by another session"
+		p.report.Unrecorded = "another session holds a lock on the record of ticks"
 		return nil
 	}
 	return err

@@ -54,7 +54,7 @@ func (w *workers) init(size int) {
 
 // The causes for which an attempt is stopped before its end.
 var (
-	errCut       = errors.New("cut short by the end of the pass")
+	errCut       = errors.New("stopped by the end of the pass")
 	errCancelled = errors.New("cancelled")
 	errTimeout   = errors.New("timeout")
 	errOverdue   = errors.New("timeout of the run")
@@ -203,7 +203,7 @@ func (p *pass) finishAll(ctx context.Context) error {
 		case <-last.Done():
 		}
 		p.stop() // no sign of life any more
-		p.errs = append(p.errs, fmt.Errorf("%d runs did not end within the budget, and are recovered when their leases end", len(p.running)))
+		p.errs = append(p.errs, fmt.Errorf("%d runs did not end within the budget; they are recovered when their leases end", len(p.running)))
 		break
 	}
 	if p.release != nil {
@@ -398,7 +398,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	success := follow(t, step.OnSuccess, store.Succeeded)
 	success.State = store.Succeeded
 	if success.Intended = success.Final == store.Failed && success.Error == ""; success.Intended {
-		success.Error = fmt.Sprintf("step %q has succeeded, and its on_success is fail", step.Name)
+		success.Error = fmt.Sprintf("step %q succeeded, and its on_success is fail", step.Name)
 	}
 	if success.Final == store.Failed { // looked up here: an atomic step records its end within its own transaction
 		success.RunError = p.runError(ctx, t, success)

@@ -60,7 +60,7 @@ func TestLambda(t *testing.T) {
 				t.Errorf("%s: %s: %s", event, kind, message)
 			}
 		}
-		if kind, message := f.refused(f.invoke("{}", time.Second)); kind != "BadInput" || !strings.Contains(message, "raise the timeout") {
+		if kind, message := f.refused(f.invoke("{}", time.Second)); kind != "BadInput" || !strings.Contains(message, "raise the function's timeout") {
 			t.Errorf("%s: %s", kind, message)
 		}
 		for i, p := range f.passes() {

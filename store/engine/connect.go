@@ -46,7 +46,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		c.makeRoom()
 		select {
 		case <-over.C:
-			return nil, connectError{fmt.Errorf("none of the connections that there may be was free for %s: %w", slotWait, err)}
+			return nil, connectError{fmt.Errorf("no connection became free within %s: %w", slotWait, err)}
 		case <-ctx.Done():
 			return nil, connectError{err}
 		case <-time.After(RetryDelay(min(try+3, 7))):

@@ -74,7 +74,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	if err != nil {
 		db.pool.Close()
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
-			return nil, fmt.Errorf("connecting: %w: there was no answer in time", ErrUnreachable)
+			return nil, fmt.Errorf("connecting: %w: no answer in time", ErrUnreachable)
 		}
 		return nil, db.Wrap("connecting", err)
 	}

@@ -13,7 +13,7 @@ import (
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrExists      = errors.New("already there")
-	ErrSchema      = errors.New("schema outside the range that this program can use")
+	ErrSchema      = errors.New("the schema does not fit this program")
 	ErrUnreachable = errors.New("database out of reach")
 	ErrReadOnly    = errors.New("database not writable")
 )
@@ -33,7 +33,7 @@ func (db *DB) Wrap(doing string, err error) error {
 	case readOnly:
 		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, db.e.advise(err))
 	case diskFull:
-		return fmt.Errorf("%s: %w: its disk is full: %w", doing, ErrReadOnly, err)
+		return fmt.Errorf("%s: %w: the disk is full: %w", doing, ErrReadOnly, err)
 	case lockTimeout:
 		return fmt.Errorf("%s: %w: %w", doing, ErrLocked, err)
 	case unreachable, refused, crowded, gone:

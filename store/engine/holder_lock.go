@@ -19,7 +19,7 @@ func (db *DB) Hold(holder string) (release func(), err error) {
 		return nil, err
 	}
 	if release, err = lockFile(path); err != nil {
-		return nil, fmt.Errorf("%w: sign of life beside the database: %w", ErrReadOnly, err)
+		return nil, fmt.Errorf("%w: lock file beside the database: %w", ErrReadOnly, err)
 	}
 	return release, nil
 }

@@ -102,5 +102,5 @@ func (db *DB) LockHolders(ctx context.Context) string {
 	case err != nil && db.e.untold != "":
 		return db.e.untold
 	}
-	return "no session has a lock any more, as far as this login is told"
+	return "this login sees no session that still holds a lock"
 }

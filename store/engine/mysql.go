@@ -78,7 +78,7 @@ var mysqlEngine = &Engine{
 	atFault:     mysqlAtFault,
 	advise:      adviseOnMySQL,
 	version:     mysqlVersion,
-	untold:      "who has the locks is told only to a login with the PROCESS privilege",
+	untold:      "only a login with the PROCESS privilege can see which sessions hold locks",
 	ddlCommits:  true,
 }
 
@@ -183,7 +183,7 @@ func mysqlAddress(c *mysql.Config, u *url.URL, socket string) error {
 	case strings.HasPrefix(socket, "/") && u.Host == "":
 		c.Net, c.Addr = "unix", socket
 	case socket != "":
-		return &URLError{"socket wants an absolute path, and no host beside it: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock"}
+		return &URLError{"socket needs an absolute path, and no host: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock"}
 	case u.Host == "":
 		return &URLError{"names no host: want mysql://USER@HOST:PORT/DATABASE, or ?socket=PATH"}
 	case u.Port() == "":
@@ -204,7 +204,7 @@ func mysqlTLS(c *mysql.Config, u *url.URL, authority string) error {
 		return nil
 	}
 	if c.TLSConfig != "" && c.TLSConfig != "true" {
-		return &URLError{"ssl-ca and tls=" + c.TLSConfig + " contradict each other: leave tls out"}
+		return &URLError{"ssl-ca and tls=" + c.TLSConfig + " contradict each other; remove tls"}
 	}
 	pem, err := os.ReadFile(authority)
 	if err != nil {

@@ -67,12 +67,12 @@ func adviseOnMySQL(err error) string {
 	return mysqlAdvice[me.Number]
 }
 
-const variable = " is too short for dbjobs: a minute does"
+const variable = " is too short for dbjobs; set it to one minute"
 
 var mysqlAdvice = map[uint16]string{
 	1044: rights, 1142: rights, 1143: rights,
 	1792: "; transaction_read_only (tx_read_only on MariaDB) is on for new sessions: SET GLOBAL … = 0, or name the server that takes writes in the URL",
-	1665: "; binlog_format = STATEMENT does not do for dbjobs: SET GLOBAL binlog_format = ROW",
+	1665: "; dbjobs cannot work with binlog_format = STATEMENT: SET GLOBAL binlog_format = ROW",
 	1969: "; where nobody stopped it, max_statement_time of the server or of this account" + variable,
 	3024: "; max_execution_time of the server" + variable,
 }

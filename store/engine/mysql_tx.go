@@ -22,7 +22,7 @@ func (c mysqlBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	whole, ok := inner.(mysqlConn)
 	if !ok {
 		inner.Close()
-		return nil, errors.New("the driver's connections lack what is asked of them")
+		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
 	}
 	return &boundedConn{mysqlConn: whole}, nil
 }

@@ -26,7 +26,7 @@ func postgresRefuses(text string) string {
 	if !copyFromClient.MatchString(text) {
 		return ""
 	}
-	return "COPY FROM STDIN would wait for ever: there is no client that sends rows; copy from a file of the server, or INSERT"
+	return "COPY FROM STDIN would wait for ever, because no client sends rows; copy from a file of the server, or use INSERT"
 }
 
 func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err error) {

@@ -24,7 +24,7 @@ func (c postgresBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	whole, ok := inner.(*stdlib.Conn)
 	if !ok {
 		inner.Close()
-		return nil, errors.New("the driver's connections lack what is asked of them")
+		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
 	}
 	return &postgresConn{whole}, nil
 }

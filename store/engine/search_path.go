@@ -11,12 +11,12 @@ import (
 func PathProblem(path, login string) string {
 	schemas := strings.Split(path, "\x1F")
 	if i := slices.Index(schemas, "pg_catalog"); i > 0 && !strings.HasPrefix(schemas[i-1], "pg_temp") {
-		return fmt.Sprintf("the search path of the login %q names the schema %s before pg_catalog, so that whoever may create objects in it can put "+
-			"operators of their own in the place of the engine's: ALTER ROLE %q SET search_path = … without pg_catalog", login, schemas[0], login)
+		return fmt.Sprintf("the search path of the login %q names the schema %s before pg_catalog, so anybody who may create objects there can replace "+
+			"the engine's operators: ALTER ROLE %q SET search_path = … without pg_catalog", login, schemas[0], login)
 	}
 	if slices.Contains(schemas, "dbjobs") {
-		return fmt.Sprintf("the search path of the login %q holds the schema dbjobs, as \"$user\" does for a login of that name, so that a job's "+
-			"DELETE FROM jobs would mean the table of dbjobs: ALTER ROLE %q SET search_path = public, or another login", login, login)
+		return fmt.Sprintf("the search path of the login %q contains the schema dbjobs (\"$user\" does for a login with that name), so a job's "+
+			"DELETE FROM jobs would delete from the table of dbjobs: ALTER ROLE %q SET search_path = public, or use another login", login, login)
 	}
 	return ""
 }

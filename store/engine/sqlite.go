@@ -105,7 +105,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 		return nil, err
 	}
 	if path == ":memory:" {
-		return nil, &URLError{"sqlite::memory: would forget every job at exit; name a file"}
+		return nil, &URLError{"sqlite::memory: would forget every job at exit; give a file"}
 	}
 	if o.Create {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -116,7 +116,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 		}
 	} else if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w: no database at %s; `dbjobs migrate` makes it", ErrSchema, path)
+			return nil, fmt.Errorf("%w: no database at %s; `dbjobs migrate` creates it", ErrSchema, path)
 		}
 		return nil, fmt.Errorf("%w: opening the database: %w", ErrUnreachable, err)
 	}

@@ -57,7 +57,7 @@ func adviseOnSQLite(err error) string {
 	return sqliteAdvice[se.Code()&0xff]
 }
 
-const ownFolder = "; this user has to be able to write the file and its folder" // SQLite makes files beside its own
+const ownFolder = "; this user must be able to write the file and its folder" // SQLite makes files beside its own
 
 var sqliteAdvice = map[int]string{
 	sqlite3.SQLITE_READONLY: ownFolder,

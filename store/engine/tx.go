@@ -16,7 +16,7 @@ type Tx struct{ runner }
 func (db *DB) In(tx *sql.Tx) *Tx { return &Tx{runner{db, tx}} }
 
 // ErrConflict says that somebody changed what a decision was made from: the transaction is tried again.
-var ErrConflict = errors.New("changed by somebody else meanwhile")
+var ErrConflict = errors.New("changed by another session")
 
 // Attempts is how often a transaction is tried. Where locks are skipped a conflict is rare and one more try enough; an engine that
 // tells of conflicts at COMMIT only can refuse the same transaction many times under load. With pauses that double up
@@ -86,7 +86,7 @@ func (db *DB) TryTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // errLocked says for what a statement waited until its time was over.
-var errLocked = fmt.Errorf("%w: another process holds the lock of the file for writing", ErrReadOnly)
+var errLocked = fmt.Errorf("%w: another process holds the write lock of the file", ErrReadOnly)
 
 // waited tells that a write which has not begun in time waited for the lock of an SQLite file: it does nothing else that
 // takes long.

@@ -8,9 +8,9 @@ import (
 
 // What url.Parse says would quote the URL; its usual cause is a password with characters that URLs reserve.
 var (
-	errReserved = errors.New("not a URL (a password with / ? # @ or % in it has to be percent-encoded: @ is %40, / is %2F)")
-	errTwice    = errors.New("has two @ before its host; in a user's name or a password, @ has to be written as %40")
-	errOption   = errors.New("has an option without a value; in a password, & has to be written as %26")
+	errReserved = errors.New("not a URL (a password with / ? # @ or % in it must be percent-encoded: @ is %40, / is %2F)")
+	errTwice    = errors.New("has two @ before its host; in a user name or a password, write @ as %40")
+	errOption   = errors.New("has an option without a value; in a password, write & as %26")
 )
 
 // ParseURL reads the URL of a server. It refuses what becomes of a password that is not percent-encoded, where a part of

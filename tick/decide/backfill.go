@@ -15,13 +15,13 @@ func Backfill(f *store.BackfillInput, from, to time.Time, limit int) (chosen []s
 	decided := later(f.Job.CreatedAt, f.Job.DecidedThrough)
 	switch {
 	case len(f.Rules) == 0:
-		return nil, more, &store.FieldError{Subject: subject, Field: "schedule", Problem: "it has none, and no nominal times; `dbjobs job run-now` asks for a run"}
+		return nil, more, &store.FieldError{Subject: subject, Field: "schedule", Problem: "it has none, so it has no nominal times; `dbjobs job run-now` requests a run"}
 	case to.IsZero():
 		to = decided
 	case to.Before(from):
-		return nil, more, &store.FieldError{Subject: "backfill", Field: "to", Problem: "lies before from"}
+		return nil, more, &store.FieldError{Subject: "backfill", Field: "to", Problem: "is before from"}
 	case to.After(f.Now):
-		return nil, more, &store.FieldError{Subject: "backfill", Field: "to", Problem: fmt.Sprintf("%s lies in the future: the database's clock says %s", to.Format(time.RFC3339), f.Now.Format(time.RFC3339))}
+		return nil, more, &store.FieldError{Subject: "backfill", Field: "to", Problem: fmt.Sprintf("%s is in the future: the database's clock says %s", to.Format(time.RFC3339), f.Now.Format(time.RFC3339))}
 	}
 	to = earlier(to, decided)
 	n, err := NewNominal(&f.Job.Job, f.Rules)

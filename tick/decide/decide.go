@@ -39,19 +39,19 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	}
 	if d.snapshot.Mistake != "" && !d.gone() {
 		d.retryElsewhere = true // it may be mended without a trace at the job
-		d.park("%s; apply the file that has the job, or mend the row of that step", d.snapshot.Mistake)
+		d.park("%s; apply the file that has the job, or repair the row of that step", d.snapshot.Mistake)
 	}
 	if d.snapshot.Circle && d.plan.Parked == "" && !d.gone() {
 		d.retryElsewhere = true // the way out may be a change of another job
-		d.park("job %s: after: goes in a circle; change after, of this job or of one before it", d.job().FullName())
+		d.park("job %s: after: the jobs run after each other in a circle; change after in one of them", d.job().FullName())
 	}
 	if d.snapshot.AfterLost && d.plan.Parked == "" && !d.gone() {
 		d.retryElsewhere = true
-		d.park("job %s: after: the job that it runs after is gone: its row was deleted; change after, or apply the file that has that job", d.job().FullName())
+		d.park("job %s: after: the row of the job that it runs after was deleted; change after, or apply the file that has that job", d.job().FullName())
 	}
 	if g := d.snapshot.Group; g != nil && g.MaxRunning == 0 && !d.gone() {
 		d.retryElsewhere = true // it is looked at again without a change of the job
-		d.park("job %s: group: there is no group %q; a manifest makes it: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
+		d.park("job %s: group: there is no group %q; add it to a manifest: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
 	}
 	if d.plan.Parked == "" {
 		d.occurrences()
@@ -237,7 +237,7 @@ func (d *decision) recoverExpired() {
 			continue
 		}
 		r.Losses++
-		r.Error = fmt.Sprintf("%s did not report after %s", r.Holder, r.LeaseUntil.Format(time.RFC3339))
+		r.Error = fmt.Sprintf("%s sent no heartbeat before its lease ended at %s", r.Holder, r.LeaseUntil.Format(time.RFC3339))
 		if r.Losses >= max(d.job().MaxDeliveries, 1) || d.gone() {
 			r.State, r.FinishedAt = store.Lost, d.now
 			d.settleRun(r, store.Running)
@@ -319,7 +319,7 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	case !r.CancelAt.IsZero():
 		cancel("cancelled on request")
 	case d.job().ID == 0:
-		cancel("there is no such job: its row was deleted")
+		cancel("the row of its job was deleted")
 	case d.gone():
 		cancel("the job was removed")
 	case r.Begun():

@@ -70,7 +70,7 @@ func (d *decision) readRules() {
 		if r.Lost {
 			r.Input, r.Text, r.Ends = "", "", ""
 			d.planRules = append(d.planRules, r)
-			d.park("job %s: schedule: the one with the id %d is gone: its row was deleted; apply the file that has it, or take its row out of job_schedules", d.job().FullName(), r.ScheduleID)
+			d.park("job %s: schedule: the row of the schedule with the id %d was deleted; apply the file that has the schedule, or delete its row in job_schedules", d.job().FullName(), r.ScheduleID)
 		}
 		if !r.Linked {
 			continue

@@ -18,7 +18,7 @@ func Start(rule, zone string, after time.Time) (time.Time, error) {
 	}
 	t, err := r.Next(after)
 	if err == nil && t.IsZero() {
-		err = fmt.Errorf("has no time after %s; leave it out to begin at once", after.UTC().Format(time.RFC3339))
+		err = fmt.Errorf("has no time after %s; remove it to begin at once", after.UTC().Format(time.RFC3339))
 	}
 	if err != nil {
 		return t, fmt.Errorf("%q: %w", rule, err)

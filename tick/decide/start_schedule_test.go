@@ -17,7 +17,7 @@ func TestStart(t *testing.T) {
 		{"I 0:05", "UTC", "2026-01-05T08:05:00Z"},
 		{"at 2026-12-01T17:30:00", "Europe/Berlin", "2026-12-01T16:30:00Z"},
 		{"30 2 29 3 *", "Europe/Berlin", "2026-03-29T01:30:00Z"}, // the clocks go forward
-		{"at 2025-12-01T17:30:00", "", `"at 2025-12-01T17:30:00": has no time after 2026-01-05T08:00:00Z; leave it out to begin at once`},
+		{"at 2025-12-01T17:30:00", "", `"at 2025-12-01T17:30:00": has no time after 2026-01-05T08:00:00Z; remove it to begin at once`},
 		{"D 17:30", "Nowhere/Land", "Nowhere/Land"},
 		{"sometime", "", `"sometime": at position 1`},
 	} {

@@ -69,12 +69,12 @@ func (e *SQL) atomic(s session, conn *sql.Conn, list []store.Statement, r Reques
 
 // notAtomic is what is told of a step that ended its transaction, and of the failure after that, if there is one.
 func notAtomic(failure error) error {
-	const what = "%w: its text ended the transaction that was to commit with the record of its success (DDL does on MySQL and MariaDB, " +
-		"COMMIT and ROLLBACK everywhere), so part of it may have taken effect; take that out, or set atomic to false"
+	const what = "%w: its text ended the transaction too early (COMMIT and ROLLBACK do so everywhere, DDL on MySQL and MariaDB), " +
+		"so part of it may have taken effect; remove that statement, or set atomic to false"
 	if failure == nil {
 		return fmt.Errorf(what, ErrNotAtomic)
 	}
-	return fmt.Errorf(what+"; then it failed: %w", ErrNotAtomic, failure)
+	return fmt.Errorf(what+"; after that it failed: %w", ErrNotAtomic, failure)
 }
 
 // witness is a row in a temporary table, which goes with the session. It is written first thing in the transaction of an

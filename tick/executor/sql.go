@@ -77,12 +77,12 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	conn, err := e.db.Conn(ctx)
 	if err != nil {
-		return Result{}, nothingDone("there was no connection for it", describe(e.engine, err, ""))
+		return Result{}, nothingDone("no connection could be made", describe(e.engine, err, ""))
 	}
 	defer func() { _ = conn.Close() }() // the pool keeps none: the session ends here
 	s, release, err := e.session(ctx, conn)
 	if err != nil {
-		return Result{}, nothingDone("its connection broke before it was used", describe(e.engine, err, ""))
+		return Result{}, nothingDone("the connection broke before it was used", describe(e.engine, err, ""))
 	}
 	defer release()
 	if spec.Atomic {
@@ -105,7 +105,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if open, err := e.engine.TransactionOpen(s.statements, conn); err != nil {
 		return Result{}, describe(e.engine, err, "")
 	} else if open {
-		return Result{}, errors.New("its statements left a transaction open, and what they did in it was rolled back: add COMMIT, or make the step atomic and leave BEGIN out")
+		return Result{}, errors.New("its statements left a transaction open, which was rolled back; add COMMIT, or make the step atomic and remove BEGIN")
 	}
 	return Result{Rows: &rows}, nil
 }

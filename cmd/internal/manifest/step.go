@@ -111,7 +111,7 @@ func joinArgs(d *decoder, n *yaml.Node, path string, spec *sqlKeys) {
 	case len(spec.SQL) > 1:
 		d.problem(n, path, "args belong to one statement, and there are %d; give each its own: sql: [{text: …, args: […]}, …]", len(spec.SQL))
 	case len(spec.SQL[0].Args) > 0:
-		d.problem(n, path, "the statement has args twice: of its own, and beside sql")
+		d.problem(n, path, "the statement has args twice: in the statement, and beside sql")
 	default:
 		spec.SQL[0].Args = spec.args
 	}
@@ -154,7 +154,7 @@ func misnamed(err error) string {
 		known = append(known, "${"+name+"}")
 	}
 	if found := "${" + unknown.Name + "}"; nearest.To(found, known) != "" {
-		return fmt.Sprintf("%s stands for nothing; %s", found, oneOf(found, known))
+		return fmt.Sprintf("%s is not known; %s", found, oneOf(found, known))
 	}
 	return err.Error()
 }
