@@ -22,6 +22,7 @@ func program(t *testing.T) string {
 // TestDemo: the demonstration shows what it says, the commands that it ends with work when pasted, and it leaves
 // nothing where git would see it.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	programs := t.TempDir()
 	if out, err := makeTarget("demo-programs", "BUILD="+programs); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -65,6 +65,7 @@ func written(to io.Writer, b []byte) bool {
 
 // TestALockedFileKeepsNoTick: a budget is shorter than the patience of SQLite, and ends a tick that waits for another process.
 func TestALockedFileKeepsNoTick(t *testing.T) {
+	t.Parallel()
 	const budget = time.Second
 	home := t.TempDir()
 	path := filepath.Join(home, "jobs.db")
@@ -111,6 +112,7 @@ func TestALockedFileKeepsNoTick(t *testing.T) {
 
 // TestAServerThatDoesNotAnswerKeepsNoPass: whatever a pass is doing when its server falls silent, with a budget it ends.
 func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
+	t.Parallel()
 	const budget = 3 * time.Second
 	for _, engine := range storetest.Engines(t) {
 		if engine == "sqlite" {

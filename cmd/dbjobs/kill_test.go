@@ -20,6 +20,7 @@ import (
 
 // Ticks are killed, as by kill -9, at random moments while they decide and execute what a few jobs owe every second.
 func TestKilledTicks(t *testing.T) {
+	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
@@ -33,6 +34,7 @@ func TestKilledTicks(t *testing.T) {
 
 // Atomic steps on servers, whose connections are cut as often as the ticks are killed.
 func TestAtomicStepsUnderKillsAndCuts(t *testing.T) {
+	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
 		if engine == "sqlite" { // which has no connection
 			continue

@@ -27,6 +27,7 @@ const ample = 5 * time.Minute
 
 // TestLambda: a cold invocation, a warm one that keeps the connection, and events of all kinds.
 func TestLambda(t *testing.T) {
+	t.Parallel()
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
 		c.dbjobs("job", "create", "other", "--sql", "SELECT 1", "--queue", "reports")
@@ -77,6 +78,7 @@ func TestLambda(t *testing.T) {
 
 // TestLambdaDoesNotLeak: warm invocations leave nothing behind, neither here nor on the server.
 func TestLambdaDoesNotLeak(t *testing.T) {
+	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	const name = "a-function"
@@ -121,6 +123,7 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 
 // TestLambdaCutByTheDeadline: what runs is cut in good time, the answer says so, and the next invocation goes on.
 func TestLambdaCutByTheDeadline(t *testing.T) {
+	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	c.with(strings.NewReader(`jobs:
@@ -142,6 +145,7 @@ func TestLambdaCutByTheDeadline(t *testing.T) {
 // TestLambdaKilled: Lambda kills what is not ready at the deadline, here because the process got no time to go on in.
 // Another instance takes up the run when its lease is over.
 func TestLambdaKilled(t *testing.T) {
+	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	c.with(strings.NewReader(`jobs:
@@ -176,6 +180,7 @@ func TestLambdaKilled(t *testing.T) {
 
 // TestLambdaStubborn: a job that does not let itself be stopped does not keep the answer from coming in time.
 func TestLambdaStubborn(t *testing.T) {
+	t.Parallel()
 	c := onPostgres(t)
 	c.with(strings.NewReader(`jobs:
   stubborn:
@@ -195,6 +200,7 @@ func TestLambdaStubborn(t *testing.T) {
 
 // TestLambdaRetriedEvent: Lambda delivers an asynchronous event again, under the same id.
 func TestLambdaRetriedEvent(t *testing.T) {
+	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	f, g := c.function(), c.function()
@@ -220,6 +226,7 @@ func TestLambdaRetriedEvent(t *testing.T) {
 
 // TestLambdaBrokenDatabase: what a retry can help is an error, it keeps the password, and the instance goes on.
 func TestLambdaBrokenDatabase(t *testing.T) {
+	t.Parallel()
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
 		u, err := url.Parse(c.url)
@@ -260,6 +267,7 @@ func TestLambdaBrokenDatabase(t *testing.T) {
 
 // TestLambdaSecret: the password comes from the extension, which is not there at once.
 func TestLambdaSecret(t *testing.T) {
+	t.Parallel()
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
 		u, err := url.Parse(c.url)
@@ -303,6 +311,7 @@ func TestLambdaSecret(t *testing.T) {
 
 // TestLambdaWantsAURL: a function has no file that would stay.
 func TestLambdaWantsAURL(t *testing.T) {
+	t.Parallel()
 	f := startFunction(t)
 	if kind, message := f.refused(f.invoke("{}", ample)); kind != "BadInput" || !strings.Contains(message, "DBJOBS_DATABASE_URL") {
 		t.Errorf("%s: %s", kind, message)
@@ -311,6 +320,7 @@ func TestLambdaWantsAURL(t *testing.T) {
 
 // TestLambdaZipIsReproducible: two builds from the same commit are the same bytes.
 func TestLambdaZipIsReproducible(t *testing.T) {
+	t.Parallel()
 	var archives [2][]byte
 	for i := range archives {
 		archive, out, err := makeZip(t.TempDir())

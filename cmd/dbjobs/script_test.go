@@ -41,6 +41,7 @@ func (k keepingTidy) Run() int {
 
 // TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		Setup:               func(e *testscript.Env) error { return emptyHome(e) },
@@ -52,8 +53,10 @@ func TestScripts(t *testing.T) {
 
 // TestScriptsOnEachEngine runs the stories about what a database does, each in a database of its own, on every engine.
 func TestScriptsOnEachEngine(t *testing.T) {
+	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/engines",
 				Setup: func(e *testscript.Env) error {
