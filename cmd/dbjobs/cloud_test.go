@@ -29,6 +29,7 @@ type cloud struct {
 
 // onServers runs fn on each server, since a function has no file to keep a database in.
 func onServers(t *testing.T, fn func(t *testing.T, c *cloud)) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e != "sqlite" {
 			t.Run(e, func(t *testing.T) {

@@ -27,7 +27,6 @@ const ample = 5 * time.Minute
 
 // TestLambda: a cold invocation, a warm one that keeps the connection, and events of all kinds.
 func TestLambda(t *testing.T) {
-	t.Parallel()
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
 		c.dbjobs("job", "create", "other", "--sql", "SELECT 1", "--queue", "reports")
@@ -78,7 +77,6 @@ func TestLambda(t *testing.T) {
 
 // TestLambdaDoesNotLeak: warm invocations leave nothing behind, neither here nor on the server.
 func TestLambdaDoesNotLeak(t *testing.T) {
-	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	const name = "a-function"
@@ -123,7 +121,6 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 
 // TestLambdaCutByTheDeadline: what runs is cut in good time, the answer says so, and the next invocation goes on.
 func TestLambdaCutByTheDeadline(t *testing.T) {
-	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	c.with(strings.NewReader(`jobs:
@@ -145,7 +142,6 @@ func TestLambdaCutByTheDeadline(t *testing.T) {
 // TestLambdaKilled: Lambda kills what is not ready at the deadline, here because the process got no time to go on in.
 // Another instance takes up the run when its lease is over.
 func TestLambdaKilled(t *testing.T) {
-	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	c.with(strings.NewReader(`jobs:
@@ -180,7 +176,6 @@ func TestLambdaKilled(t *testing.T) {
 
 // TestLambdaStubborn: a job that does not let itself be stopped does not keep the answer from coming in time.
 func TestLambdaStubborn(t *testing.T) {
-	t.Parallel()
 	c := onPostgres(t)
 	c.with(strings.NewReader(`jobs:
   stubborn:
@@ -200,7 +195,6 @@ func TestLambdaStubborn(t *testing.T) {
 
 // TestLambdaRetriedEvent: Lambda delivers an asynchronous event again, under the same id.
 func TestLambdaRetriedEvent(t *testing.T) {
-	t.Parallel()
 	c := onPostgres(t)
 	c.ticker()
 	f, g := c.function(), c.function()
@@ -226,7 +220,6 @@ func TestLambdaRetriedEvent(t *testing.T) {
 
 // TestLambdaBrokenDatabase: what a retry can help is an error, it keeps the password, and the instance goes on.
 func TestLambdaBrokenDatabase(t *testing.T) {
-	t.Parallel()
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
 		u, err := url.Parse(c.url)
@@ -267,7 +260,6 @@ func TestLambdaBrokenDatabase(t *testing.T) {
 
 // TestLambdaSecret: the password comes from the extension, which is not there at once.
 func TestLambdaSecret(t *testing.T) {
-	t.Parallel()
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
 		u, err := url.Parse(c.url)

@@ -78,7 +78,6 @@ var reserved = []string{"", "@x/y?z=", "@", "/", "?", "#", "%", ":", "&", " ", `
 
 // TestAPlantedPassword: a password in each place where one may stand, or may stand by mistake, is in nothing that is said.
 func TestAPlantedPassword(t *testing.T) {
-	t.Parallel()
 	p := &planted{T: t}
 	if os.Getenv("DBJOBS_PROVE") == "" {
 		reserved = reserved[:2]
@@ -198,7 +197,6 @@ func (p *planted) events() {
 
 // TestAPlantedPasswordIsNotRecorded: an engine's error that quotes our password, or a URL, leaves neither in a record.
 func TestAPlantedPasswordIsNotRecorded(t *testing.T) {
-	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			p := &planted{T: t}
