@@ -21,11 +21,7 @@ func TestDeliveryAgainWhenAHolderDied(t *testing.T) {
 		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		r := ticktest.New(t, d.Store)
-		r.Limit = -1 // decides only
-		if _, err := r.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.DecideOnly(t, d)
 		dead := store.Holder{Name: "dead", Lease: time.Minute}
 		late, err := d.Take(t.Context(), "tick", 1, dead)
 		if err != nil || len(late) != 1 {
@@ -60,11 +56,7 @@ func TestDeliveryAgainNotWhileAHolderLives(t *testing.T) {
 	if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	r := ticktest.New(t, d.Store)
-	r.Limit = -1
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.DecideOnly(t, d)
 	busy := store.Holder{Name: "busy", Lease: time.Minute}
 	release, err := d.Hold(busy)
 	if err != nil {

@@ -147,11 +147,7 @@ func newHostile(t *testing.T, engine string, checked bool) *hostile {
 			t.Fatal(err)
 		}
 	}
-	tk := ticktest.New(t, h.Store)
-	tk.Limit = -1
-	if _, err := tk.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.DecideOnly(t, h.DB)
 	if _, err := h.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil { // one is running
 		t.Fatal(err)
 	}

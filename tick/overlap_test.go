@@ -72,11 +72,7 @@ func TestOverlapReplaceMakesWayForTheNewest(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: "replace", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		decide := func() {
 			t.Helper()
-			p := ticktest.New(t, d.Store)
-			p.Limit = -1
-			if _, err := p.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.DecideOnly(t, d)
 			d.Clock.Add(5 * time.Minute)
 		}
 		decide()

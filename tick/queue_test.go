@@ -38,11 +38,7 @@ func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
 			t.Fatal(err)
 		}
 	}
-	tk := ticktest.New(t, d.Store)
-	tk.Limit = -1
-	if _, err := tk.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.DecideOnly(t, d)
 }
 
 // worker is one that notes what it executes, in order.

@@ -1,7 +1,7 @@
 // Package crash has only tests: of passes that fail, freeze or die at any of their calls, of passes
-// that compete for the same jobs and runs, and of what happens when a guard against this is missing.
+// that compete for the same jobs and runs, and of what happens when a guard is missing.
 //
-//	every_test.go     a fault at each call of a course of passes; its end must be that of an unbroken course
+//	every_test.go     a fault at each call of a course of passes: it must end as without the fault
 //	twin_test.go      the same without one of the guards; the harness must see the harm
 //	orders_test.go    two processes on the same rows, with their calls in every order
 //	eight_test.go     eight processes over the same due jobs, with and without guards

@@ -198,11 +198,7 @@ func stagesOf(engine string) []stage {
 func (w *world) abandon(job string) {
 	w.d.Clock.Add(-10 * time.Minute)
 	w.request(job)
-	tk := ticktest.New(w.t, w.d.Store)
-	tk.Limit = -1
-	if _, err := tk.Run(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	ticktest.DecideOnly(w.t, w.d)
 	tasks, err := w.d.Take(w.t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute})
 	if err != nil || len(tasks) != 1 || tasks[0].Job.Name != job {
 		w.t.Fatal(err, tasks)

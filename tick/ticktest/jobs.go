@@ -22,7 +22,8 @@ func Step(name string, statements ...string) store.Step {
 
 // StepWith is a step of one statement with arguments.
 func StepWith(atomic bool, statement string, args ...any) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: []store.Statement{{Text: statement, Args: args}}, Atomic: atomic})
+	one := []store.Statement{{Text: statement, Args: args}}
+	b, err := json.Marshal(store.SQLSpec{SQL: one, Atomic: atomic})
 	if err != nil {
 		panic(err)
 	}
@@ -43,13 +44,14 @@ func EveryFiveMinutes() *store.Schedule { return &store.Schedule{Rule: "every 5m
 
 // Hourly is a job that is due on each hour since the epoch.
 func Hourly(name string) store.Job {
-	return store.Job{Name: name, Own: &store.Schedule{Rule: "every 1h"}, Steps: []store.Step{Step("", "SELECT 1")}}
+	return store.Job{Name: name, Own: &store.Schedule{Rule: "every 1h"},
+		Steps: []store.Step{Step("", "SELECT 1")}}
 }
 
 // Grouped is a job of the group in the queue "another", which passes leave to workers.
 func Grouped(name, group string, priority int) store.Job {
-	return store.Job{Name: name, Group: group, Priority: priority, Queue: "another", Own: EveryFiveMinutes(),
-		Steps: []store.Step{Step("", "SELECT 1")}}
+	return store.Job{Name: name, Group: group, Priority: priority, Queue: "another",
+		Own: EveryFiveMinutes(), Steps: []store.Step{Step("", "SELECT 1")}}
 }
 
 // Doing is an executor that does what the test wants; its steps are those of Call.

@@ -35,10 +35,13 @@ func ToldIn(t *testing.T, d *storetest.DB, job, minute string) string {
 	}
 	var parts []string
 	for _, r := range slices.Backward(runs) {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.ScheduledFor.Format(minute), r.State, r.HeldBy)))
+		run := fmt.Sprintf("%s %s %s", r.ScheduledFor.Format(minute), r.State, r.HeldBy)
+		parts = append(parts, strings.TrimSpace(run))
 	}
+	exact := minute + ":05.999999"
 	for _, g := range slices.Backward(gaps) {
-		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, g.From.Format(minute+":05.999999"), g.Through.Format(minute+":05.999999")))
+		from, through := g.From.Format(exact), g.Through.Format(exact)
+		parts = append(parts, fmt.Sprintf("%s (%s, %s]", g.Reason, from, through))
 	}
 	return strings.Join(append(parts, "next "+status.NextRun.UTC().Format(minute)), "; ")
 }
@@ -80,4 +83,6 @@ func Literal(d *storetest.DB, at time.Time) string {
 }
 
 // Morning is a time of the day on which the test's clock begins.
-func Morning(hour, minute int) time.Time { return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC) }
+func Morning(hour, minute int) time.Time {
+	return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC)
+}
