@@ -1,6 +1,3 @@
-// Package decide says what happens with the nominal times and the runs of a job. It is pure: what it returns follows from
-// its arguments alone. It reads no clock and does no I/O; package store reads what a decision needs, under the lock of the
-// job's plan, and writes what it says in the same transaction.
 package decide
 
 import (
@@ -12,14 +9,16 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// instant is the finest step of time: the first time after t is t plus instant.
+// instant is the finest step of time that is kept: the next time after t is t plus instant.
 const instant = time.Microsecond
 
-// Job is the one place where it is decided what happens with a job's nominal times and runs. It is a pure function
-// of what was read under the lock of the job's plan: no clock, no I/O, no order of a map.
+// Job makes the decision for one job at an instant. It is the only place where the program decides
+// what happens with a job's nominal times and runs.
 //
-//	ended runs ─────> facts of the plan         nominal times since the last decision ─> runs, or gaps with a reason
-//	expired leases ─> delivered again, lost    waiting runs ─> queued, as far as overlap and pauses allow
+//	ended runs ─────> facts of the plan
+//	expired leases ─> delivered again, or lost
+//	nominal times since the last decision ─> runs, or gaps with a reason
+//	waiting runs ───> queued, as far as overlap and pauses allow
 func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	if c.Fault != "" || c.PlanFault != "" {
 		return parkUnreadable(now, c)
@@ -32,17 +31,17 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	d.readStart()
 	d.readRules()
 	d.addRepetition()
-	if !d.gone() && (c.Stale || d.changed || c.Plan.Parked != "") { // a row may have come by plain SQL
+	if !d.gone() && (c.Stale || d.changed || c.Plan.Parked != "") { // plain SQL checks nothing
 		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
 			d.park("%v", err)
 		}
 	}
 	if d.snapshot.Mistake != "" && !d.gone() {
-		d.retryElsewhere = true // it may be mended without a trace at the job
+		d.retryElsewhere = true // the repair of a step leaves no mark at the job
 		d.park("%s; apply the file that has the job, or repair the row of that step", d.snapshot.Mistake)
 	}
 	if d.snapshot.Circle && d.plan.Parked == "" && !d.gone() {
-		d.retryElsewhere = true // the way out may be a change of another job
+		d.retryElsewhere = true // the repair may be a change of another job
 		d.park("job %s: after: the jobs run after each other in a circle; change after in one of them", d.job().FullName())
 	}
 	if d.snapshot.AfterLost && d.plan.Parked == "" && !d.gone() {
@@ -50,54 +49,59 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 		d.park("job %s: after: the row of the job that it runs after was deleted; change after, or apply the file that has that job", d.job().FullName())
 	}
 	if g := d.snapshot.Group; g != nil && g.MaxRunning == 0 && !d.gone() {
-		d.retryElsewhere = true // it is looked at again without a change of the job
+		d.retryElsewhere = true // the repair is a change of the group
 		d.park("job %s: group: there is no group %q; add it to a manifest: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
 	}
 	if d.plan.Parked == "" {
 		d.occurrences()
 	}
-	if d.plan.Parked != "" && d.changed { // what is owed up to the change is on record, and nothing fires back from it
-		d.skipAllDue(store.Edited)
+	if d.plan.Parked != "" && d.changed {
+		d.skipAllDue(store.Edited) // once the job is repaired, nothing is due from before the change
 	}
 	d.admit()
 	d.advanceRepetition()
 	d.next()
-	return store.Decision{Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Retention: d.retention(),
-		Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(), UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan}
+	return store.Decision{
+		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps,
+		Retention: d.retention(), Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(),
+		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan,
+	}
 }
 
+// decision is a decision in the making.
 type decision struct {
 	now      time.Time
 	snapshot *store.Snapshot
 	pass     *Pass
 	plan     store.Plan
 
-	rules     []activeRule // the rules that the job has now
-	planRules []store.Rule // and as the plan is to know them
-	replan    bool
-	changed   bool // a rule is new, another one, or gone
-	// retryElsewhere: parked for what this host lacks, or for what is not the job's own; looked at again at each nominal time, on
-	// whatever host.
+	rules     []activeRule // the rules that the job has now, to find nominal times with
+	planRules []store.Rule // the rules that the plan will have
+	replan    bool         // planRules are written
+	changed   bool         // a rule is new, has another text, or is gone
+	// retryElsewhere is set where the job is parked for a cause outside its definition. The job
+	// stays due, so that each pass tries again.
 	retryElsewhere bool
-	// othersJob: only another login runs it. Its nominal times are left to the ticks of that one, so that an outage of theirs is
-	// judged by the job's policies. What was changed, and runs that end or wait no longer, are looked after by whoever comes.
+	// othersJob is set where this host cannot run the job, because it logs in as somebody other than
+	// the job's owner. Nominal times are left to the ticks of the owner: if those are down, the
+	// job's policies judge the outage. Every host settles changes and runs.
 	othersJob   bool
-	active      []store.Run // not ended, as this decision leaves them; oldest first
-	statesRead  []string    // their states as they were read
-	unreadable  int         // runs in other hands that cannot be read
-	made        []store.Run
-	followers   []store.Run // of jobs that run after this one
+	active      []store.Run // runs that have not ended, oldest first, as this decision changes them
+	statesRead  []string    // the states that active had when they were read
+	unreadable  int         // running runs that cannot be read
+	made        []store.Run // new runs of the job
+	followers   []store.Run // new runs of jobs that run after this one
 	pauses      []store.Pause
-	pauseReason string // why this decision pauses the job
-	cancel      []string
+	pauseReason string   // why this decision pauses the job; empty: it does not
+	cancel      []string // ids of running runs that their holders are to stop
 	updates     []store.RunUpdate
 	gaps        []store.Gap
-	settled     []store.Run // settled by this decision, for repeat_after
-	repeatTime  time.Time   // the nominal time that repeat_after gives, which the last of the live rules names
+	settled     []store.Run // runs that this decision settles, until countEnds has counted them
+	repeatTime  time.Time   // the nominal time by repeat_after; the last of rules names it
 }
 
-// parkUnreadable parks a job of which something cannot be read: nothing can be decided, and nothing is guessed. It is looked at
-// again after a while.
+// parkUnreadable parks a job whose rows cannot be read. It decides nothing and guesses nothing. The
+// job is tried again after a while.
 func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 	plan := c.Plan
 	plan.Parked = "its rows cannot be read: " + c.Fault
@@ -112,7 +116,7 @@ func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 
 func (d *decision) job() *store.Job { return &d.snapshot.Job }
 
-// gone: the definition is history, and nothing of it starts any more.
+// gone reports whether the job was removed or its row was deleted. Nothing of it starts any more.
 func (d *decision) gone() bool { return d.job().ID == 0 || !d.job().Removed().IsZero() }
 
 // links counts the job's schedules.
@@ -125,14 +129,15 @@ func (d *decision) links() (n int) {
 	return n
 }
 
-// park keeps the job from being planned until its definition changes. What is still to be decided stays so.
+// park keeps the job from being planned until the cause is gone. The first reason counts. Nominal
+// times that are not decided yet stay undecided.
 func (d *decision) park(format string, a ...any) {
 	if d.plan.Parked == "" {
 		d.plan.Parked = fmt.Sprintf(format, a...)
 	}
 }
 
-// settle takes ended runs into the facts of the plan, by their end.
+// settle counts runs that have ended, in the order of their ends. It keeps the others as active.
 func (d *decision) settle() {
 	var ended []store.Run
 	for _, r := range d.snapshot.Runs {
@@ -151,8 +156,9 @@ func (d *decision) settle() {
 	}
 }
 
-// setAsideUnreadable takes a run that cannot be read out of what is decided: it only takes up room while a holder has it, else it is
-// ended as failed. One that has ended already is settled as it is.
+// setAsideUnreadable keeps a run that cannot be read out of the decision. While a holder has it, it
+// takes up room; otherwise it ends as failed. It returns false for a run that has ended: that one is
+// settled like others.
 func (d *decision) setAsideUnreadable(r *store.Run) bool {
 	if r.Ended() {
 		return false
@@ -167,8 +173,9 @@ func (d *decision) setAsideUnreadable(r *store.Run) bool {
 	return true
 }
 
+// settleRun counts an ended run in the plan. was is the state that was read.
 func (d *decision) settleRun(r store.Run, was string) {
-	if r.FinishedAt.IsZero() { // a worker that left it out
+	if r.FinishedAt.IsZero() { // a worker ended the run by plain SQL and did not say when
 		r.FinishedAt = d.now
 	}
 	r.SettledAt = d.now
@@ -189,19 +196,21 @@ func (d *decision) settleRun(r store.Run, was string) {
 		keep = 90 * 24 * time.Hour
 	}
 	d.settled = append(d.settled, r)
-	d.updates = append(d.updates, store.RunUpdate{Run: r, From: was, LeaseRead: leaseRead(&r, was), ExpiresAt: r.FinishedAt.Add(keep)})
+	d.updates = append(d.updates, store.RunUpdate{Run: r, From: was, LeaseRead: leaseRead(&r, was),
+		ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
-// makeFollowers makes a run of each job that runs after this one, for the same stretch of data. It is let go by that job's own
-// decision.
+// makeFollowers makes a run of each job that runs after this one, with the same data interval. The
+// decision of that job queues it.
 func (d *decision) makeFollowers(run *store.Run) {
 	for _, f := range d.snapshot.Followers {
-		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: "after:" + run.ID, State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
+		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: "after:" + run.ID,
+			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
 			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd})
 	}
 }
 
-// onError pauses the job where its policy wants that after a failed run.
+// onError pauses the job after a failed run, if its policies say so.
 func (d *decision) onError(occurrence string) {
 	j := d.job()
 	switch {
@@ -217,7 +226,7 @@ func (d *decision) onError(occurrence string) {
 	d.pauses = append(d.pauses, store.Pause{Scope: "job", SubjectID: d.plan.JobID, Since: d.now})
 }
 
-// retention tells what stays of the ledger, where runs were settled.
+// retention says which of the job's history is kept. It is empty where no run was settled.
 func (d *decision) retention() []store.Retention {
 	if d.plan.Cycles == d.snapshot.Plan.Cycles || d.gone() {
 		return nil
@@ -226,8 +235,9 @@ func (d *decision) retention() []store.Retention {
 	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
-// recoverExpired looks after runs whose holder has not reported in time: they are delivered again, or lost. A lease counts
-// as expired one heartbeat after its end, so that a holder that is on the way is not overtaken.
+// recoverExpired takes runs from holders that did not report in time. Such a run is delivered again;
+// after max_deliveries of these losses it is lost. A lease counts as expired one heartbeat after its
+// end, so that a holder whose heartbeat is late keeps its run.
 func (d *decision) recoverExpired() {
 	active, was := d.active, d.statesRead
 	d.active, d.statesRead = nil, nil
@@ -248,14 +258,14 @@ func (d *decision) recoverExpired() {
 	}
 }
 
-// admit lets waiting runs go, oldest first. A run that was delivered before, back-off included, holds its place. Runs
-// of one job that were made by the same decision wait in order.
+// admit queues waiting runs, the oldest first. A run that was delivered before keeps its place, also
+// while it waits for its next attempt. Runs that one decision makes wait in their order.
 func (d *decision) admit() {
 	read := slices.Clone(d.active)
 	room := d.capacity() - d.unreadable
-	for i := range d.active { // what is stopped or held makes room, wherever it stands
+	for i := range d.active { // a run that is cancelled or held makes room, wherever it stands
 		r := &d.active[i]
-		if r.Number == 0 { // a request that came in beside us
+		if r.Number == 0 { // a run that was requested since the last decision
 			d.plan.RunsMade++
 			r.Number = d.plan.RunsMade
 		}
@@ -263,14 +273,14 @@ func (d *decision) admit() {
 			room--
 		}
 	}
-	outlived := d.nextHasCome()
+	nextHasCome := d.nextHasCome()
 	place := func(r *store.Run) {
 		first := !r.Begun()
 		switch {
 		case r.State != store.Waiting || r.HeldBy == "pause":
-		case r.ReadyAt.After(d.now): // back-off, jitter: the run wakes the job by itself
+		case r.ReadyAt.After(d.now): // back-off or jitter: ready_at wakes the job
 			r.HeldBy = ""
-		case outlived && d.untilNext(*r): // the next pass gives it up, which for a job of others is one of theirs
+		case nextHasCome && d.untilNext(*r): // the next pass of a host that can run the job ends it
 			if r.HeldBy = ""; d.othersJob {
 				r.HeldBy = "predecessor"
 			}
@@ -281,7 +291,7 @@ func (d *decision) admit() {
 				room--
 			}
 			r.State, r.HeldBy = store.Queued, ""
-			if first && d.snapshot.Group != nil { // and Groups lets it go
+			if first && d.snapshot.Group != nil { // until Groups admits it
 				r.State, r.HeldBy = store.Waiting, "group"
 			}
 		}
@@ -296,7 +306,7 @@ func (d *decision) admit() {
 	}
 }
 
-// countUnderWay counts the runs that take up room.
+// countUnderWay counts the runs that take up room in a group.
 func (d *decision) countUnderWay() (n int) {
 	n = d.unreadable
 	for _, list := range [2][]store.Run{d.active, d.made} {
@@ -309,7 +319,8 @@ func (d *decision) countUnderWay() (n int) {
 	return n
 }
 
-// cancelOrHold cancels a run that is not to go on, and holds one that has not begun where a pause says so.
+// cancelOrHold cancels a run on request, or if the job is gone. It holds a run that has not begun
+// while a pause applies, and releases it afterwards.
 func (d *decision) cancelOrHold(r *store.Run) {
 	cancel := func(why string) {
 		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
@@ -330,7 +341,8 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	}
 }
 
-// update notes what a decision changed of a run.
+// update records what the decision changes of a run. A run that waits for its group is recorded in any
+// case, so that Groups sees it. before and was are the run and its state as they were read.
 func (d *decision) update(r *store.Run, before store.Run, was string) {
 	if r.Ended() {
 		d.settleRun(*r, was)
@@ -343,7 +355,8 @@ func (d *decision) update(r *store.Run, before store.Run, was string) {
 	d.updates = append(d.updates, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
 }
 
-// leaseRead guards a run that was taken from its holder: it stays there if the holder has reported meanwhile.
+// leaseRead is the lease that a run must still have when it is taken from its holder: if the holder
+// has sent a heartbeat since it was read, the run stays with it.
 func leaseRead(r *store.Run, was string) time.Time {
 	if was == store.Running {
 		return r.LeaseUntil
@@ -351,7 +364,7 @@ func leaseRead(r *store.Run, was string) time.Time {
 	return time.Time{}
 }
 
-// capacity is how many runs of the job may be under way at once.
+// capacity is the number of runs of the job that may be under way at once.
 func (d *decision) capacity() int {
 	if d.job().Overlap == "allow" {
 		return d.job().MaxRunning
@@ -359,13 +372,13 @@ func (d *decision) capacity() int {
 	return 1
 }
 
-// next finds when the job needs a decision again, apart from what its runs wake it for.
+// next finds when the job needs a decision again. Its runs wake the job by themselves.
 func (d *decision) next() {
 	d.plan.NextRun = d.pauseEnds()
 	if d.plan.Parked != "" && !d.retryElsewhere || d.gone() || d.job().Disabled {
 		return
 	}
-	if d.retryElsewhere && !d.snapshot.Plan.NextRun.IsZero() { // another host may have what this one lacks: it stays due
+	if d.retryElsewhere && !d.snapshot.Plan.NextRun.IsZero() { // it stays due
 		d.plan.NextRun = d.snapshot.Plan.NextRun
 		return
 	}
@@ -383,7 +396,7 @@ func (d *decision) next() {
 			d.plan.NextRun = t
 		}
 	}
-	if d.plan.Parked != "" && !d.retryElsewhere { // a rule gave up just now
+	if d.plan.Parked != "" && !d.retryElsewhere { // a rule failed just now
 		d.plan.NextRun = d.pauseEnds()
 	}
 }
