@@ -62,7 +62,6 @@ var mysqlEngine = &Engine{
 		"@among":       "IN (:each_ids)",
 		"@among_runs":  "IN (:each_ids)",
 		"@among_names": "IN (:each_ids)",
-		"@text":        "",
 		"@predecessor": "CONVERT(CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs.runs.occurrence, 7) END USING ascii) COLLATE ascii_bin",
 		"@unwell":      "r.unwell",
 		"@anywhere":    "CAST(COALESCE(MAX(m.id), 0) * :share AS SIGNED)",

@@ -59,7 +59,6 @@ var sqlite = &Engine{
 		"@among_names": "IN (SELECT value FROM json_each(:ids))",
 		"@these":       "IN (SELECT value FROM json_each(:ids))",
 		"@these_runs":  "IN (SELECT value FROM json_each(:ids))",
-		"@text":        "",
 		"@predecessor": "CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN substr(dbjobs.runs.occurrence, 7) END",
 		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
 		"@anywhere":    "CAST(COALESCE(MAX(m.id), 0) * :share AS INTEGER)",

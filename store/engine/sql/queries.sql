@@ -1,5 +1,6 @@
 -- The statements that every engine takes as they are. dbjobs.NAME is a table, :name an argument, @name a macro of the
--- dialect. What an engine needs in words of its own stands in its folder's queries.sql, also in the place of one from here.
+-- engine. What an engine needs in words of its own is in its folder's queries.sql, also in the place of a statement from
+-- here, which names such engines after "overridden:". The texts as they are sent are in ../testdata.
 
 -- name: engine
 SELECT @version;
@@ -64,6 +65,7 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
 -- Since when the oldest of the runs that may be taken is ready: of each queue and priority the first, through the index.
 
 -- name: oldest_queued
+-- overridden: mysql
 WITH RECURSIVE q (queue) AS (
   SELECT MIN(queue) FROM dbjobs.runs WHERE state = 'queued'
   UNION ALL
@@ -194,6 +196,7 @@ FROM dbjobs.plans p WHERE p.job_id @among;
 -- no link.
 
 -- name: batch_rules
+-- overridden: postgres
 SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
   CASE WHEN r.rule <> '' AND (l.planned = r.schedule_id OR l.job_id IS NULL AND s.job_id = r.job_id) AND s.plan_input = r.input THEN @true ELSE @false END
 FROM dbjobs.plan_rules r
@@ -205,6 +208,7 @@ WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
 -- jobs' own schedules that have none.
 
 -- name: batch_links
+-- overridden: postgres
 SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
   @true, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
@@ -232,6 +236,7 @@ SELECT j.id, @true FROM dbjobs.jobs j
 WHERE j.id @among AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs.jobs o WHERE o.id = j.after_job_id) IS NULL;
 
 -- name: batch_runs
+-- overridden: mysql, postgres
 SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
 -- name: lock_runs
@@ -248,6 +253,7 @@ SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
 -- not, and count all runs for each of the groups. So would group_held: CROSS JOIN keeps SQLite's order.
 
 -- name: group_caps
+-- overridden: mysql
 SELECT g.name, g.max_running,
   (SELECT COALESCE(SUM((SELECT COUNT(*) FROM dbjobs.runs r
      WHERE @open = j.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))), 0)
@@ -255,6 +261,7 @@ SELECT g.name, g.max_running,
 FROM dbjobs.groups g WHERE g.name @among_names;
 
 -- name: group_held
+-- overridden: mysql
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
@@ -346,6 +353,7 @@ JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 -- With the number of the newest attempt on record: a run that somebody put back by hand may have forgotten it.
 
 -- name: lock_queued
+-- overridden: mysql
 SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
 FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.ready_at, r.id LIMIT :limit @skip;
 

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOverridesAreRemarked: who reads a statement of all engines sees there which of them has another text in its place.
+func TestOverridesAreRemarked(t *testing.T) {
+	shared := map[string]string{}
+	if err := readStatements("sql/queries.sql", shared); err != nil {
+		t.Fatal(err)
+	}
+	overriding := map[string][]string{}
+	for _, e := range All() {
+		own := map[string]string{}
+		if err := readStatements("sql/"+e.Name+"/queries.sql", own); err != nil {
+			t.Fatal(err)
+		}
+		for name := range own {
+			if _, ok := shared[name]; ok {
+				overriding[name] = append(overriding[name], e.Name)
+			}
+		}
+	}
+	remark := regexp.MustCompile(`(?m)^-- overridden: (.*)$`)
+	for name, text := range shared {
+		var said []string
+		if m := remark.FindStringSubmatch(text); m != nil {
+			said = strings.Split(m[1], ", ")
+		}
+		slices.Sort(overriding[name])
+		if !slices.Equal(said, overriding[name]) {
+			t.Errorf("%s is overridden by %q, and its remark names %q: write -- overridden: %s", name, overriding[name], said,
+				strings.Join(overriding[name], ", "))
+		}
+	}
+}
+
+// TestMacrosAreUsed: each macro is in a statement of its engine, or in another macro.
+func TestMacrosAreUsed(t *testing.T) {
+	for _, e := range All() {
+		used := map[string]bool{}
+		look := func(text string) {
+			for _, m := range macro.FindAllString(text, -1) {
+				used[m] = true
+			}
+		}
+		for _, text := range e.Statements(nil).load() {
+			look(commented.ReplaceAllString(text, ""))
+		}
+		for _, text := range e.macros {
+			look(text)
+		}
+		for _, text := range shared {
+			look(text)
+		}
+		for name := range e.macros {
+			if !used[name] {
+				t.Errorf("%s: no statement uses the macro %s", e.Name, name)
+			}
+		}
+	}
+}
