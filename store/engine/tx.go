@@ -86,7 +86,7 @@ func (db *DB) TryTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // errLocked says for what a statement waited until its time was over.
-var errLocked = fmt.Errorf("%w: another process holds the write lock of the file", ErrReadOnly)
+var errLocked = fmt.Errorf("%w: another process holds the lock for writing to the file", ErrReadOnly)
 
 // waited tells that a write which has not begun in time waited for the lock of an SQLite file: it does nothing else that
 // takes long.
