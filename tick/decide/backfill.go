@@ -7,9 +7,10 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Backfill chooses the nominal times that a backfill asks for, as intervals: those from from to to (zero: what has been
-// decided) that lie in no run's interval yet, at most limit of them, the oldest. What is not decided yet is left to the next
-// tick. more is the first nominal time beyond the limit.
+// Backfill chooses the nominal times that a backfill asks for, each with its data interval: the
+// oldest in [from, to] that lie in no run's interval yet, at most limit of them. A zero to is the
+// instant up to which is decided; later times are left to the next tick. more is the first nominal
+// time beyond the limit.
 func Backfill(f *store.BackfillInput, from, to time.Time, limit int) (chosen []store.Interval, more time.Time, err error) {
 	subject := "job " + f.Job.FullName()
 	decided := later(f.Job.CreatedAt, f.Job.DecidedThrough)

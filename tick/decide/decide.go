@@ -82,9 +82,9 @@ type decision struct {
 	// retryElsewhere is set where the job is parked for a cause outside its definition. The job
 	// stays due, so that each pass tries again.
 	retryElsewhere bool
-	// othersJob is set where this host cannot run the job, because it logs in as somebody other than
-	// the job's owner. Nominal times are left to the ticks of the owner: if those are down, the
-	// job's policies judge the outage. Every host settles changes and runs.
+	// othersJob is set where this host cannot run the job, because it logs in as somebody other
+	// than the job's owner. Nominal times are left to the ticks of the owner: if those are down,
+	// the job's policies judge the outage. Every host settles changes and runs.
 	othersJob   bool
 	active      []store.Run // runs that have not ended, oldest first, as this decision changes them
 	statesRead  []string    // the states that active had when they were read
@@ -157,8 +157,8 @@ func (d *decision) settle() {
 }
 
 // setAsideUnreadable keeps a run that cannot be read out of the decision. While a holder has it, it
-// takes up room; otherwise it ends as failed. It returns false for a run that has ended: that one is
-// settled like others.
+// takes up room; otherwise it ends as failed. It returns false for a run that has ended: that one
+// is settled like others.
 func (d *decision) setAsideUnreadable(r *store.Run) bool {
 	if r.Ended() {
 		return false
@@ -235,9 +235,9 @@ func (d *decision) retention() []store.Retention {
 	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
-// recoverExpired takes runs from holders that did not report in time. Such a run is delivered again;
-// after max_deliveries of these losses it is lost. A lease counts as expired one heartbeat after its
-// end, so that a holder whose heartbeat is late keeps its run.
+// recoverExpired takes runs from holders that did not report in time. Such a run is delivered
+// again; after max_deliveries of these losses it is lost. A lease counts as expired one heartbeat
+// after its end, so that a holder whose heartbeat is late keeps its run.
 func (d *decision) recoverExpired() {
 	active, was := d.active, d.statesRead
 	d.active, d.statesRead = nil, nil
@@ -258,8 +258,8 @@ func (d *decision) recoverExpired() {
 	}
 }
 
-// admit queues waiting runs, the oldest first. A run that was delivered before keeps its place, also
-// while it waits for its next attempt. Runs that one decision makes wait in their order.
+// admit queues waiting runs, the oldest first. A run that was delivered before keeps its place,
+// also while it waits for its next attempt. Runs that one decision makes wait in their order.
 func (d *decision) admit() {
 	read := slices.Clone(d.active)
 	room := d.capacity() - d.unreadable
@@ -341,8 +341,8 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	}
 }
 
-// update records what the decision changes of a run. A run that waits for its group is recorded in any
-// case, so that Groups sees it. before and was are the run and its state as they were read.
+// update records what the decision changes of a run. A run that waits for its group is recorded in
+// any case, so that Groups sees it. before and was are the run and its state as they were read.
 func (d *decision) update(r *store.Run, before store.Run, was string) {
 	if r.Ended() {
 		d.settleRun(*r, was)

@@ -6,17 +6,18 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Forecast is what a job's rules tell beyond the facts on record.
+// Forecast is what the rules of a job say beyond the facts on record.
 type Forecast struct {
-	Next []time.Time // the next nominal times that are to be decided, as the pauses of now leave them
-	// Late is how long after its nominal time and jitter the run that ended last was first delivered; zero for a request.
+	Next []time.Time // the next nominal times to decide, if the pauses stay as they are
+	// Late is the delay of the run that ended last: from its nominal time and jitter to its first
+	// delivery. It is zero for a requested run.
 	Late time.Duration
-	// Problem is why a rule tells no time: the next pass parks the job for it.
+	// Problem says why a rule gives no time. The next pass parks the job for it.
 	Problem string
 }
 
-// Forecast finds what is to come, with so many of the next nominal times. A job that is disabled, parked, or paused until
-// somebody resumes it has none to come.
+// Forecast finds what is to come, with the next nominal times, at most count of them. A job that is
+// disabled, parked, or paused until somebody resumes it has none.
 func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Forecast) {
 	if !v.LastStarted.IsZero() && !v.LastNominal.IsZero() {
 		f.Late = max(0, v.LastStarted.Sub(v.LastNominal.Add(n.jitter(v.LastNominal))))
@@ -28,7 +29,7 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 	if v.Paused != nil {
 		after = later(after, v.Paused.Until.Add(-instant))
 	}
-	if v.RepeatAfter > 0 { // what comes after the next is known when that has run
+	if v.RepeatAfter > 0 { // the time after the next depends on the end of its run
 		if v.NextRun.After(now) && v.Paused == nil {
 			f.Next = append(f.Next, v.NextRun)
 		}

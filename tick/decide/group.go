@@ -8,9 +8,10 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Groups is what Job is for the caps that jobs share: a pure function of what was read under the locks of the groups.
-// Runs that nothing but their group holds are let go by priority, then by the time since when they are ready. It returns
-// the runs of jobs outside of the batch whose turn it is: they ask again, under the locks of their own plans.
+// Groups completes the decisions of jobs that share a cap, from what was read under the locks of
+// the groups. It queues runs that only their group holds, by priority, then by the time since when
+// they are ready. It returns the runs of other jobs whose turn it is: their own decisions queue
+// them, under the locks of their plans.
 func Groups(members []store.GroupDecision) (wake []string) {
 	byGroup := map[*store.GroupLoad][]*store.GroupDecision{}
 	var caps []*store.GroupLoad
@@ -31,13 +32,13 @@ func Groups(members []store.GroupDecision) (wake []string) {
 	return wake
 }
 
-// contender is a run that only its group holds.
+// contender is a run that nothing but its group holds.
 type contender struct {
 	priority int
 	ready    time.Time
-	id       string           // empty: it is made by this decision
+	id       string           // empty: this decision makes the run
 	run      *store.Run       // in a decision of the batch
-	update   *store.RunUpdate // likewise, where the run was there before
+	update   *store.RunUpdate // likewise, of a run that was there before
 }
 
 func admitGroup(c *store.GroupLoad, members []*store.GroupDecision) (wake []string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Nominal are the nominal times of a job by its definition as it stands.
+// Nominal finds nominal times of a job by its present definition.
 type Nominal struct {
 	job   *store.Job
 	rules []*rules.Rule
@@ -51,7 +51,8 @@ func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 	return first, nil
 }
 
-// prev is the last time of a rule before an instant, also before the job's validity: an interval begins there.
+// prev is the last time of a rule before an instant, also one before not_before: a data interval
+// begins there.
 func (n *Nominal) prev(before time.Time) (last time.Time, err error) {
 	for _, r := range n.rules {
 		t, err := r.Prev(before)
@@ -63,7 +64,7 @@ func (n *Nominal) prev(before time.Time) (last time.Time, err error) {
 	return last, nil
 }
 
-// jitter is what a decision adds to a nominal time.
+// jitter is the delay that a decision adds to a nominal time.
 func (n *Nominal) jitter(t time.Time) time.Duration {
 	d := &decision{snapshot: &store.Snapshot{Job: *n.job}}
 	for _, r := range n.rules {

@@ -9,14 +9,15 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// activeRule is a rule of the job, and the instant after which its nominal times are to be decided.
+// activeRule is a rule of the job. Its nominal times after from are not decided yet.
 type activeRule struct {
 	store.Rule
 	recurrence *rules.Rule
 	from       time.Time
 }
 
-// A rule whose step budget cannot decide parks the job: nothing loops, and nothing is lost.
+// next is the first nominal time after an instant; zero: there is none. A rule that uses up its
+// budget of steps before it knows parks the job, so that nothing loops and nothing is lost.
 func (l *activeRule) next(d *decision, after time.Time) time.Time {
 	t, err := l.recurrence.Next(after)
 	if err != nil {
@@ -25,6 +26,7 @@ func (l *activeRule) next(d *decision, after time.Time) time.Time {
 	return t
 }
 
+// prev is the last nominal time before an instant, in the same way.
 func (l *activeRule) prev(d *decision, before time.Time) time.Time {
 	t, err := l.recurrence.Prev(before)
 	if err != nil {
@@ -38,8 +40,9 @@ type window struct{ from, to time.Time }
 
 func (w window) empty() bool { return !w.from.Before(w.to) }
 
-// readRules brings the rules as planned and as defined together. What an old rule still owed when it was changed or
-// taken away is a gap; the new one counts from the change, never back from it.
+// readRules compares the rules of the last plan with those of the definition. What an old rule
+// still owed when it was changed or taken away becomes a gap. The new rule counts from the change,
+// never from before it.
 func (d *decision) readRules() {
 	through := d.plan.DecidedThrough
 	if through.IsZero() {
@@ -47,18 +50,18 @@ func (d *decision) readRules() {
 	}
 	d.replan = d.snapshot.Stale
 	for _, r := range d.snapshot.Rules {
-		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // what is lost stays so
+		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // a lost schedule is no change twice
 		from := through
 		switch {
-		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // a link that was moved counts from where that is noticed
+		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // plain SQL moved the link: it counts from now
 			from = d.now
-		case r.Input == "" && d.snapshot.Recalled: // from where the record ends
+		case r.Input == "" && d.snapshot.Recalled: // the plan was deleted: its rules count from the last record
 		case r.Input == "":
-			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no tick has seen what it was before
+			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no pass has seen an earlier text
 		case changed && r.Linked && r.ChangedAt.After(through):
 			from = earlier(d.now, r.ChangedAt)
 		case changed:
-			from = d.now // plain SQL: the change counts from where it is noticed
+			from = d.now // plain SQL says no instant: the change counts from now
 		}
 		d.replan = d.replan || changed || !r.LinkPlanned
 		d.changed = d.changed || changed
@@ -79,7 +82,8 @@ func (d *decision) readRules() {
 	}
 }
 
-// addRule parses a rule as it stands. One that does not parse parks the job, and is kept without a text.
+// addRule parses a rule of the definition. A rule that does not parse parks the job; the plan keeps
+// it without a text.
 func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 	var found *rules.Rule
 	var err error
@@ -103,8 +107,8 @@ func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 	d.rules = append(d.rules, activeRule{r, found, from})
 }
 
-// owed are the stretches of a rule in which its nominal times are the job's and no pause holds them, oldest first;
-// the paused stretches between become gaps.
+// owed returns the windows in which the nominal times of a rule are due: they are valid, and no
+// pause holds them. The oldest window is first. Windows in a pause become gaps.
 func (d *decision) owed(l *activeRule) []window {
 	free := d.validParts(window{l.from, d.upTo()})
 	for i := range d.pauses {
@@ -112,7 +116,7 @@ func (d *decision) owed(l *activeRule) []window {
 		if p.Missed || p.Scope == store.ScopeSchedule && p.SubjectID != l.ScheduleID {
 			continue
 		}
-		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // the end itself is free
+		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // a time at the very end is free
 		var rest []window
 		for _, f := range free {
 			paused := window{later(f.from, held.from), earlier(f.to, held.to)}
@@ -132,8 +136,8 @@ func (d *decision) owed(l *activeRule) []window {
 	return free
 }
 
-// validParts are the parts of a window in which nominal times are the job's, by not_before and not_after: as they were until
-// the policies were changed, and as they are from then on.
+// validParts returns the parts of a window in which nominal times are valid by not_before and
+// not_after. Until the policies changed, their old values count; from then on, the new ones.
 func (d *decision) validParts(w window) []window {
 	j, was := d.job(), &d.snapshot.Planned
 	clamp := func(w window, notBefore, notAfter time.Time) window {
@@ -159,7 +163,8 @@ func (d *decision) validParts(w window) []window {
 	return slices.DeleteFunc(parts, window.empty)
 }
 
-// policyChange is when the job's policies changed: a command says when, and plain SQL counts from where it is noticed.
+// policyChange is the instant at which the job's policies changed. A command records it; a change
+// by plain SQL counts from now.
 func (d *decision) policyChange() time.Time {
 	if t := d.snapshot.ChangedAt; t.After(d.snapshot.Plan.DecidedThrough) {
 		return earlier(d.now, t)
@@ -167,8 +172,8 @@ func (d *decision) policyChange() time.Time {
 	return d.now
 }
 
-// occurrences decides the nominal times up to now: each becomes a run, or lies in a gap. Where a rule gives up half-way,
-// nothing of it holds, and all of it is decided later.
+// occurrences decides the nominal times up to now: each becomes a run, or it lies in a gap. If a
+// rule parks the job meanwhile, everything is taken back and is decided later.
 func (d *decision) occurrences() {
 	before := *d
 	before.active, before.rules = slices.Clone(d.active), slices.Clone(d.rules)
@@ -189,10 +194,10 @@ func (d *decision) decideOccurrences() {
 		return
 	case was.Known && was.Disabled:
 		d.skipDueBeforeChange(store.Disabled)
-	case was.Known && was.MaxRuns > 0 && d.snapshot.Plan.RunsMade >= was.MaxRuns: // it was finished, and has come back
+	case was.Known && was.MaxRuns > 0 && d.snapshot.Plan.RunsMade >= was.MaxRuns: // it was finished, and has runs left again
 		d.skipDueBeforeChange(store.Edited)
 	}
-	// Never back: a database's clock may jump, and two ticks' instants may come in the wrong order.
+	// Never backwards: the database's clock may jump, and two ticks may decide in the other order.
 	d.plan.DecidedThrough = later(d.upTo(), d.snapshot.Plan.DecidedThrough)
 	owed := make([][]window, len(d.rules))
 	for i := range d.rules {
@@ -207,8 +212,9 @@ func (d *decision) decideOccurrences() {
 	}
 }
 
-// applyPolicies makes runs of what is owed, as far as the policies let it; the rest is a gap. In the order of their times, what
-// lies before missed is a gap for that reason, then what is beyond max_runs; the rest runs, or overlaps.
+// applyPolicies makes runs of the nominal times that are owed, as far as the policies allow. The
+// others become gaps. From the oldest on: times up to missed are gaps by that policy, then times up
+// to overLimit are gaps by max_runs; the rest becomes runs, or gaps by overlap.
 func (d *decision) applyPolicies(owed [][]window) {
 	before := func(due []time.Time) time.Time {
 		if len(due) == 0 {
@@ -246,7 +252,8 @@ func (d *decision) applyPolicies(owed [][]window) {
 	}
 }
 
-// skipDueBeforeChange lets go what was due before the policies changed. What came after is decided as usual.
+// skipDueBeforeChange makes a gap of what was due before the policies changed. Later times are
+// decided as usual.
 func (d *decision) skipDueBeforeChange(reason string) {
 	from := d.policyChange()
 	for i := range d.rules {
@@ -256,7 +263,7 @@ func (d *decision) skipDueBeforeChange(reason string) {
 	}
 }
 
-// skipAllDue lets all that is due go, for one reason.
+// skipAllDue makes gaps of all that is due, for one reason.
 func (d *decision) skipAllDue(reason string) {
 	d.plan.DecidedThrough = later(d.now, d.snapshot.Plan.DecidedThrough)
 	for i := range d.rules {
@@ -264,7 +271,8 @@ func (d *decision) skipAllDue(reason string) {
 	}
 }
 
-// dueTimes are the nominal times that the policy for missed ones lets run, oldest first.
+// dueTimes returns the nominal times that may run by the policies missed and missed_within, the
+// oldest first.
 func (d *decision) dueTimes(owed [][]window) []time.Time {
 	most := 1
 	if d.job().Missed == "all" {
@@ -287,7 +295,7 @@ func (d *decision) dueTimes(owed [][]window) []time.Time {
 	return slices.DeleteFunc(found, tooOld)
 }
 
-// newest are at most so many of the rule's newest nominal times in the windows.
+// newest returns the newest nominal times of a rule in the windows, at most N of them.
 func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 	var found []time.Time
 	for _, w := range slices.Backward(owed) {
@@ -299,19 +307,21 @@ func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 	return found
 }
 
-// overlaps tells that the due times do not become runs, since others are active: the runs of one catch-up are judged
-// together, against runs of earlier decisions.
+// overlaps reports whether due times become gaps because other runs are active. All runs of one
+// catch-up are judged together, against the runs of earlier decisions.
 func (d *decision) overlaps() bool {
 	waits, active := false, false
 	for _, r := range d.active {
-		// One that was delivered before waits for a back-off, or was opened again on request.
+		// A run that was delivered before waits for its next attempt, or was opened again on
+		// request.
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
 		active = active || !r.Ended()
 	}
 	return d.job().Overlap == "wait" && waits || d.job().Overlap == "skip" && active
 }
 
-// replace makes way for newer occurrences: what has not begun is cancelled, and whoever executes an older one is told.
+// replace makes room for newer occurrences. It cancels runs that have not begun, and asks the
+// holders of others to stop.
 func (d *decision) replace() {
 	for i := range d.active {
 		switch r := &d.active[i]; {
@@ -325,7 +335,8 @@ func (d *decision) replace() {
 	}
 }
 
-// makeRun makes the run of a nominal time.
+// makeRun makes the run of a nominal time. Its data interval begins at the nominal time of the run
+// before.
 func (d *decision) makeRun(t time.Time) {
 	j := d.job()
 	start := d.plan.LastScheduledFor
@@ -346,7 +357,8 @@ func (d *decision) makeRun(t time.Time) {
 	})
 }
 
-// jitter is the same for an occurrence always, and less than the time to the next.
+// jitter is the delay of an occurrence. It is always the same for one occurrence, and less than the
+// time to the next.
 func (d *decision) jitter(t time.Time) time.Duration {
 	most := time.Duration(d.job().Jitter)
 	if most == 0 {
@@ -357,7 +369,7 @@ func (d *decision) jitter(t time.Time) time.Duration {
 			most = min(most, n.Sub(t))
 		}
 	}
-	if next := time.Duration(d.job().RepeatAfter); next > 0 { // at the earliest
+	if next := time.Duration(d.job().RepeatAfter); next > 0 { // the next time comes at least that much later
 		most = min(most, next)
 	}
 	return Jitter(d.job().FullName(), t, most)
@@ -373,7 +385,8 @@ func Jitter(job string, t time.Time, most time.Duration) time.Duration {
 	return time.Duration(h.Sum64() % uint64(most)).Truncate(time.Millisecond)
 }
 
-// gap records that the rule's nominal times in the window do not run, if it has any there that are the job's.
+// gap records that the valid nominal times of a rule in a window do not run. A window without such
+// a time leaves no record.
 func (d *decision) gap(l *activeRule, w window, reason string) {
 	none := func(w window) bool {
 		t := l.next(d, w.from)

@@ -6,17 +6,18 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Pass is what the decisions of one pass have in common. It is not to be copied.
+// Pass holds what the decisions of one pass share. It must not be copied.
 type Pass struct {
-	Login     string // whom this host's SQL connections log in as
-	StartupID string // of the start-up that the tick reports
-	// Began is the pass's beginning, by the database's clock: later nominal times are for the next one. Zero: up to now.
+	Login     string // the login of this host's SQL connections; empty: the database has none
+	StartupID string // identity of the start-up that the tick reports; empty: it reports none
+	// Began is the beginning of the pass by the database's clock. Later nominal times are for the
+	// next pass. Zero: all times up to now are decided.
 	Began time.Time
-	// Heartbeat is how long after its end a lease counts as expired.
+	// Heartbeat is the time after its end at which a lease counts as expired.
 	Heartbeat time.Duration
 
 	rules ruleCache
 }
 
-// may tells whether this host can run the SQL of a job: it logs in as the job's owner. SQLite knows no logins.
+// may reports whether this host can run the SQL of a job: it logs in as the job's owner.
 func (p *Pass) may(j *store.Job) bool { return p.Login == "" || j.ID == 0 || j.Owner == p.Login }

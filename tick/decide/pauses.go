@@ -7,8 +7,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// pauseHolds tells whether a pause keeps a run from being let go: one of the whole job, or of every schedule that the run's
-// nominal time comes from.
+// pauseHolds reports whether a pause holds a run: a pause of the whole job, or pauses of all
+// schedules that name the run's nominal time.
 func (d *decision) pauseHolds(r *store.Run) bool {
 	if len(d.pauses) == 0 || d.jobPause() != nil {
 		return len(d.pauses) > 0
@@ -27,7 +27,8 @@ func (d *decision) pauseHolds(r *store.Run) bool {
 	return held
 }
 
-// pausedSince is the begin of the oldest pause that holds a rule's nominal times now; zero: none does.
+// pausedSince is the beginning of the oldest pause that holds the nominal times of a rule now;
+// zero: there is none.
 func (d *decision) pausedSince(l *activeRule) (since time.Time) {
 	for i := range d.pauses {
 		p := &d.pauses[i]
@@ -38,9 +39,10 @@ func (d *decision) pausedSince(l *activeRule) (since time.Time) {
 	return since
 }
 
-// dueBy is the instant by which a nominal time must have come for this pass to decide it: that of the pass's beginning.
-// What follows from its own runs is decided up to now, but a schedule finer than they are long is none of that. For a job of
-// others it does not go on.
+// dueBy is the instant by which a nominal time must have come so that this pass decides it: the
+// pass's beginning. Later times are for the next pass, or a pass over a schedule that is finer than
+// its runs are long would never end. For a job that this host cannot run, it stays where the last
+// decision was.
 func (d *decision) dueBy() time.Time {
 	if through := d.snapshot.Plan.DecidedThrough; d.othersJob && !through.IsZero() {
 		return earlier(d.now, through)
@@ -51,9 +53,9 @@ func (d *decision) dueBy() time.Time {
 	return earlier(d.now, d.pass.Began)
 }
 
-// upTo is the instant up to which nominal times are decided now. A change is settled where it is noticed. While pauses hold
-// all rules of a job, those in them stay undecided, so that who resumes it can still ask for them; an edit settles them,
-// and nothing fires back over one.
+// upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a
+// job, the times in the pauses stay undecided, so that whoever resumes the job can still ask for
+// them. After a change, everything up to now is decided: nothing is due later from before a change.
 func (d *decision) upTo() time.Time {
 	if d.changed || d.snapshot.Stale || d.snapshot.Plan.DecidedThrough.IsZero() {
 		return d.now
@@ -69,7 +71,7 @@ func (d *decision) upTo() time.Time {
 	return to
 }
 
-// jobPause is the pause of the whole job that holds now.
+// jobPause returns a pause that holds the whole job now; nil: there is none.
 func (d *decision) jobPause() *store.Pause {
 	for i := range d.pauses {
 		if p := &d.pauses[i]; p.Scope != store.ScopeSchedule && p.Holds(d.now) {
@@ -79,12 +81,13 @@ func (d *decision) jobPause() *store.Pause {
 	return nil
 }
 
-// pauseEnds is when the first of the pauses ends by itself. Resumed by hand, the pause itself is the need. The nominal
-// times wake the plan all the same: a pause whose row is deleted must not leave it asleep for ever.
+// pauseEnds is the instant at which the first of the pauses ends by itself. A pause that somebody
+// ends wakes the job by its own row. Nominal times wake a paused job too, so that it does not sleep
+// for ever if the row of its pause is deleted.
 func (d *decision) pauseEnds() (first time.Time) {
 	for i := range d.pauses {
 		p := &d.pauses[i]
-		// That of a schedule whose link was just taken away is none of the job's any more.
+		// The pause of a schedule that the job has no longer does not count.
 		own := p.Scope != store.ScopeSchedule || slices.ContainsFunc(d.planRules, func(r store.Rule) bool { return r.ScheduleID == p.SubjectID })
 		if own && p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
 			first = p.Until

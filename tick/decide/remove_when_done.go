@@ -6,8 +6,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// removeWhenDone tells why the job is to be removed; empty: it is not. What did not end well stays, for people to look at and to
-// try again.
+// removeWhenDone says why the job is removed; empty: it is not. A job whose last run did not
+// succeed stays, so that people can look at it and try again.
 func (d *decision) removeWhenDone() string {
 	j := d.job()
 	if !j.RemoveDone || d.gone() || j.Disabled || d.plan.Parked != "" || !d.plan.NextRun.IsZero() || d.plan.LastState != store.Succeeded || len(d.made) > 0 {

@@ -7,16 +7,18 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// A job with repeat_after has one nominal time at a time, in whole seconds, which is decided as those of a schedule are:
+// A job with repeat_after has one nominal time at a time, in whole seconds. It is decided like
+// those of a schedule:
 //
-//	made: at once, or at not_before ─> its run ends ─> so long after the end ─> that run ends ─> so long after the end …
+//	created: at once, or at not_before ─> the run ends ─> repeat_after later ─> the run ends ─> …
 //
-// It counts from plan.RepeatFrom. Whatever ends a run counts (success, failure, cancellation, loss), and so does a run on
-// request or one that is tried again, if it ends before the time has come. While the run of the last time is open, there
-// is no next. A time that has come and does not run (a gap) counts as an end when that is decided. An edit brings nothing
-// back: what would be due by it already counts from it.
+// It counts from plan.RepeatFrom. Every end of a run counts: success, failure, cancellation and
+// loss. The end of a requested run, or of a run that was tried again, counts if it comes before the
+// next time. While the run of the last time is open, there is no next time. If a time becomes a
+// gap, the next one counts from that decision. If an edit would make a time due in the past, it
+// counts from the edit instead.
 
-// addRepetition finds the nominal time, and lets it be decided beside those of the rules.
+// addRepetition adds the nominal time by repeat_after to those of the rules.
 func (d *decision) addRepetition() {
 	switch was := &d.snapshot.Planned; {
 	case d.gone():
@@ -40,21 +42,22 @@ func (d *decision) addRepetition() {
 	}
 }
 
-// addRepeatRule makes a rule of the nominal time, which names it alone.
+// addRepeatRule adds a rule that names this nominal time only. through is the instant up to which
+// it is decided.
 func (d *decision) addRepeatRule(t, through time.Time) {
 	r, err := rules.Parse("at "+t.UTC().Format("2006-01-02T15:04:05Z"), rules.Defaults{})
 	if err != nil {
 		d.park("repeat_after: %v", err)
 		return
 	}
-	if through.IsZero() { // the first may be the second in which the job was made
+	if through.IsZero() { // the first may be the second in which the job was created
 		through = t.Add(-instant)
 	}
 	d.rules = append(d.rules, activeRule{store.Rule{Linked: true, LinkPlanned: true}, r, through})
 	d.repeatTime = t
 }
 
-// nextRepeat is the nominal time to be decided next; zero: there is none until a run ends.
+// nextRepeat is the next nominal time to decide; zero: there is none until a run ends.
 func (d *decision) nextRepeat() time.Time {
 	from, second := d.plan.RepeatFrom, time.Second
 	if d.repeating() {
@@ -70,7 +73,8 @@ func (d *decision) nextRepeat() time.Time {
 	return t
 }
 
-// repeating: the run of the last nominal time is open. Until it ends, that time is what RepeatFrom says.
+// repeating reports whether the run of the last nominal time is open. Until it ends, RepeatFrom is
+// that time.
 func (d *decision) repeating() bool {
 	is := func(list []store.Run) bool {
 		for i := range list {
@@ -83,8 +87,8 @@ func (d *decision) repeating() bool {
 	return is(d.active) || is(d.made)
 }
 
-// countEnds counts from the ends of the runs that were settled, in their order. One that came after the next time does not
-// take it back.
+// countEnds moves RepeatFrom to the ends of the runs that this decision settles, in their order. An
+// end after the next time does not postpone that time.
 func (d *decision) countEnds() {
 	for _, r := range d.settled {
 		end, from := earlier(r.FinishedAt, d.now), d.plan.RepeatFrom
@@ -96,7 +100,7 @@ func (d *decision) countEnds() {
 	d.settled = nil
 }
 
-// changeRepeatAfter settles what the job owed before repeat_after was changed.
+// changeRepeatAfter makes a gap of what the job owed before repeat_after was changed.
 func (d *decision) changeRepeatAfter(was time.Duration) {
 	change, is := d.policyChange(), d.job().RepeatAfter
 	if was > 0 {
@@ -118,7 +122,7 @@ func (d *decision) changeRepeatAfter(was time.Duration) {
 	}
 }
 
-// advanceRepetition takes what was decided into account, and puts the next nominal time in the place of the last.
+// advanceRepetition counts what was decided of the nominal time, and replaces it by the next one.
 func (d *decision) advanceRepetition() {
 	if t := d.repeatTime; !t.IsZero() {
 		d.rules, d.repeatTime = d.rules[:len(d.rules)-1], time.Time{}
@@ -134,7 +138,7 @@ func (d *decision) advanceRepetition() {
 	}
 	d.countEnds()
 	if t := d.nextRepeat(); !t.IsZero() {
-		if !t.After(d.dueBy()) { // a pause holds it: this wakes the plan, where its row is deleted
+		if !t.After(d.dueBy()) { // a pause holds it: wake in case the pause's row is deleted
 			t = d.now.Add(time.Duration(d.job().RepeatAfter)).Add(time.Second - instant).Truncate(time.Second)
 		}
 		if rules.Holds(t) {
@@ -143,7 +147,7 @@ func (d *decision) advanceRepetition() {
 	}
 }
 
-// madeRunFor tells that this decision made the run of a nominal time.
+// madeRunFor reports whether this decision made the run of a nominal time.
 func (d *decision) madeRunFor(t time.Time) bool {
 	for i := range d.made {
 		if !d.made[i].Requested() && d.made[i].ScheduledFor.Equal(t) {

@@ -6,7 +6,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// endRetries ends the runs that were tried until the next occurrence: it is here.
+// endRetries ends the runs that are tried until the next occurrence, because that has come.
 func (d *decision) endRetries() {
 	for i := range d.active {
 		if r := &d.active[i]; d.untilNext(*r) {
@@ -15,12 +15,14 @@ func (d *decision) endRetries() {
 	}
 }
 
-// untilNext: the run is to be tried again, in a step that is tried until the next occurrence.
+// untilNext reports whether a run waits for another attempt of a step that is tried until the next
+// occurrence.
 func (d *decision) untilNext(r store.Run) bool {
 	return r.State == store.Waiting && r.Begun() && d.snapshot.UntilNext(r.Step)
 }
 
-// nextHasCome: runs are tried until the next occurrence, and that has come since the pass began, which decides it no more.
+// nextHasCome reports whether a run is tried until the next occurrence, and that has come since the
+// pass began. The next pass decides it.
 func (d *decision) nextHasCome() bool {
 	if d.gone() || d.job().Disabled || !d.dueBy().Before(d.now) || !slices.ContainsFunc(d.active, d.untilNext) {
 		return false

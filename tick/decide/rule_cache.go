@@ -9,8 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// ruleCache reads rules and keeps them by their text: thousands of jobs may share a schedule. Batches that are decided side
-// by side share it.
+// ruleCache parses rules and keeps them by their text, because thousands of jobs may share a
+// schedule. Batches that are decided side by side share it.
 type ruleCache struct {
 	mu    sync.Mutex
 	known map[ruleKey]parsedRule
@@ -26,12 +26,13 @@ type parsedRule struct {
 	err  error
 }
 
-// planned reads a rule as the plan knows it: canonical text, which needs no zone or start from elsewhere.
+// planned parses the rule of a plan. Its text is canonical and needs no zone or start from
+// elsewhere.
 func (c *ruleCache) planned(r *store.Rule) (*rules.Rule, error) {
 	return c.parse(ruleKey{text: r.Text, ends: r.Ends})
 }
 
-// defined reads a rule as people wrote it.
+// defined parses the rule of a definition.
 func (c *ruleCache) defined(s *store.Schedule, j *store.Job) (*rules.Rule, error) {
 	seed := s.Name
 	if seed == "" {
@@ -40,7 +41,7 @@ func (c *ruleCache) defined(s *store.Schedule, j *store.Job) (*rules.Rule, error
 	return c.parse(ruleKey{text: s.Rule, zone: s.Zone, nonexistent: s.Nonexistent, ambiguous: s.Ambiguous, seed: seed, start: s.CreatedAt})
 }
 
-// current reads a rule as it stands: as planned, unless it was changed since.
+// current parses the rule of the plan, or that of the definition if it was changed since.
 func (c *ruleCache) current(r *store.Rule, j *store.Job) (*rules.Rule, error) {
 	if r.Changed() || r.Text == "" {
 		return c.defined(&r.Schedule, j)

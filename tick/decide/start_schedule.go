@@ -9,8 +9,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Start resolves a start schedule: its first time after an instant, that of the job's making. The rule is in any form
-// that package rules reads, in a zone (UTC where it is empty); one without such a time is an error.
+// Start resolves a start schedule to its first time after an instant, the creation of the job. The
+// rule is in any form that package rules reads. An empty zone is UTC. A rule without such a time is
+// an error.
 func Start(rule, zone string, after time.Time) (time.Time, error) {
 	r, err := rules.Parse(rule, rules.Defaults{Zone: zone, Start: after})
 	if err != nil {
@@ -26,8 +27,8 @@ func Start(rule, zone string, after time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// resolveStart gives a job its not_before where plain SQL made it with a start schedule only: as apply would have done
-// when it was made.
+// resolveStart gives a job its not_before if plain SQL created it with a start schedule only, as
+// apply would have done.
 func resolveStart(j *store.Job) error {
 	if j.Start == "" || !j.NotBefore.IsZero() {
 		return nil
@@ -40,7 +41,7 @@ func resolveStart(j *store.Job) error {
 	return nil
 }
 
-// readStart resolves the start schedule of the job, and that of its policies as they were planned.
+// readStart resolves the start schedule of the job, and the one that it was planned with.
 func (d *decision) readStart() {
 	if d.gone() {
 		return
@@ -49,6 +50,6 @@ func (d *decision) readStart() {
 		d.park("%v", err)
 	}
 	if w := &d.snapshot.Planned; w.Known && w.Start != "" && w.NotBefore.IsZero() {
-		w.NotBefore, _ = Start(w.Start, w.StartZone, d.job().CreatedAt) // as it was: what it could not say is nothing
+		w.NotBefore, _ = Start(w.Start, w.StartZone, d.job().CreatedAt) // without a time, there is no bound
 	}
 }
