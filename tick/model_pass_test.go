@@ -17,7 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
-	naive "github.com/dbjobs/dbjobs/tick/decide/model"
+	"github.com/dbjobs/dbjobs/tick/decide/model"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -25,8 +25,8 @@ import (
 // by a clock that the scenario drives, and a worker of its own that speaks SQL, as one in any language would.
 type passes struct {
 	t     testing.TB
-	s     *naive.Scenario
-	jobs  map[string]*naive.Job // by name
+	s     *model.Scenario
+	jobs  map[string]*model.Job // by name
 	ids   map[uint64]int64      // of jobs, by seed
 	names map[int64]uint64
 	store *store.Store
@@ -71,9 +71,9 @@ func (p *passes) must(err error) {
 	}
 }
 
-func newPasses(t testing.TB, s *naive.Scenario) naive.Narrator { return startPasses(t, s) }
+func newPasses(t testing.TB, s *model.Scenario) model.Narrator { return startPasses(t, s) }
 
-func startPasses(t testing.TB, s *naive.Scenario) *passes {
+func startPasses(t testing.TB, s *model.Scenario) *passes {
 	p := &passes{t: t, s: s, clock: storetest.NewClock(s.Start)}
 	empty, err := prepared()
 	p.must(err)
@@ -87,10 +87,10 @@ func startPasses(t testing.TB, s *naive.Scenario) *passes {
 	p.db.SetMaxIdleConns(1)
 	p.t.Cleanup(func() { p.db.Close() })
 
-	p.jobs, p.ids, p.names = map[string]*naive.Job{}, map[uint64]int64{}, map[int64]uint64{}
+	p.jobs, p.ids, p.names = map[string]*model.Job{}, map[uint64]int64{}, map[int64]uint64{}
 	var d store.Definitions
 	for i, r := range s.Shared {
-		d.Schedules = append(d.Schedules, r.Schedule(naive.SharedName(i)))
+		d.Schedules = append(d.Schedules, r.Schedule(model.SharedName(i)))
 	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -147,12 +147,12 @@ func (p *passes) at(t time.Time) any {
 	return p.store.Engine().Instant(t)
 }
 
-func (p *passes) Change(now time.Time, list []naive.Change) {
+func (p *passes) Change(now time.Time, list []model.Change) {
 	p.clock.Set(now)
 	var d store.Definitions
 	var known []store.JobStatus
 	job := func(seed uint64) *store.Job { // as it stands, to be applied with a change
-		name := naive.JobName(seed)
+		name := model.JobName(seed)
 		for i := range d.Jobs {
 			if d.Jobs[i].Name == name {
 				return &d.Jobs[i]
@@ -175,27 +175,27 @@ func (p *passes) Change(now time.Time, list []naive.Change) {
 			p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.Scope, p.subjectID(c), subject(c), c.Missed)
 		case c.What == "rule" && c.SQL:
 			where, r := "name = ?5", c.Rule.Schedule("")
-			who := any(naive.SharedName(c.Shared))
+			who := any(model.SharedName(c.Shared))
 			if c.Shared < 0 {
 				where, who = "job_id = ?5", p.ids[c.Job]
 			}
 			p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4 WHERE "+where, r.Rule, r.Zone, r.Nonexistent, r.Ambiguous, who)
 		case c.What == "rule" && c.Shared >= 0:
-			d.Schedules = append(d.Schedules, c.Rule.Schedule(naive.SharedName(c.Shared)))
+			d.Schedules = append(d.Schedules, c.Rule.Schedule(model.SharedName(c.Shared)))
 		case c.What == "rule":
 			own := c.Rule.Schedule("")
 			job(c.Job).Own = &own
 		case c.What == "link":
 			j := job(c.Job)
-			j.Schedules = append(slices.Clone(j.Schedules), naive.SharedName(c.Shared))
+			j.Schedules = append(slices.Clone(j.Schedules), model.SharedName(c.Shared))
 		case c.What == "unlink":
 			j := job(c.Job)
-			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == naive.SharedName(c.Shared) })
+			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == model.SharedName(c.Shared) })
 		case c.What == "policy" && c.SQL:
 			p.policy(c)
 		case c.What == "policy":
 			j := job(c.Job)
-			changed := naive.AsWritten(c.Policy)
+			changed := model.AsWritten(c.Policy)
 			changed.Name, changed.Schedules, changed.Own, changed.Tags, changed.Queue, changed.Steps = j.Name, j.Schedules, j.Own, j.Tags, j.Queue, j.Steps
 			*j = changed
 		case c.What == "request":
@@ -209,7 +209,7 @@ func (p *passes) Change(now time.Time, list []naive.Change) {
 	}
 }
 
-func (p *passes) subjectID(c naive.Change) (id any) {
+func (p *passes) subjectID(c model.Change) (id any) {
 	switch c.Scope {
 	case "job":
 		return p.ids[c.Job]
@@ -219,7 +219,7 @@ func (p *passes) subjectID(c naive.Change) (id any) {
 	return nil
 }
 
-func subject(c naive.Change) any {
+func subject(c model.Change) any {
 	switch c.Scope {
 	case "owner":
 		return "" // SQLite knows one
@@ -230,8 +230,8 @@ func subject(c naive.Change) any {
 }
 
 // policy changes a row as somebody would who knows nothing of commands.
-func (p *passes) policy(c naive.Change) {
-	policy := naive.AsWritten(c.Policy)
+func (p *passes) policy(c model.Change) {
+	policy := model.AsWritten(c.Policy)
 	j, start, zone := &policy, any(nil), any(nil)
 	if j.Start != "" {
 		start, zone = j.Start, j.StartZone
@@ -252,14 +252,14 @@ func (p *passes) policy(c naive.Change) {
 		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.Job], j.MaxDeliveries, j.OnStartup, start, zone)
 }
 
-func (p *passes) Tick(now time.Time, startup string) []naive.Hold {
+func (p *passes) Tick(now time.Time, startup string) []model.Hold {
 	p.clock.Set(now)
 	p.pass.StartupID = startup
 	r, err := p.pass.Run(context.Background())
 	if err != nil {
 		p.t.Fatalf("%s: %v", now, err)
 	}
-	if slices.ContainsFunc(r.Parked, func(k store.Parked) bool { return !strings.Contains(k.Error, naive.Misspelling) }) {
+	if slices.ContainsFunc(r.Parked, func(k store.Parked) bool { return !strings.Contains(k.Error, model.Misspelling) }) {
 		p.t.Fatalf("%s: parked: %v", now, r.Parked)
 	}
 	fmt.Fprintf(&p.trace, "%s decided %d made %d gaps %v started %d succeeded %d failed %d waiting %d next %s\n", now.Format(time.DateTime), r.Decided, r.Made, r.Gaps, r.Started,
@@ -269,33 +269,33 @@ func (p *passes) Tick(now time.Time, startup string) []naive.Hold {
 
 const holdColumns = " RETURNING job_id, occurrence, fence"
 
-func (p *passes) holds(list *[]naive.Hold) func(scan func(...any) error) {
+func (p *passes) holds(list *[]model.Hold) func(scan func(...any) error) {
 	return func(scan func(...any) error) {
 		var job int64
-		var h naive.Hold
+		var h model.Hold
 		p.must(scan(&job, &h.Occurrence, &h.Fence))
 		h.Job = p.names[job]
 		*list = append(*list, h)
 	}
 }
 
-func (p *passes) Take(now time.Time) (list []naive.Hold) {
+func (p *passes) Take(now time.Time) (list []model.Hold) {
 	p.rows(`UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = 'worker', lease_until = '2030-01-01T00:00:00.000000Z', attempt = attempt + 1, attempts = attempts + 1,
 		started_at = coalesce(started_at, ?1) WHERE state = 'queued' AND queue = 'worker'
 		AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > ?1))`+holdColumns, p.holds(&list), p.at(now))
 	for _, h := range list {
-		if j := p.jobs[naive.JobName(h.Job)]; j.Vanishes(h) {
+		if j := p.jobs[model.JobName(h.Job)]; j.Vanishes(h) {
 			p.exec("UPDATE dbjobs_runs SET lease_until = ?1 WHERE job_id = ?2 AND occurrence = ?3", p.at(j.Lease(now, h)), p.ids[h.Job], h.Occurrence)
 		}
 	}
 	return list
 }
 
-func (p *passes) End(now time.Time, h naive.Hold, state string) {
+func (p *passes) End(now time.Time, h model.Hold, state string) {
 	p.exec("UPDATE dbjobs_runs SET state = ?1, finished_at = ?2, lease_until = NULL WHERE job_id = ?3 AND occurrence = ?4 AND state = 'running'", state, p.at(now), p.ids[h.Job], h.Occurrence)
 }
 
-func (p *passes) stopped() (list []naive.Hold) {
+func (p *passes) stopped() (list []model.Hold) {
 	p.rows("SELECT job_id, occurrence, fence FROM dbjobs_runs WHERE settled_at IS NULL AND state = 'running' AND cancel_at IS NOT NULL ORDER BY id", p.holds(&list))
 	return list
 }
@@ -332,22 +332,22 @@ func (p *passes) Ledger() map[uint64][]string {
 			ran[seed] = map[int64]bool{}
 		}
 		ran[seed][r.ScheduledFor.Unix()] = true
-		all[seed] = append(all[seed], naive.RunLine(r))
+		all[seed] = append(all[seed], model.RunLine(r))
 	}
 	for seed, id := range p.ids {
-		gaps, err := p.store.Gaps(ctx, naive.JobName(seed), 1<<30)
+		gaps, err := p.store.Gaps(ctx, model.JobName(seed), 1<<30)
 		p.must(err)
-		var list []naive.Skipped
+		var list []model.Skipped
 		for _, g := range gaps {
 			rule, ok := rulesOf[g.Rule]
 			if !ok {
 				p.t.Fatalf("job %d: the ledger has the rule %q, which nobody gave it", id, g.Rule)
 			}
-			for _, at := range rule.Within(p.s.Span, naive.Window{From: g.From, To: g.Through}) {
-				list = append(list, naive.Skipped{Schedule: schedules[g.ScheduleID], Rule: rule, At: at, Reason: g.Reason})
+			for _, at := range rule.Within(p.s.Span, model.Window{From: g.From, To: g.Through}) {
+				list = append(list, model.Skipped{Schedule: schedules[g.ScheduleID], Rule: rule, At: at, Reason: g.Reason})
 			}
 		}
-		all[seed] = append(all[seed], naive.Stretches(p.s.Span, list, ran[seed])...)
+		all[seed] = append(all[seed], model.Stretches(p.s.Span, list, ran[seed])...)
 	}
 	return all
 }
@@ -355,15 +355,15 @@ func (p *passes) Ledger() map[uint64][]string {
 // Of each nominal time, both ledgers have a run or, for each of its rules, one reason: what is missing, or there twice,
 // is a difference.
 func TestPassesKeepTheLedgerOfTheNaiveWalk(t *testing.T) {
-	naive.Compare(t, os.Getenv, 20, 20_032, newPasses)
+	model.Compare(t, os.Getenv, 20, 20_032, newPasses)
 }
 
 func TestEqualSeedsGiveEqualTraces(t *testing.T) {
 	trace := func() string {
-		s := naive.NewScenario(naive.Crowd, 8)
+		s := model.NewScenario(model.Crowd, 8)
 		s.Steps = s.Steps[:20]
 		p := startPasses(t, s)
-		ledger := naive.Tell(s, p)
+		ledger := model.Tell(s, p)
 		return s.String() + p.trace.String() + fmt.Sprint(ledger)
 	}
 	if first, second := trace(), trace(); first != second || len(first) < 5_000 {
