@@ -7,10 +7,11 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 func sqlStep(name string, statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...)})
+	b, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statements...)})
 	if err != nil {
 		panic(err)
 	}

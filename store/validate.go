@@ -211,7 +211,7 @@ func (j *Job) validateSteps(subject string) error {
 	for i := range j.Steps {
 		st := &j.Steps[i]
 		err := firstError(subject+", step "+st.Name,
-			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{"sql", st.checkSpec()},
+			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{st.Executor, st.checkSpec()},
 			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)},
 			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)})
 		if err != nil {
@@ -220,6 +220,19 @@ func (j *Job) validateSteps(subject string) error {
 	}
 	if name := j.endless(); name != "" {
 		return &FieldError{subject + ", step " + name, "on_success and on_failure", "no path from here leads to an end: the steps form a circle"}
+	}
+	return nil
+}
+
+// specs are the checks of what steps give to their executors, by the executors' names.
+var specs = map[string]func(json.RawMessage) error{}
+
+// CheckSpecs lets check refuse what a step of an executor could not do. Executors say so as their package is initialized.
+func CheckSpecs(executor string, check func(spec json.RawMessage) error) { specs[executor] = check }
+
+func (st *Step) checkSpec() error {
+	if check := specs[st.Executor]; check != nil {
+		return check(st.Spec)
 	}
 	return nil
 }

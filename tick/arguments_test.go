@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -114,7 +115,7 @@ func TestArgumentsBelongToOneStatement(t *testing.T) {
 		insert := "INSERT INTO effects VALUES (" + places(d, 2) + ")"
 		var steps []store.Step
 		for _, atomic := range []bool{false, true} {
-			spec, err := json.Marshal(store.SQLSpec{Atomic: atomic, SQL: []store.Statement{
+			spec, err := json.Marshal(executor.SQLSpec{Atomic: atomic, SQL: []executor.Statement{
 				{Text: insert, Args: []any{1, "${job}"}}, {Text: "DELETE FROM effects WHERE n = 9"}, {Text: insert, Args: []any{2, "attempt ${attempt}"}}}})
 			if err != nil {
 				t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // Ticks are killed, as by kill -9, at random moments while they decide and execute what a few jobs owe every second.
@@ -109,7 +110,7 @@ func (h *harassed) exec(query string) {
 }
 
 func (h *harassed) step(name string, atomic bool, statement string, args ...any) store.Step {
-	spec, err := json.Marshal(store.SQLSpec{SQL: []store.Statement{{Text: statement, Args: args}}, Atomic: atomic})
+	spec, err := json.Marshal(executor.SQLSpec{SQL: []executor.Statement{{Text: statement, Args: args}}, Atomic: atomic})
 	if err != nil {
 		h.t.Fatal(err)
 	}

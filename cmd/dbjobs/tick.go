@@ -229,11 +229,11 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 }
 
 func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
-	x, err := executor.NewSQL(s)
+	executors, err := executor.Open(s)
 	if err != nil {
 		return tick.Report{}, err
 	}
-	defer x.Close()
+	defer executors.Close()
 	level := slog.LevelWarn
 	if f.verbose {
 		level = slog.LevelDebug
@@ -241,7 +241,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	instance, _ := c.env(instanceVariable)
 	return run(ctx, &tick.Tick{
 		Store:     s,
-		Executors: executor.Registry{"sql": x},
+		Executors: executors,
 		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
 		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), Grace: time.Duration(f.grace), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,

@@ -90,7 +90,7 @@ func text(v any) (string, error) {
 }
 
 // bind puts the arguments of the statements into the forms in which the driver takes them.
-func (e *SQL) bind(list []store.Statement, facts map[string]any) (err error) {
+func (e *SQL) bind(list []Statement, facts map[string]any) (err error) {
 	for i := range list {
 		if list[i].Args, err = e.arguments(list[i].Args, facts); err != nil {
 			return err

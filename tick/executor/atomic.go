@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-
-	"github.com/dbjobs/dbjobs/store"
 )
 
 // atomic commits the effects and the end of the step together: exactly once. A savepoint set before the first
@@ -26,7 +24,7 @@ import (
 //
 // Where the connection is lost before COMMIT was sent, the server has undone what there was, unless the text may have
 // committed some of it: the attempt counts as one that has done nothing.
-func (e *SQL) atomic(s session, conn *sql.Conn, list []store.Statement, r Request) (_ Result, err error) {
+func (e *SQL) atomic(s session, conn *sql.Conn, list []Statement, r Request) (_ Result, err error) {
 	asked := false
 	defer func() {
 		if err != nil && !asked && e.engine.Broken(err) && !slices.ContainsFunc(list, mayCommit) {
@@ -87,7 +85,7 @@ type witness struct {
 
 // witness sets up one, where the text is such that it may be needed: with nothing but plain statements, there is no
 // COMMIT.
-func (e *SQL) witness(ctx context.Context, conn *sql.Conn, list []store.Statement) witness {
+func (e *SQL) witness(ctx context.Context, conn *sql.Conn, list []Statement) witness {
 	w := witness{table: fmt.Sprintf("dbjobs_%016x", rand.Uint64())}
 	create := e.engine.Witness(w.table)
 	if create == "" || !slices.ContainsFunc(list, mayCommit) {
@@ -101,7 +99,7 @@ func (e *SQL) witness(ctx context.Context, conn *sql.Conn, list []store.Statemen
 // refuse it there, and SQLite has none that could.
 var plain = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
 
-func mayCommit(st store.Statement) bool { return !plain.MatchString(st.Text) }
+func mayCommit(st Statement) bool { return !plain.MatchString(st.Text) }
 
 // inserts are what is to be done at the beginning of the transaction.
 func (w witness) inserts() []string {

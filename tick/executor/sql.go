@@ -63,7 +63,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if owner := r.Task.Job.Owner; login != "" && owner != login {
 		return Result{}, fmt.Errorf("the job belongs to %q, and this host has credentials for %q only", owner, login)
 	}
-	spec, err := store.ReadSQL(r.Spec)
+	spec, err := ReadSQL(r.Spec)
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
@@ -177,7 +177,7 @@ type execer interface {
 
 // execute runs statements in order and adds up the rows that they affected. Rows that a statement returns are read and
 // dropped. One that was stopped on the server may return without an error.
-func (s session) execute(e *engine.Engine, q execer, list []store.Statement) (int64, error) {
+func (s session) execute(e *engine.Engine, q execer, list []Statement) (int64, error) {
 	var total int64
 	for i, st := range list {
 		res, err := q.ExecContext(s.statements, st.Text, st.Args...)

@@ -13,7 +13,7 @@ import (
 
 // Step is a step of statements without arguments.
 func Step(name string, statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...)})
+	b, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statements...)})
 	if err != nil {
 		panic(err)
 	}
@@ -22,8 +22,8 @@ func Step(name string, statements ...string) store.Step {
 
 // StepWith is a step of one statement with arguments.
 func StepWith(atomic bool, statement string, args ...any) store.Step {
-	one := []store.Statement{{Text: statement, Args: args}}
-	b, err := json.Marshal(store.SQLSpec{SQL: one, Atomic: atomic})
+	one := []executor.Statement{{Text: statement, Args: args}}
+	b, err := json.Marshal(executor.SQLSpec{SQL: one, Atomic: atomic})
 	if err != nil {
 		panic(err)
 	}
@@ -32,7 +32,7 @@ func StepWith(atomic bool, statement string, args ...any) store.Step {
 
 // AtomicStep is a step of statements in one transaction with its end.
 func AtomicStep(statements ...string) store.Step {
-	b, err := json.Marshal(store.SQLSpec{SQL: store.Texts(statements...), Atomic: true})
+	b, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statements...), Atomic: true})
 	if err != nil {
 		panic(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // Encode writes definitions as a manifest that Decode reads back as the same. What has its default is left out, and so
@@ -169,18 +170,19 @@ func (o *object) instant(key string, value time.Time) {
 	}
 }
 
-// steps writes one plain step into the job, as sql:, and anything else as a list.
+// steps writes one plain step into the job, as sql: or the like, and anything else as a list.
 func (o *object) steps(steps []store.Step) error {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
 	for i, s := range steps {
-		if s.Executor != "sql" {
+		kind := executor.KindOf(s.Executor)
+		if kind == nil {
 			return fmt.Errorf("step %s: this version cannot write the executor %s into a manifest", s.Name, s.Executor)
 		}
 		entry := &object{}
 		if s.Name != stepName(i) {
 			entry.text("name", s.Name, "")
 		}
-		if err := entry.spec(s.Spec); err != nil {
+		if err := entry.spec(kind, s.Spec); err != nil {
 			return fmt.Errorf("step %s: %w", s.Name, err)
 		}
 		entry.duration("timeout", s.Timeout, 0)
@@ -189,7 +191,7 @@ func (o *object) steps(steps []store.Step) error {
 		entry.text("on_failure", s.OnFailure, "fail")
 		all.Content = append(all.Content, entry.node())
 	}
-	if len(all.Content) == 1 && onlySQL(all.Content[0]) {
+	if len(all.Content) == 1 && plainStep(steps[0], all.Content[0]) {
 		o.Content = append(o.Content, all.Content[0].Content...)
 		return nil
 	}
@@ -197,42 +199,57 @@ func (o *object) steps(steps []store.Step) error {
 	return nil
 }
 
-func onlySQL(step *yaml.Node) bool {
-	for i := 0; i < len(step.Content); i += 2 {
-		if !slices.Contains([]string{"sql", "args", "atomic"}, step.Content[i].Value) {
+// plainStep reports whether a step says nothing but what is to be done.
+func plainStep(s store.Step, node *yaml.Node) bool {
+	keys := keyNames(executor.KindOf(s.Executor).Keys)
+	for i := 0; i < len(node.Content); i += 2 {
+		if !slices.Contains(keys, node.Content[i].Value) {
 			return false
 		}
 	}
 	return true
 }
 
-func (o *object) spec(raw json.RawMessage) error {
-	var spec store.SQLSpec
-	if err := json.Unmarshal(raw, &spec); err != nil {
+func (o *object) spec(kind *executor.Kind, raw json.RawMessage) error {
+	values, err := kind.Values(raw)
+	if err != nil {
 		return fmt.Errorf("its spec in the database: %w", err)
 	}
-	if len(spec.SQL) == 1 {
-		o.put("sql", quoted(spec.SQL[0].Text))
-		o.args(spec.SQL[0].Args)
-	} else {
-		all := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, st := range spec.SQL {
-			if len(st.Args) == 0 {
-				all.Content = append(all.Content, quoted(st.Text))
-				continue
-			}
-			entry := &object{}
-			entry.put("text", quoted(st.Text))
-			entry.args(st.Args)
-			all.Content = append(all.Content, entry.node())
+	for _, key := range kind.Keys {
+		switch v := values[key.Name].(type) {
+		case bool:
+			o.boolean(key.Name, v)
+		case string:
+			o.text(key.Name, v, "")
+		case []any:
+			o.args(key.Name, v)
+		case []executor.Statement:
+			o.put(key.Name, statements(v))
 		}
-		o.put("sql", all)
 	}
-	o.boolean("atomic", spec.Atomic)
 	return nil
 }
 
-func (o *object) args(list []any) {
+// statements writes a single text as it is, and anything else as a list.
+func statements(list []executor.Statement) *yaml.Node {
+	if len(list) == 1 && len(list[0].Args) == 0 {
+		return quoted(list[0].Text)
+	}
+	all := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, st := range list {
+		if len(st.Args) == 0 {
+			all.Content = append(all.Content, quoted(st.Text))
+			continue
+		}
+		entry := &object{}
+		entry.put("text", quoted(st.Text))
+		entry.args("args", st.Args)
+		all.Content = append(all.Content, entry.node())
+	}
+	return all
+}
+
+func (o *object) args(key string, list []any) {
 	if len(list) == 0 {
 		return
 	}
@@ -247,7 +264,7 @@ func (o *object) args(list []any) {
 			args.Content = append(args.Content, plain(fmt.Sprint(v)))
 		}
 	}
-	o.put("args", args)
+	o.put(key, args)
 }
 
 // plain is a scalar that reads as what it looks like.

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // Flag is a key of a job or schedule that "job create" and "schedule create" take as a flag. One grammar serves the
@@ -41,12 +44,18 @@ var RuleFlags = []Flag{
 }
 
 // JobFlags describe a job, besides RuleFlags for its own rule.
-var JobFlags = append([]Flag{
-	{"schedule", "schedules", Texts, "name of a schedule; may be given several times"},
-	{"sql", "sql", Texts, "statement to run; given several times, they run in order"},
-	{"arg", "args", Texts, "argument of the statement, as text; may be given several times"},
-	{"atomic", "atomic", Switch, "run the statements in one transaction with the record of their success"},
-}, policyFlags()...)
+var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a schedule; may be given several times"}}, executorFlags(), policyFlags())
+
+// executorFlags are the keys of executors as flags.
+func executorFlags() (flags []Flag) {
+	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.Arguments: Texts, executor.Statements: Texts}
+	for _, k := range executor.Kinds {
+		for _, key := range k.Keys {
+			flags = append(flags, Flag{cmp.Or(key.Flag, key.Name), key.Name, kinds[key.Type], key.Help})
+		}
+	}
+	return flags
+}
 
 // Given are the values of flags by name, for those that were given.
 type Given map[string][]string

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,7 +18,7 @@ func (f *file) readJob(p pair) {
 	j := f.defaults
 	j.Name = p.key.Value
 	path := join("jobs", j.Name)
-	var single sqlKeys
+	single := &given{values: map[string]any{}}
 	var ruleNode, scheduleNode, stepsNode, schedulesNode *yaml.Node
 	fields := []field{
 		{"schedule", func(_ *decoder, n *yaml.Node, path string) { scheduleNode = n; f.scheduleNames(&j, n, path, false) }},
@@ -27,7 +26,7 @@ func (f *file) readJob(p pair) {
 		{"rule", func(_ *decoder, n *yaml.Node, _ string) { ruleNode = n }},
 		{"steps", func(d *decoder, n *yaml.Node, path string) { stepsNode = n; j.Steps = readSteps(d, n, path) }},
 	}
-	fields = append(append(append(fields, sqlFields(&single)...), policies(&j, false)...), policies(&j, true)...)
+	fields = append(append(append(fields, single.fields()...), policies(&j, false)...), policies(&j, true)...)
 	f.mapping(p.value, path, fields)
 
 	if scheduleNode != nil && schedulesNode != nil {
@@ -97,18 +96,28 @@ func (f *file) dropDefaults(j *store.Job, path string) {
 	}
 }
 
-// singleStep makes the step of a job that has sql: in place of steps:.
-func (f *file) singleStep(j *store.Job, spec sqlKeys, steps, key *yaml.Node, path string) {
-	switch written := len(spec.SQL) > 0; {
-	case steps == nil && !written && (len(spec.args) > 0 || spec.Atomic):
-		f.problem(key, path, "args and atomic belong to sql, which is missing")
-	case steps == nil && !written:
-		f.problem(key, path, "the job does nothing: sql or steps is missing")
-	case steps != nil && (written || len(spec.args) > 0 || spec.Atomic):
-		f.problem(steps, join(path, "steps"), "write sql, args and atomic in the steps, or leave steps out")
-	case written:
-		j.Steps = []store.Step{{Name: stepName(0), Executor: "sql", Spec: encodeSpec(spec.SQLSpec)}}
+// singleStep makes the step of a job that says what to do in place of steps:.
+func (f *file) singleStep(j *store.Job, g *given, steps, key *yaml.Node, path string) {
+	switch kind, whole := g.kind(); {
+	case steps != nil && kind != nil:
+		f.problem(steps, join(path, "steps"), "write %s in the steps, or leave steps out", and(keyNames(kind.Keys)))
+	case steps != nil:
+	case kind == nil:
+		f.problem(key, path, "the job does nothing: %s or steps is missing", does)
+	case !whole:
+		f.problem(key, path, "%s belong to %s, which is missing", and(keyNames(kind.Keys[1:])), kind.Keys[0].Name)
+	default:
+		j.Steps = []store.Step{{Name: stepName(0), Executor: kind.Name, Spec: g.spec(f.decoder, key, path)}}
 	}
+}
+
+// and lists names: a, b and c.
+func and(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // scheduleNames reads the names of shared schedules; those that the file does not define are kept for Resolve.
@@ -140,11 +149,3 @@ func (f *file) scheduleNames(j *store.Job, n *yaml.Node, path string, several bo
 
 // stepName is the name of a step that has none, as package store gives it.
 func stepName(i int) string { return fmt.Sprintf("step %d", i+1) }
-
-func encodeSpec(spec store.SQLSpec) json.RawMessage {
-	b, err := json.Marshal(spec)
-	if err != nil {
-		panic(fmt.Sprintf("manifest: a spec of texts and numbers: %v", err)) // a decoder let something else in
-	}
-	return b
-}

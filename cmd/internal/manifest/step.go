@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // readSteps reads the list under steps.
@@ -19,7 +21,7 @@ func readSteps(d *decoder, n *yaml.Node, path string) []store.Step {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		d.problem(n, path, "found %s, want a list of steps, each with sql", kindOf(n))
+		d.problem(n, path, "found %s, want a list of steps, each with %s", kindOf(n), does)
 		return nil
 	}
 	steps := make([]store.Step, 0, len(n.Content))
@@ -30,55 +32,141 @@ func readSteps(d *decoder, n *yaml.Node, path string) []store.Step {
 }
 
 func readStep(d *decoder, n *yaml.Node, path string, i int) store.Step {
-	s := store.Step{Name: stepName(i), Executor: "sql"}
-	var spec sqlKeys
+	s := store.Step{Name: stepName(i)}
+	g := &given{values: map[string]any{}}
 	before := len(d.problems)
-	fields := append([]field{{"name", text(&s.Name)}}, sqlFields(&spec)...)
+	fields := append([]field{{"name", text(&s.Name)}}, g.fields()...)
 	fields = append(fields,
 		field{"timeout", duration(&s.Timeout, true)},
 		field{"retry", retry(&s.Retry)},
 		field{"on_success", text(&s.OnSuccess)},
 		field{"on_failure", text(&s.OnFailure)})
 	d.mapping(n, path, fields)
-	if len(spec.SQL) == 0 && len(d.problems) == before {
-		d.problem(n, path, "the step does nothing: sql is missing")
+	kind, whole := g.kind()
+	if whole {
+		s.Executor, s.Spec = kind.Name, g.spec(d, n, path)
+	} else if len(d.problems) == before {
+		d.problem(n, path, "the step does nothing: %s is missing", does)
 	}
-	s.Spec = encodeSpec(spec.SQLSpec)
 	return s
 }
 
-// sqlKeys are what is read of the keys of the executor sql.
-type sqlKeys struct {
-	store.SQLSpec
-	args []any // beside sql: of its statement
+// does are the keys that say what a step does: the first of each executor.
+var does = func() string {
+	names := make([]string, len(executor.Kinds))
+	for i, k := range executor.Kinds {
+		names[i] = k.Keys[0].Name
+	}
+	return strings.Join(names, " or ")
+}()
+
+// given is what was read of the keys of executors.
+type given struct {
+	values map[string]any
+	wrong  bool // they do not fit together, which was said
 }
 
-func sqlFields(spec *sqlKeys) []field {
-	return []field{
-		{"sql", func(d *decoder, n *yaml.Node, path string) {
-			before := len(d.problems)
-			for i, c := range d.items(n, path) {
-				st := readStatement(d, c, fmt.Sprintf("%s[%d]", path, i))
-				if st.Text = strings.TrimSpace(st.Text); st.Text == "" && len(d.problems) == before {
-					d.problem(n, path, "found an empty statement")
+// fields are the keys of all executors. What does not fit together is a problem of the key that comes last.
+func (g *given) fields() (fields []field) {
+	for _, k := range executor.Kinds {
+		for _, key := range k.Keys {
+			fields = append(fields, field{key.Name, func(d *decoder, n *yaml.Node, path string) {
+				if v := readValue(d, n, path, key); v != nil {
+					g.values[key.Name] = v
+					g.spec(d, n, path)
 				}
-				spec.SQL = append(spec.SQL, st)
-			}
-			if len(spec.SQL) == 0 && len(d.problems) == before {
-				d.problem(n, path, "found no statement")
-			}
-			joinArgs(d, n, path, spec)
-		}},
-		{"args", func(d *decoder, n *yaml.Node, path string) {
-			spec.args = readArgs(d, n, path)
-			joinArgs(d, n, path, spec)
-		}},
-		{"atomic", boolean(&spec.Atomic)},
+			}})
+		}
 	}
+	return fields
+}
+
+// kind is the executor that a key was read of; nil: none. It is whole with the key that says what is to be done.
+func (g *given) kind() (kind *executor.Kind, whole bool) {
+	for i := range executor.Kinds {
+		k := &executor.Kinds[i]
+		for at, key := range k.Keys {
+			switch {
+			case g.values[key.Name] == nil:
+			case at == 0:
+				return k, true
+			case kind == nil:
+				kind = k
+			}
+		}
+	}
+	return kind, false
+}
+
+// spec is what the values make so far.
+func (g *given) spec(d *decoder, n *yaml.Node, path string) json.RawMessage {
+	kind, whole := g.kind()
+	if !whole || g.wrong {
+		return nil
+	}
+	spec, err := kind.Spec(g.values)
+	for name := range g.values {
+		if !slices.Contains(keyNames(kind.Keys), name) {
+			err = fmt.Errorf("%s is no key of the executor %s", name, kind.Name)
+		}
+	}
+	if err != nil {
+		g.wrong = true
+		d.problem(n, path, "%v", err)
+	}
+	return spec
+}
+
+func keyNames(keys []executor.Key) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// readValue reads what the key says; nil: nothing.
+func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
+	switch key.Type {
+	case executor.Switch:
+		on := false
+		if boolean(&on)(d, n, path); on {
+			return on
+		}
+	case executor.Text:
+		s := ""
+		if text(&s)(d, n, path); s != "" {
+			return s
+		}
+	case executor.Arguments:
+		if list := readArgs(d, n, path); len(list) > 0 {
+			return list
+		}
+	case executor.Statements:
+		if list := readStatements(d, n, path); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+func readStatements(d *decoder, n *yaml.Node, path string) (list []executor.Statement) {
+	before := len(d.problems)
+	for i, c := range d.items(n, path) {
+		st := readStatement(d, c, fmt.Sprintf("%s[%d]", path, i))
+		if st.Text = strings.TrimSpace(st.Text); st.Text == "" && len(d.problems) == before {
+			d.problem(n, path, "found an empty statement")
+		}
+		list = append(list, st)
+	}
+	if len(list) == 0 && len(d.problems) == before {
+		d.problem(n, path, "found no statement")
+	}
+	return list
 }
 
 // readStatement reads a text, or a mapping with arguments beside it.
-func readStatement(d *decoder, n *yaml.Node, path string) (st store.Statement) {
+func readStatement(d *decoder, n *yaml.Node, path string) (st executor.Statement) {
 	at := n // what it is, before it counts as read
 	for at.Kind == yaml.AliasNode {
 		at = at.Alias
@@ -103,20 +191,6 @@ func readArgs(d *decoder, n *yaml.Node, path string) (args []any) {
 	return args
 }
 
-// joinArgs gives the arguments beside sql to its statement, and refuses those that no one statement would own. It is called
-// by whichever key comes last.
-func joinArgs(d *decoder, n *yaml.Node, path string, spec *sqlKeys) {
-	switch {
-	case len(spec.SQL) == 0 || len(spec.args) == 0:
-	case len(spec.SQL) > 1:
-		d.problem(n, path, "args belong to one statement, and there are %d; give each its own: sql: [{text: …, args: […]}, …]", len(spec.SQL))
-	case len(spec.SQL[0].Args) > 0:
-		d.problem(n, path, "the statement has args twice: in the statement, and beside sql")
-	default:
-		spec.SQL[0].Args = spec.args
-	}
-}
-
 // argument is one value that goes to the database: a text, a number, a truth value or null. Numbers keep their digits.
 func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 	n, ok := d.scalar(n, path, "a text, a number, true, false or null",
@@ -136,7 +210,7 @@ func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 		}
 		return json.Number(n.Value), true
 	}
-	if err := store.CheckReferences(n.Value); err != nil {
+	if err := executor.CheckReferences(n.Value); err != nil {
 		d.problem(n, path, "%s", misnamed(err))
 		return nil, false
 	}
@@ -145,12 +219,12 @@ func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 
 // misnamed says what is wrong with a reference, and what was probably meant.
 func misnamed(err error) string {
-	unknown, ok := errors.AsType[*store.ReferenceError](err)
+	unknown, ok := errors.AsType[*executor.ReferenceError](err)
 	if !ok {
 		return err.Error()
 	}
 	known := make([]string, 0, 9)
-	for _, name := range append(store.References(), "args.NAME") {
+	for _, name := range append(executor.References(), "args.NAME") {
 		known = append(known, "${"+name+"}")
 	}
 	if found := "${" + unknown.Name + "}"; nearest.To(found, known) != "" {

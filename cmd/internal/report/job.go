@@ -1,7 +1,7 @@
 package report
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // Jobs prints the table of job list.
@@ -213,16 +214,8 @@ func policy(p store.Policy, j *store.Job) string {
 // stepLine is a step in a line: its name, and what it does.
 func stepLine(s store.Step) string {
 	what := s.Executor
-	var spec store.SQLSpec
-	if s.Executor == "sql" && json.Unmarshal(s.Spec, &spec) == nil {
-		var list []string
-		for _, st := range spec.SQL {
-			list = append(list, st.Text)
-		}
-		what = strings.Join(list, "; ")
-		if spec.Atomic {
-			what = "atomic " + what
-		}
+	if k := executor.KindOf(s.Executor); k != nil {
+		what = cmp.Or(k.Line(s.Spec), what)
 	}
 	if r := []rune(what); len(r) > 100 {
 		what = string(r[:99]) + "…"

@@ -1,4 +1,4 @@
-package store
+package executor
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // SQLSpec is the Spec of the executor sql. In a manifest it is written as sql:, args: and atomic: of the step. As JSON it is
@@ -94,6 +96,70 @@ func strictly(b []byte, into any) error {
 	return dec.Decode(into)
 }
 
+var sqlKind = Kind{
+	Name: "sql",
+	Keys: []Key{
+		{"sql", Statements, "", "statement to run; given several times, they run in order"},
+		{"args", Arguments, "arg", "argument of the statement, as text; may be given several times"},
+		{"atomic", Switch, "", "run the statements in one transaction with the record of their success"},
+	},
+	Spec:   sqlSpec,
+	Values: sqlValues,
+	Line:   sqlLine,
+	Check: func(spec json.RawMessage) error {
+		_, err := ReadSQL(spec)
+		return err
+	},
+	Open: func(s *store.Store) (Executor, error) { return NewSQL(s) },
+}
+
+// sqlSpec gives the arguments beside sql to its statement, and refuses those that no one statement would own.
+func sqlSpec(given map[string]any) (json.RawMessage, error) {
+	list, _ := given["sql"].([]Statement)
+	beside, _ := given["args"].([]any)
+	spec := SQLSpec{SQL: slices.Clone(list)}
+	spec.Atomic, _ = given["atomic"].(bool)
+	switch {
+	case len(list) == 0 || len(beside) == 0:
+	case len(list) > 1:
+		return nil, fmt.Errorf("args belong to one statement, and there are %d; give each its own: sql: [{text: …, args: […]}, …]", len(list))
+	case len(list[0].Args) > 0:
+		return nil, errors.New("the statement has args twice: in the statement, and beside sql")
+	default:
+		spec.SQL[0].Args = beside
+	}
+	return json.Marshal(spec)
+}
+
+// sqlValues has the arguments of a single statement beside it.
+func sqlValues(raw json.RawMessage) (map[string]any, error) {
+	var spec SQLSpec
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return nil, err
+	}
+	given := map[string]any{"sql": spec.SQL, "atomic": spec.Atomic}
+	if len(spec.SQL) == 1 {
+		given["sql"], given["args"] = Texts(spec.SQL[0].Text), spec.SQL[0].Args
+	}
+	return given, nil
+}
+
+func sqlLine(raw json.RawMessage) string {
+	var spec SQLSpec
+	if json.Unmarshal(raw, &spec) != nil {
+		return ""
+	}
+	texts := make([]string, len(spec.SQL))
+	for i, st := range spec.SQL {
+		texts[i] = st.Text
+	}
+	line := strings.Join(texts, "; ")
+	if spec.Atomic {
+		line = "atomic " + line
+	}
+	return line
+}
+
 // ReadSQL reads the spec of a step of the executor sql, and refuses what no run could do.
 func ReadSQL(spec json.RawMessage) (v SQLSpec, err error) {
 	if err := json.Unmarshal(spec, &v); err != nil {
@@ -156,13 +222,4 @@ func (e *ReferenceError) Error() string {
 		return fmt.Sprintf("${%.100s}: this version has no secrets; read the value from a table that only the job's login may read", e.Name)
 	}
 	return fmt.Sprintf("${%.100s} is not known; there are ${%s}, and ${args.NAME} in a requested run", e.Name, strings.Join(References(), "}, ${"))
-}
-
-// checkSpec refuses what a step of the executor sql could not do.
-func (st *Step) checkSpec() error {
-	if st.Executor != "sql" {
-		return nil
-	}
-	_, err := ReadSQL(st.Spec)
-	return err
 }

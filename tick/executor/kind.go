@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Kinds are the executors that there are. A new one is a file that makes a Kind, and its name here.
+var Kinds = []Kind{sqlKind}
+
+// Commands and passes refuse what a step of any of them could not do.
+func init() {
+	for _, k := range Kinds {
+		store.CheckSpecs(k.Name, k.Check)
+	}
+}
+
+// Kind is all that is known of an executor: the keys of a step, what they make of its spec, and what executes it.
+type Kind struct {
+	Name string
+	Keys []Key // of a step, and of a job with one step. The first says that a step is of this kind, and is needed
+
+	Spec   func(given map[string]any) (json.RawMessage, error) // from the values of keys; also called with some of them
+	Values func(spec json.RawMessage) (map[string]any, error)  // those that Spec made it from
+	Line   func(spec json.RawMessage) string                   // what it does, in a line; empty: it cannot be read
+	Check  func(spec json.RawMessage) error                    // refuses what no run could do
+	Open   func(s *store.Store) (Executor, error)              // one for a process; closed if it is an io.Closer
+}
+
+// Key is a key of a step in a manifest.
+type Key struct {
+	Name string
+	Type Type
+	Flag string // of job create, where it is not the name
+	Help string // of the flag
+}
+
+// Type is what the value of a key is.
+type Type int
+
+// The types of values.
+const (
+	Switch     Type = iota // true or false; a bool
+	Text                   // a text; a string
+	Arguments              // a list of texts, numbers, truth values and nulls; a []any with numbers as json.Number
+	Statements             // a text, or a list of texts or of mappings with text and args; a []Statement
+)
+
+// KindOf is the kind of that name, or nil.
+func KindOf(name string) *Kind {
+	if i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return &Kinds[i]
+	}
+	return nil
+}
+
+// Open makes an executor of each kind. Close them.
+func Open(s *store.Store) (Registry, error) {
+	r := Registry{}
+	for _, k := range Kinds {
+		x, err := k.Open(s)
+		if err != nil {
+			r.Close()
+			return nil, fmt.Errorf("executor %s: %w", k.Name, err)
+		}
+		r[k.Name] = x
+	}
+	return r, nil
+}
+
+// Close ends what the executors hold.
+func (r Registry) Close() {
+	for _, x := range r {
+		if c, ok := x.(io.Closer); ok {
+			_ = c.Close() // nothing of it is needed any more
+		}
+	}
+}
