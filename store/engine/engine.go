@@ -18,6 +18,7 @@ type Engine struct {
 	Creates     bool   // Open makes a database where there is none, if it is asked to
 	KnowsLogins bool   // jobs belong to the login that made them
 	Isolation   sql.IsolationLevel
+	Port        int    // of its servers, where the URL names none; 0: it is a file
 	SchemaLock  string // is sent at the start of a migration, in its transaction
 
 	schemes   []string          // of its URLs
@@ -34,6 +35,7 @@ type Engine struct {
 	document    func(string) any
 	list        func(any) any // a []int64 or []string as one argument
 
+	encrypted  func(options url.Values) bool // nil: there is nothing to encrypt
 	connector  func(rawURL string, o Options) (driver.Connector, error)
 	where      func(rawURL string) string                           // names the database for messages; nil: the URL without its secrets does
 	version    func(answer string) string                           // what the statement engine answers, for people; nil: as it is
@@ -77,6 +79,9 @@ func Of(rawURL string) (*Engine, error) {
 	}
 	return nil, &URLError{"want postgres://USER@HOST:PORT/DATABASE, mysql://USER@HOST:PORT/DATABASE, or sqlite:PATH"}
 }
+
+// Encrypted reports whether a URL asks for TLS with a server whose certificate is good.
+func (e *Engine) Encrypted(u *url.URL) bool { return e.encrypted != nil && e.encrypted(u.Query()) }
 
 // URLError says what is wrong with a database URL. It never holds the URL, which may hold a password.
 type URLError struct{ Problem string }

@@ -19,7 +19,7 @@ import (
 )
 
 var mysqlEngine = &Engine{
-	Name: "mysql", KnowsLogins: true,
+	Name: "mysql", KnowsLogins: true, Port: 3306,
 	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so that those who take and those who
 	// insert into one index block each other.
 	Isolation: sql.LevelReadCommitted,
@@ -73,6 +73,7 @@ var mysqlEngine = &Engine{
 	list:        jsonList,
 	connector:   mysqlConnector,
 	jobs:        mysqlJobs,
+	encrypted:   func(q url.Values) bool { return q.Get("ssl-ca") != "" || q.Get("tls") == "true" },
 	classify:    classifyMySQL,
 	atFault:     mysqlAtFault,
 	advise:      adviseOnMySQL,

@@ -8,6 +8,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"maps"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ import (
 // those of pg_catalog's own (bigint * interval is none, and anybody's would do), and of types those of pg_catalog, which is
 // searched before all but the session's own temporary schema, as long as the search path does not name it elsewhere.
 var postgres = &Engine{
-	Name: "postgres", KnowsLogins: true, Isolation: sql.LevelReadCommitted,
+	Name: "postgres", KnowsLogins: true, Port: 5432, Isolation: sql.LevelReadCommitted,
 	schemes:  []string{"postgres", "postgresql"},
 	prefix:   "dbjobs.",
 	numbered: true,
@@ -82,6 +83,7 @@ var postgres = &Engine{
 	list:       postgresArray,
 	connector:  postgresConnector,
 	jobs:       postgresJobs,
+	encrypted:  func(q url.Values) bool { return q.Get("sslmode") == "verify-full" || q.Get("sslmode") == "verify-ca" },
 	classify:   classifyPostgres,
 	atFault:    postgresAtFault,
 	advise:     adviseOnPostgres,

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/aws"
+	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
@@ -141,7 +141,11 @@ func (d *Database) authenticate(how string, env Lookup) error {
 	if _, has := u.User.Password(); has {
 		return errors.New("rds-iam makes the password itself; take it out of the URL")
 	}
-	if !encrypted(u) {
+	e, err := engine.Of(d.URL)
+	if err != nil {
+		return err
+	}
+	if !e.Encrypted(u) {
 		return errors.New("rds-iam sends a token that must not be overheard; add sslmode=verify-full&sslrootcert=FILE to a postgres:// URL, ssl-ca=FILE to a mysql:// one")
 	}
 	region, err := aws.RegionOf(u.Hostname(), aws.Lookup(env))
@@ -150,7 +154,7 @@ func (d *Database) authenticate(how string, env Lookup) error {
 	}
 	port := u.Port()
 	if port == "" {
-		port = strconv.Itoa(map[bool]int{true: 5432, false: 3306}[strings.HasPrefix(u.Scheme, "postgres")])
+		port = strconv.Itoa(e.Port)
 	}
 	address, user := net.JoinHostPort(u.Hostname(), port), u.User.Username()
 	d.Login = func(context.Context) (string, string, error) {
@@ -163,13 +167,4 @@ func (d *Database) authenticate(how string, env Lookup) error {
 		return user, token, nil
 	}
 	return nil
-}
-
-// encrypted tells whether a URL asks for TLS with a server whose certificate is good.
-func encrypted(u *url.URL) bool {
-	q := u.Query()
-	if strings.HasPrefix(u.Scheme, "postgres") {
-		return slices.Contains([]string{"verify-full", "verify-ca"}, q.Get("sslmode"))
-	}
-	return q.Get("ssl-ca") != "" || q.Get("tls") == "true"
 }

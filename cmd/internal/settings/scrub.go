@@ -3,16 +3,18 @@ package settings
 import (
 	"net/url"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // Display is the database as it may be shown: without password and parameters.
 func (d Database) Display() string {
-	scheme, _, _ := strings.Cut(d.URL, ":")
-	if scheme == "sqlite" {
+	if e, err := engine.Of(d.URL); err == nil && e.Port == 0 {
 		return d.URL
 	}
 	u, err := url.Parse(d.URL)
 	if err != nil {
+		scheme, _, _ := strings.Cut(d.URL, ":")
 		return scheme + "://…"
 	}
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}

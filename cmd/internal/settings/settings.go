@@ -12,9 +12,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
@@ -164,11 +164,12 @@ func embedded(env Lookup) (Database, error) {
 
 // check tells what is wrong with a URL, without quoting it.
 func check(raw string) error {
-	scheme, rest, found := strings.Cut(raw, ":")
+	scheme, rest, _ := strings.Cut(raw, ":")
+	e, err := engine.Of(raw)
 	switch {
-	case !found || !slices.Contains([]string{"postgres", "postgresql", "mysql", "mariadb", "sqlite"}, scheme):
+	case err != nil || scheme == "file": // which means a file of SQLite, too, but has one name here
 		return errors.New("not the URL of a database that dbjobs knows")
-	case scheme == "sqlite":
+	case e.Port == 0:
 		if strings.Trim(rest, "/") == "" {
 			return errors.New("the path after sqlite: is missing")
 		}
