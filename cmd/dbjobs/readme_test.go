@@ -34,8 +34,8 @@ const root = "../.."
 // page is a Markdown file of the project, by its path below root.
 type page struct{ path, text string }
 
-// pages are all Markdown files of the project.
-func pages(t *testing.T) (all []page) {
+// eachFile calls fn with every file of the project whose name ends so.
+func eachFile(t *testing.T, end string, fn func(path, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -43,18 +43,26 @@ func pages(t *testing.T) (all []page) {
 			return err
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == ".build"):
 			return filepath.SkipDir
-		case filepath.Ext(path) == ".md":
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			all = append(all, readPage(t, filepath.ToSlash(name)))
+		case d.IsDir() || !strings.HasSuffix(path, end):
+			return nil
 		}
-		return nil
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		fn(filepath.ToSlash(name), string(text))
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// pages are all Markdown files of the project.
+func pages(t *testing.T) (all []page) {
+	t.Helper()
+	eachFile(t, ".md", func(path, text string) { all = append(all, page{path, text}) })
 	return all
 }
 
@@ -209,19 +217,11 @@ func TestReadmeLinks(t *testing.T) {
 func TestReadmeNamesTests(t *testing.T) {
 	exist := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w+)\(`)
-	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+	eachFile(t, "_test.go", func(_, text string) {
+		for _, m := range function.FindAllStringSubmatch(text, -1) {
 			exist[m[1]] = true
 		}
-		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, p := range pages(t) {
 		for _, name := range regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w+`).FindAllString(p.text, -1) {
 			if !exist[name] {
@@ -248,7 +248,8 @@ func allCommands() *cobra.Command {
 	return newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root()
 }
 
-// TestReadmeNamesTheSettings: each variable that the program reads is on its page, and no page names another.
+// TestReadmeNamesTheSettings: each variable that the program reads is on its page, with no other, and no page names one
+// that neither the program nor a test reads.
 func TestReadmeNamesTheSettings(t *testing.T) {
 	read := map[string]bool{instanceVariable: true, marginVariable: true}
 	for _, name := range settings.Variables() {
@@ -270,13 +271,26 @@ func TestReadmeNamesTheSettings(t *testing.T) {
 			t.Errorf("%s does not name %s", programPage, name)
 		}
 	}
+	tests := readByTests(t)
 	for _, p := range pages(t) {
 		for _, name := range variable.FindAllString(p.text, -1) {
-			if !read[name] {
-				t.Errorf("%s names %s, which the program does not read", p.path, name)
+			if !read[name] && (p.path == programPage || !tests[name]) {
+				t.Errorf("%s names %s, which nothing reads", p.path, name)
 			}
 		}
 	}
+}
+
+// readByTests are the variables of those who work on dbjobs.
+func readByTests(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	eachFile(t, ".go", func(_, text string) {
+		for _, m := range regexp.MustCompile(`"(DBJOBS_\w+)"`).FindAllStringSubmatch(text, -1) {
+			names[m[1]] = true
+		}
+	})
+	return names
 }
 
 // TestReadmeNamesTheCommands: each command is in the table of them.
