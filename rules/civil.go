@@ -31,7 +31,7 @@ var (
 	Last  = time.Unix(lastHeld, 0).UTC()
 )
 
-// Holds tells whether an instant lies within the ends of time.
+// Holds reports whether an instant lies within the ends of time.
 func Holds(t time.Time) bool { return !t.Before(First) && !t.After(Last) }
 
 // Weekdays count from Monday, as RFC 5545 lists them.

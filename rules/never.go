@@ -83,7 +83,7 @@ func mostInPeriod(freq frequency, f *dayFilter, k *clock) int64 {
 	return int64(days) * k.size()
 }
 
-// reaches reports whether a BYSETPOS can lie among so many times.
+// reaches reports whether a BYSETPOS can lie among that number of times.
 func (s *series) reaches(most int64) bool {
 	for _, n := range s.pos {
 		if int64(max(n, -n)) <= most {

@@ -242,7 +242,7 @@ func (w *writer) write(ctx context.Context) error {
 	if err := bulk(ctx, w, "park_plans", w.parks, nil); err != nil {
 		return err
 	}
-	// The guard that makes the decision right where a lock is not to be had: every plan still has the version that
+	// The guard that makes the decision right where there is no lock: every plan still has the version that
 	// was read.
 	return bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans)))
 }

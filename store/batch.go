@@ -287,7 +287,7 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 	return left, err
 }
 
-// covers tells whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
+// covers reports whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
 // applies it to that schedule's times.
 func (p *Pause) covers(c *Snapshot) bool {
 	switch p.Scope {

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Ended tells that the run has reached its final state.
+// Ended reports whether the run has reached its final state.
 func (r *Run) Ended() bool {
 	return r.State == Succeeded || r.State == Failed || r.State == Cancelled || r.State == Lost
 }

@@ -243,7 +243,7 @@ func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 	return made
 }
 
-// free says of the runs that were asked for whether the lock was to be had.
+// free says for each requested run whether its lock was free.
 type free map[string]bool
 
 // lockMoved locks the runs that the decisions change, and returns the jobs of which somebody else has one locked: to wait

@@ -35,7 +35,7 @@ func (s *Store) doneJobs(ctx context.Context, q engine.Runner, jobs []Job) (done
 	}))
 }
 
-// has tells whether just this job is done. What its start was resolved to is no part of what was asked for.
+// has reports whether just this job is done. What its start was resolved to is no part of what was asked for.
 func (d *doneJobs) has(j Job) bool {
 	old, ok := d.jobs[j.FullName()]
 	was := d.became[old.ID]
@@ -101,7 +101,7 @@ func (w *writer) writeDone(ctx context.Context) error {
 // unedited are the jobs to be removed, and which of them nobody has locked or has edited since they were read, with their
 // links and their own rules.
 func (w *writer) unedited(ctx context.Context) (ids []int64, free map[int64]bool, err error) {
-	missing := map[int64]int{} // locks that are still to be had
+	missing := map[int64]int{} // locks that are still missing
 	for _, d := range w.done {
 		id := d.c.Plan.JobID
 		ids, missing[id] = append(ids, id), 1

@@ -107,7 +107,7 @@ var policies = []Policy{
 		column: "timeout_ms", null: true, field: func(j *Job) any { return &j.Timeout }},
 	{Key: "jitter", Shared: true, Help: "spread of the start (none)",
 		column: "jitter_ms", field: func(j *Job) any { return &j.Jitter }},
-	{Key: "max_runs", Least: 1, Help: "finished after so many runs",
+	{Key: "max_runs", Least: 1, Help: "finished after this number of runs",
 		column: "max_runs", null: true, field: func(j *Job) any { return &j.MaxRuns }},
 	{Key: "not_before", Help: "no nominal times before this instant",
 		column: "not_before", field: func(j *Job) any { return &j.NotBefore }},

@@ -54,16 +54,16 @@ type Run struct {
 	Fault string `json:"unreadable,omitempty"`
 }
 
-// Begun tells that the run was delivered since it was made, or since a retry opened it again: it holds its place, in a
+// Begun reports whether the run was delivered since it was made, or since a retry opened it again: it holds its place, in a
 // back-off, too.
 func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
 
-// UnderWay tells that the run takes up room of its job and of its group.
+// UnderWay reports whether the run takes up room of its job and of its group.
 func (r *Run) UnderWay() bool {
 	return r.State == Queued || r.State == Running || r.State == Waiting && r.Begun()
 }
 
-// Requested tells that the run is no occurrence of the schedule: it waits behind what is active, and judges nothing.
+// Requested reports whether the run was requested, and is no occurrence of the schedule: it waits behind what is active, and judges nothing.
 func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, "at:") }
 
 // Attempt is one try of a step.
@@ -119,7 +119,7 @@ type JobStatus struct {
 	Parked         string    `json:"parked,omitempty"`  // why the job is parked
 	NextRun        time.Time `json:"next_run,omitzero"` // by the definition as it is now; none while the job is paused or disabled
 	Stale          bool      `json:"stale,omitempty"`   // the definition was changed, or made, since the plan: the next tick makes it anew
-	Overdue        Duration  `json:"overdue,omitempty"` // how long nobody has looked after NextRun: the trigger is late
+	Overdue        Duration  `json:"overdue,omitempty"` // how long NextRun is over: the trigger is late
 	LastState      string    `json:"last_state,omitempty"`
 	LastScheduled  time.Time `json:"last_scheduled_for,omitzero"`
 	LastFinished   time.Time `json:"last_finished_at,omitzero"`
@@ -166,7 +166,7 @@ func (p *Pause) Ends(forever time.Time) time.Time {
 	return p.ResumedAt
 }
 
-// Holds tells whether the pause is in force at t. One that is on record holds also at an instant before it began: a pass
+// Holds reports whether the pause is in force at t. One that is on record holds also at an instant before it began: a pass
 // that read the time and stood still must not let a run go that was paused meanwhile.
 func (p *Pause) Holds(t time.Time) bool {
 	return (p.ResumedAt.IsZero() || p.ResumedAt.After(t)) && (p.Until.IsZero() || p.Until.After(t))

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// window is how many definitions that changed are looked after at a time: few, or PostgreSQL reads the table instead of
+// window is how many changed definitions one statement reads: few, or PostgreSQL reads the table instead of
 // the index, since it takes every other row for a changed one.
 const window = 1000
 
@@ -23,7 +23,7 @@ type Unmarked struct {
 	wide   bool // one of them is a pause whose jobs no key leads to
 }
 
-// More tells that there may be others, which were not read.
+// More reports whether there may be others, which were not read.
 func (u *Unmarked) More() bool { return len(u.ids) == window }
 
 // Unmarked reads what is to be marked when all pages of the need were decided; nothing for needs without such rows.
@@ -82,7 +82,7 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 }
 
 // unedited locks definitions, and returns those that nobody is editing or has edited since they were read: an edit that was
-// committed in between is still to be looked after.
+// committed in between is still to be decided for.
 func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
 	var id int64
 	var input string
@@ -96,7 +96,7 @@ func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []
 }
 
 // markOwn marks the jobs' own schedules with them: else a pass over a million jobs with a rule each would leave as many
-// schedules to look after. One that was edited since it was read differs from what the plan was made from.
+// schedules to decide for. One that was edited since it was read differs from what the plan was made from.
 func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 	var own []int64
 	err := w.tx.Query(ctx, "lock_own_schedules", engine.Args{"ids": jobs}, func(r *sql.Rows) error {

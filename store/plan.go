@@ -35,7 +35,7 @@ type Plan struct {
 // startups is how many start-up identities a plan remembers: of hosts that tick one database in turn.
 const startups = 32
 
-// KnowsStartup tells whether the job has had its run for the start-up.
+// KnowsStartup reports whether the job has had its run for the start-up.
 func (l *Plan) KnowsStartup(id string) bool { return strings.Contains(l.StartupIDs, "\n"+id+"\n") }
 
 // AddStartup remembers that it has, and forgets the oldest of too many.
@@ -62,7 +62,7 @@ type Rule struct {
 	bare        bool      // the job's own schedule, without a link
 }
 
-// Changed tells whether the plan was made from another text, or from none.
+// Changed reports whether the plan was made from another text, or from none.
 func (r *Rule) Changed() bool { return r.Linked && r.Input != r.NewInput }
 
 // Snapshot is all that a decision for one job is made from.
@@ -91,7 +91,7 @@ type Snapshot struct {
 	input            string
 }
 
-// UntilNext tells whether a step is tried until the next occurrence.
+// UntilNext reports whether a step is tried until the next occurrence.
 func (c *Snapshot) UntilNext(step int) bool {
 	if own, ok := c.StepAttempts[step]; ok {
 		return own == 0
@@ -133,8 +133,8 @@ type Decision struct {
 	Replan   bool   // the rules are written anew and the definitions are marked as planned
 }
 
-// nothing tells that a decision changes no more than the instant it was made at, which the next may as well begin from:
-// several sessions that look after the same ended run would only get in each other's way.
+// nothing reports whether a decision changes no more than the instant it was made at, which the next may as well begin from:
+// several sessions that decide for the same ended run would only get in each other's way.
 func (d *Decision) nothing(before *Plan) bool {
 	after := d.Plan
 	after.DecidedThrough = before.DecidedThrough
@@ -153,7 +153,7 @@ type RunUpdate struct {
 // A Need is one of the ways in which a job comes to need a decision.
 type Need int
 
-// The needs, in the order in which a pass looks after them: changes first, so that nothing is decided by an old rule.
+// The needs, in the order in which a pass handles them: changes first, so that nothing is decided by an old rule.
 const (
 	JobChanged Need = iota
 	LinkChanged
@@ -243,7 +243,7 @@ func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
 	return p
 }
 
-// Next reads the next so many jobs that need a decision, without a lock: false when there is none.
+// Next reads the next jobs, up to limit, that need a decision, without a lock: false when there is none.
 func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 	p.jobs, p.due = nil, nil // a copy of the page may still be under way
 	if p.last {

@@ -29,7 +29,7 @@ type Probe struct {
 
 const day = 24 * time.Hour
 
-// Anything tells whether a pass has something to decide, to take or to delete.
+// Anything reports whether a pass has something to decide, to take or to delete.
 func (p *Probe) Anything() bool {
 	for _, n := range p.Need {
 		if n {
@@ -39,7 +39,7 @@ func (p *Probe) Anything() bool {
 	return p.Queued || p.Expired
 }
 
-// CheckDue tells whether this is the first pass of its trigger within an hour, or after a silence.
+// CheckDue reports whether this is the first pass of its trigger within an hour, or after a silence.
 func (p *Probe) CheckDue() bool {
 	return p.Now.Sub(p.lastTick) > silence || !p.lastTick.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
 }
@@ -93,11 +93,11 @@ type Parked struct {
 // Failing is a job whose last runs have failed, or were lost, and which has not succeeded since.
 type Failing struct {
 	Job      string `json:"job"`      // owner/name
-	Failures int    `json:"failures"` // so many in a row
+	Failures int    `json:"failures"` // in a row
 	Error    string `json:"error,omitempty"`
 }
 
-// Troubled names the first so many of the jobs that Probe counts as parked, and of those that it counts as failing.
+// Troubled names the first of the jobs that Probe counts as parked, and of those that it counts as failing.
 func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, failing []Failing, err error) {
 	var j Job
 	var stuck bool

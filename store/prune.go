@@ -166,7 +166,7 @@ func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int6
 }
 
 // pruneRuns deletes those of the runs that are settled, the oldest first, as far as the bound on their attempts lets it:
-// cut tells that it did not let all of them.
+// cut reports whether it did not let all of them.
 func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gone int64, cut bool, err error) {
 	if len(old) == 0 {
 		return 0, false, nil

@@ -59,7 +59,7 @@ func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error
 	return err
 }
 
-// finishes tells that the end is that of the run, and that there is a statement that writes both: on a server, the three
+// finishes reports whether the end is that of the run, and that there is a statement that writes both: on a server, the three
 // trips of a transaction would be most of its cost.
 func (s *Store) finishes(e StepEnd) bool {
 	whole := s.db.Has("finish_attempt")

@@ -58,7 +58,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake tells
+// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake reports
 // whether the database still answers on it.
 func (s *Store) Sleep() { s.db.Sleep() }
 
@@ -136,7 +136,7 @@ const Patience = engine.Patience
 // errPanicked stands for a panic in making a batch.
 var errPanicked = errors.New("deciding panicked")
 
-// Refused tells that a single row may be at fault: the engine refused what was written or asked for, or making it ended in
+// Refused reports whether a single row may be at fault: the engine refused what was written or asked for, or making it ended in
 // a panic.
 func (s *Store) Refused(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -236,7 +236,7 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 	if err != nil {
 		return nil, nil, err
 	}
-	if n != int64(len(tasks)) { // the guard where locks are not to be had
+	if n != int64(len(tasks)) { // the guard where there are no locks
 		return nil, nil, fmt.Errorf("take runs: %w", engine.ErrConflict)
 	}
 	text, err := doc(rows)

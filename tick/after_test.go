@@ -125,7 +125,7 @@ func TestAfterAJobThatWasMadeAgain(t *testing.T) {
 	})
 }
 
-// decideFor decides for the jobs of one need, as a pass does that looks after no other.
+// decideFor decides for the jobs of one need, as a pass does that handles no other.
 func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 	t.Helper()
 	login, err := d.Login(t.Context())

@@ -99,7 +99,7 @@ func TestAtomicStaysWhatTheTransactionHolds(t *testing.T) {
 			good["DDL"] = []string{"CREATE TABLE another (n int)", insert}
 		}
 		if d.Engine == "postgres" {
-			good["begins in vain"] = []string{"BEGIN", insert} // a warning
+			good["begins without effect"] = []string{"BEGIN", insert} // a warning
 		}
 		bad := map[string][]string{"fails": {insert, nowhere}, "fails at once": {nowhere}, "syntax": {insert, "NOT SQL"}}
 		tries, wait := store.Attempts(2), store.Duration(time.Second)

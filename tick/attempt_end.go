@@ -71,7 +71,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 // it has failed, as an attempt does. It may be more often than a run may be lost, since that may have done something.
 const idleDeliveries = 3
 
-// maxAttempts bounds a loop of steps: beyond so many attempts of a run, going back to an earlier step, or to the same,
+// maxAttempts bounds a loop of steps: beyond that number of attempts of a run, going back to an earlier step, or to the same,
 // fails it.
 const maxAttempts = 1000
 

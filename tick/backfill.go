@@ -11,7 +11,7 @@ import (
 // Range says which nominal times a backfill takes.
 type Range struct {
 	From, To time.Time // both of them belong to it; a zero To is what has been decided
-	Limit    int       // at most so many, the oldest
+	Limit    int       // at most this number, the oldest
 	Again    bool      // also those that lie in the interval of a run
 	store.Author
 }

@@ -108,7 +108,7 @@ func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Conte
 	return within, p.t.Now().Add(left), release
 }
 
-// over tells whether the budget is used up, or the pass is being stopped.
+// over reports whether the budget is used up, or the pass is being stopped.
 func over(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

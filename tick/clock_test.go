@@ -44,7 +44,7 @@ func TestClockAYearAheadIsRefused(t *testing.T) {
 	})
 }
 
-// Without that guard, a year is decided at once: its gap is on record with its bounds, every later pass tells that the job
+// Without that guard, a year is decided at once: its gap is on record with its bounds, every later pass says that the job
 // sleeps, and Replan brings it back, without a nominal time that runs or is told twice.
 func TestClockThatWasAYearAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -99,7 +99,7 @@ func besideAnEditor(t *testing.T, d *storetest.DB) (x int64) {
 	return int64(d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'x'"))
 }
 
-// underEdit lets a pass meet an edit, and tells whether it has left a healthy job, which it has to say.
+// underEdit lets a pass meet an edit, and reports whether it has left a healthy job, which it has to say.
 func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (left int) {
 	t.Helper()
 	for _, table := range []string{"jobs", "steps", "schedules", "job_schedules", "groups", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"} {

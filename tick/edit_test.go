@@ -13,7 +13,7 @@ import (
 )
 
 // Each edit is one statement of plain SQL, at 08:31 on a job of "every 20m" that was planned and has run at 08:20. What the old
-// rule still owes from then on is no run; when the next decision is due tells that the edit was noticed.
+// rule still owes from then on is no run; when the next decision is due shows that the edit was noticed.
 func TestEditIsNoticedByTheNextTick(t *testing.T) {
 	for _, c := range []struct {
 		name, edit string // with the tables of %[1]s jobs, %[2]s schedules, %[3]s links

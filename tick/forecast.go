@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// Forecast reads the rules of a job and says what they tell beyond the facts on record, with so many of its next nominal
+// Forecast reads the rules of a job and says what they tell beyond the facts on record, with up to count of its next nominal
 // times.
 func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int) (decide.Forecast, error) {
 	list, err := s.Rules(ctx, v.ID)

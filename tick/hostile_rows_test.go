@@ -345,7 +345,7 @@ func (h *hostile) put(c hostileCase) error {
 	return h.within(before, update)
 }
 
-// try runs two passes and all commands. named tells that the report or a list told of the culprit.
+// try runs two passes and all commands. named reports whether the report or a list told of the culprit.
 func (h *hostile) try(t *testing.T, c hostileCase) (named bool, problem string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -47,7 +47,7 @@ func (p *pass) long(l store.PassedOver) bool {
 	return !l.Due.IsZero() && p.probe.Now.Sub(l.Due) > lockedLong
 }
 
-// tellLocked reports the jobs for which a lock was not to be had, and who has it, as far as the engine tells. It is an
+// tellLocked reports the jobs that somebody else has locked, and who has it, as far as the engine tells. It is an
 // error where one of them has needed a decision for long: nobody would know that it does not run.
 func (p *pass) tellLocked(ctx context.Context) error {
 	list, waited := p.stuck()

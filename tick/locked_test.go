@@ -94,7 +94,7 @@ func TestLockedRunHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// Somebody has one of the runs that a worker holds locked: the sign of life of the others gets through, and tells that it
+// Somebody has one of the runs that a worker holds locked: the sign of life of the others gets through, and says that it
 // holds all of them.
 func TestLockedRunStopsNoHeartbeatOfOthers(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {

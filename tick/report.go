@@ -32,7 +32,7 @@ type Report struct {
 	CutShort   string          `json:"cut_short,omitempty"`
 	Unrecorded string          `json:"unrecorded,omitempty"` // why the pass is not on record among the ticks
 	TooLong    []store.TooLong `json:"too_long,omitempty"`   // jobs with a queued run whose timeout never fits the budget
-	Passes     int             `json:"passes,omitempty"`     // of RunFor: what is told is the sum of so many
+	Passes     int             `json:"passes,omitempty"`     // of RunFor: the report is the sum of this number of passes
 
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never came back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // what was due longest when the pass began

@@ -61,7 +61,7 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 	}
 }
 
-// sleep tells whether the sleep was over before the context was.
+// sleep reports whether the sleep was over before the context was.
 func (t *Tick) sleep(ctx context.Context, d time.Duration) bool {
 	if t.Sleep != nil {
 		t.Sleep(ctx, d)

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// queued are so many runs in the queue of others, the first of a higher priority.
+// queued are n runs in the queue of others, the first of a higher priority.
 func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 	t.Helper()
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{

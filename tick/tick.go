@@ -204,7 +204,7 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 		case err == nil:
 		case !p.t.Store.Refused(ctx, err):
 			return err
-		case p.failed[n] == nil: // a row keeps the list of this need from being read: the others are looked after
+		case p.failed[n] == nil: // a row keeps the list of this need from being read: the other needs are handled
 			p.failed[n] = fmt.Errorf("%s: %w", n, err)
 			p.errs = append(p.errs, p.failed[n])
 		}
@@ -238,7 +238,7 @@ func (p *pass) decideAll(ctx context.Context, n store.Need) error {
 	return nil
 }
 
-// decideNeed pages through one need, and counts the jobs that somebody else had locked. Where locks are not to be had, a
+// decideNeed pages through one need, and counts the jobs that somebody else had locked. Where there are no locks, a
 // page that was lost against another session counts as that, unless this is the last try. While the database writes one
 // batch, the next is read and decided; they go into the report in their order.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
@@ -291,7 +291,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 	return passed, err
 }
 
-// batch is what became of a page of so many jobs.
+// batch is what became of a page of jobs.
 type batch struct {
 	store.Batch
 	jobs int

@@ -73,7 +73,7 @@ func (p *pass) mayStart(ctx context.Context) int {
 }
 
 // takeAll takes queued runs for as long as there are enough to fill the room: a decision for every few runs that have
-// ended would cost as much as the runs. After so many ends there is one all the same, or jobs would wait for their
+// ended would cost as much as the runs. After a number of ends there is one all the same, or jobs would wait for their
 // successors, and the record for its facts, until a long queue is empty.
 func (p *pass) takeAll(ctx context.Context) error {
 	const most = 100
@@ -376,7 +376,7 @@ func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	return nil
 }
 
-// attempt executes the step that the run is in, once. ended tells that the end is on record already.
+// attempt executes the step that the run is in, once. ended reports whether the end is on record already.
 func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, ended bool) {
 	step := t.StepAt(t.Run.Step)
 	if step == nil {

@@ -184,7 +184,7 @@ func (c *cronCell) run(crontab string) {
 	c.t.Fatalf("what cron started still runs\n%s", out.String())
 }
 
-// busy tells whether a process runs the cell's dbjobs.
+// busy reports whether a process runs the cell's dbjobs.
 func (c *cronCell) busy() bool {
 	found, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is well-formed
 	return slices.ContainsFunc(found, func(link string) bool {

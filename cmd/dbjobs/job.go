@@ -25,7 +25,7 @@ func (c *cli) job() *cobra.Command {
 	return group(g)
 }
 
-// definitionFlags adds flags that describe a definition, and gives a function that tells which were given.
+// definitionFlags adds flags that describe a definition, and gives a function that returns those that were given.
 func definitionFlags(cmd *cobra.Command, flags ...[]manifest.Flag) func() manifest.Given {
 	given := manifest.Given{}
 	for _, f := range slices.Concat(flags...) {
@@ -61,7 +61,7 @@ func (f definitionFlag) Set(value string) error {
 	return nil
 }
 
-// several tells that another one adds to the first.
+// several reports whether another one adds to the first.
 func (f definitionFlag) several() bool { return f.Kind == manifest.Texts }
 
 // Type is what the help calls the value.

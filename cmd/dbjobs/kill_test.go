@@ -164,7 +164,7 @@ func (h *harassed) tick() *exec.Cmd {
 	return cmd
 }
 
-// until does something to ticks until so many of them were hit.
+// until does something to ticks until that number of them was hit.
 func (h *harassed) until(hits int, strike func(*exec.Cmd) bool) {
 	h.t.Helper()
 	for done, tries := 0, 0; done < hits; tries++ {

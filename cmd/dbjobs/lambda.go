@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// runtimeAPIVariable tells that this process is the bootstrap of a Lambda function, and where its invocations are.
+	// runtimeAPIVariable is set where this process is the bootstrap of a Lambda function; it says where the invocations are.
 	runtimeAPIVariable = "AWS_LAMBDA_RUNTIME_API"
 	// marginVariable is the time that a pass leaves of an invocation: Lambda kills at the deadline, without a signal.
 	marginVariable = "DBJOBS_MARGIN"
@@ -227,7 +227,7 @@ func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 	return s
 }
 
-// keep tells whether it keeps the store: another one may be kept already, by an invocation that ran beside.
+// keep reports whether it keeps the store: another one may be kept already, by an invocation that ran beside.
 func (w *warm) keep(db settings.Database, s *store.Store) bool {
 	if w == nil {
 		return false

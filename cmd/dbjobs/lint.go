@@ -50,7 +50,7 @@ func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 	}
 }
 
-// broughtIn tells whether the changes of a definition made it, or changed one of its fields.
+// broughtIn reports whether the changes of a definition made it, or changed one of its fields.
 func broughtIn(changes []store.Change, fields ...string) bool {
 	return slices.ContainsFunc(changes, func(c store.Change) bool {
 		return c.Action == "create" || c.Action == "change" && slices.ContainsFunc(c.Fields, func(f store.FieldChange) bool {

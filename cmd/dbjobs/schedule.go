@@ -97,7 +97,7 @@ func (c *cli) scheduleRemove() *cobra.Command {
 	return c.authored(cmd)
 }
 
-// unused tells which jobs a schedule would have to be taken from before it can go. The store refuses, too.
+// unused names the jobs that still use a schedule, which keeps it from being removed. The store refuses, too.
 func unused(ctx context.Context, s *store.Store, schedule string) error {
 	jobs, err := s.Jobs(ctx, store.JobFilter{})
 	if err != nil {

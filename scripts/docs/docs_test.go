@@ -1,5 +1,5 @@
 // Package docs holds what the project writes for people against the tree: the names that its
-// package comments give exist.
+// package comments give exist, and phrases that readers stumble over stay out.
 package docs
 
 import (

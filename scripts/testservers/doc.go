@@ -20,7 +20,7 @@
 //     unpacked, not installed, into dbjobs-test/ in the user's cache folder:
 //     no root, and nothing of the host changes. To fetch anew, delete that.
 //
-// An engine that is nowhere to be had is a failure that says what to do. It is
+// An engine that cannot be found is a failure that says what to do. It is
 // never skipped: a suite that passed has run on every engine it was asked for
 // (DBJOBS_TEST_DATABASES, a comma-separated list; all when it is not set).
 //

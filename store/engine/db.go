@@ -97,7 +97,7 @@ func (db *DB) makeRoom() {
 // Close ends the connections.
 func (db *DB) Close() error { return db.pool.Close() }
 
-// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake tells
+// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake reports
 // whether the database still answers on it.
 func (db *DB) Sleep() { db.pool.SetMaxIdleConns(1) }
 
@@ -131,7 +131,7 @@ func (db *DB) JobPool(o Options) (*sql.DB, error) {
 // Engine is the database's.
 func (db *DB) Engine() *Engine { return db.e }
 
-// Has tells whether the engine has a statement that others do without.
+// Has reports whether the engine has a statement that others do without.
 func (db *DB) Has(name string) bool { return db.statements.has(name) }
 
 // Where names the database for messages: scheme, host and path, never user, password or options.

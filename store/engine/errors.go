@@ -71,7 +71,7 @@ func (e *Engine) Broken(err error) bool {
 	return errors.As(err, &never) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (c == unreachable || c == gone)
 }
 
-// Refused tells that a single row may be at fault: the engine refused what was written or asked for. It is the engine's own
+// Refused reports whether a single row may be at fault: the engine refused what was written or asked for. It is the engine's own
 // answer, and none about a connection, a lock, a right, room or time, of which it is not known what became, or which hold
 // for all rows. A conflict came each time that it was tried.
 func (e *Engine) Refused(err error) bool {
@@ -100,7 +100,7 @@ func (db *DB) hide(err error) error {
 // Hide takes credentials out of a text.
 func (db *DB) Hide(text string) string { return db.secrets.Hide(text) }
 
-// isBroken tells whether the connection went away under a statement.
+// isBroken reports whether the connection went away under a statement.
 func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||

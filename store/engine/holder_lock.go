@@ -24,7 +24,7 @@ func (db *DB) Hold(holder string) (release func(), err error) {
 	return release, nil
 }
 
-// Alive tells whether a holder shows its sign of life; always false where there is none but the heartbeat.
+// Alive reports whether a holder shows its sign of life; always false where there is none but the heartbeat.
 func (db *DB) Alive(holder string) bool {
 	if db.e.holderLock == nil || holder == "" {
 		return false

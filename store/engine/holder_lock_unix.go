@@ -24,7 +24,7 @@ func lockFile(path string) (release func(), err error) {
 	}, nil
 }
 
-// locked tells whether some process holds the lock of a file. A file without a holder is removed.
+// locked reports whether some process holds the lock of a file. A file without a holder is removed.
 func locked(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

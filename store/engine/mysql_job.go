@@ -39,7 +39,7 @@ func mysqlSavepointGone(err error) bool {
 	return errors.As(err, &me) && me.Number == 1305
 }
 
-// undoneByMySQL: a lock that InnoDB waited for in vain undoes the statement alone, unless the server is set otherwise:
+// undoneByMySQL: a lock timeout of InnoDB undoes the statement alone, unless the server is set otherwise:
 // asked only then.
 func undoneByMySQL(ctx context.Context, tx *sql.Tx, err error, _ bool) bool {
 	var me *mysql.MySQLError

@@ -45,7 +45,7 @@ type boundedConn struct {
 	lost bool // nobody knows what became of its transaction
 }
 
-// IsValid tells whether the connection may be used again. The end of a session rolls back what was not committed.
+// IsValid reports whether the connection may be used again. The end of a session rolls back what was not committed.
 func (c *boundedConn) IsValid() bool { return !c.lost && c.mysqlConn.IsValid() }
 
 // BeginTx begins a transaction.

@@ -34,7 +34,7 @@ type runner struct {
 	q  querier
 }
 
-// alone tells that each statement stands alone.
+// alone reports whether each statement stands alone.
 func (r runner) alone() bool { return r.q == querier(r.db.pool) }
 
 func (r runner) prepare(name string, a Args) (string, []any, error) {

@@ -211,5 +211,5 @@ func (m *Moment) Scan(src any) error {
 	return nil
 }
 
-// Set tells that the column is not NULL.
+// Set reports whether the column is not NULL.
 func (m *Moment) Set() bool { return m.Unreadable || !m.IsZero() }

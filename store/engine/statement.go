@@ -107,7 +107,7 @@ func (all *Statements) get(name string) (statement, error) {
 	return s, err
 }
 
-// has tells whether the engine has a statement that others do without.
+// has reports whether the engine has a statement that others do without.
 func (all *Statements) has(name string) bool {
 	_, ok := all.load()[name]
 	return ok

@@ -23,7 +23,7 @@ var ErrConflict = errors.New("changed by another session")
 // to a quarter of a second this is some five seconds, and the caller's context ends it earlier.
 const Attempts = 18
 
-// RetryDelay is how long to wait before a transaction that lost against others is tried again after so many tries: longer
+// RetryDelay is how long to wait before a transaction that lost against others is tried again after that number of tries: longer
 // each time, and never the same for all who lost.
 func RetryDelay(tries int) time.Duration {
 	pause := time.Duration(min(1<<tries, 256)) * time.Millisecond
@@ -42,7 +42,7 @@ func (db *DB) Retry(ctx context.Context, fn func() error) error {
 	return db.NameHolders(ctx, db.RetryFor(ctx, int(LockPatience/lockWait), Attempts, fn))
 }
 
-// RetryFor tries again what lost against another transaction: up to so many times what waited for one, and what somebody
+// RetryFor tries again what lost against another transaction: what waited for one, up to the given number of times, and what somebody
 // else changed meanwhile.
 func (db *DB) RetryFor(ctx context.Context, waits, conflicts int, fn func() error) error {
 	for try := 1; ; try++ {
@@ -88,7 +88,7 @@ func (db *DB) TryTx(ctx context.Context, fn func(*Tx) error) error {
 // errLocked says for what a statement waited until its time was over.
 var errLocked = fmt.Errorf("%w: another process holds the lock for writing to the file", ErrReadOnly)
 
-// waited tells that a write which has not begun in time waited for the lock of an SQLite file: it does nothing else that
+// waited says that a write which has not begun in time waited for the lock of an SQLite file: it does nothing else that
 // takes long.
 func (db *DB) waited(err error) error {
 	if err != nil && db.e.OneWriter && (errors.Is(err, context.DeadlineExceeded) || db.e.classify(err) == transient) {
@@ -100,7 +100,7 @@ func (db *DB) waited(err error) error {
 // errInterrupted is of a transaction whose connection broke before COMMIT was sent: nothing of it is there.
 var errInterrupted = errors.New("the connection broke during a transaction")
 
-// interrupted tells that a transaction can be begun again on another connection, where its own broke under a statement. If
+// interrupted says that a transaction can be begun again on another connection, where its own broke under a statement. If
 // the database is out of reach altogether, connecting says so.
 func (db *DB) interrupted(ctx context.Context, err error) error {
 	var never connectError

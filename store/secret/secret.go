@@ -32,13 +32,13 @@ var (
 	source = regexp.MustCompile("([^\\s:/@'\"`]+:)([^\\s'\"`]+)(@(?:tcp|unix)\\()")
 )
 
-// IsName tells whether what goes by the name is a secret.
+// IsName reports whether what goes by the name is a secret.
 func IsName(name string) bool { return whole.MatchString(name) }
 
-// In tells whether a text holds what looks like a credential.
+// In reports whether a text holds what looks like a credential.
 func In(text string) bool { return Hide(text) != text }
 
-// HoldsURL tells whether a value is, or holds, a URL with a password. One value is given: blanks and quotes do not end it.
+// HoldsURL reports whether a value is, or holds, a URL with a password. One value is given: blanks and quotes do not end it.
 func HoldsURL(value string) bool {
 	if at := scheme.FindStringIndex(value); at != nil {
 		if _, _, ok := passwordIn(value[at[1]:]); ok {

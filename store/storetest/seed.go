@@ -13,7 +13,7 @@ import (
 // Seed are many jobs at once, written by a handful of plain statements: definitions as somebody would make them in SQL,
 // not yet planned.
 type Seed struct {
-	Jobs  int          // their ids and names are 1 to so many
+	Jobs  int          // their ids and names are 1 to this number
 	Rules []string     // of the schedules; the job i uses number i modulo their count
 	Steps []store.Step // likewise
 	Queue string       // of the jobs; empty: the tick's own

@@ -208,7 +208,7 @@ variable "memory_mb" {
 }
 
 variable "reserved_concurrency" {
-  description = "Passes at the same time at most; so many are also set aside for it. -1 sets no bound, for accounts whose quota leaves nothing to set aside."
+  description = "Passes at the same time at most; as many are also set aside for it. -1 sets no bound, for accounts whose quota leaves nothing to set aside."
   type        = number
   default     = 2
 
@@ -279,7 +279,7 @@ variable "alarm_actions" {
 }
 
 variable "no_tick_minutes" {
-  description = "Alarm if no pass succeeded for so many minutes. It has to be longer than the time between two ticks."
+  description = "Alarm if no pass succeeded for this number of minutes. It has to be longer than the time between two ticks."
   type        = number
   default     = 5
 
@@ -290,7 +290,7 @@ variable "no_tick_minutes" {
 }
 
 variable "overdue_minutes" {
-  description = "Alarm if, when a pass begins, something has been due for longer than so many minutes."
+  description = "Alarm if, when a pass begins, something has been due for longer than this number of minutes."
   type        = number
   default     = 15
 

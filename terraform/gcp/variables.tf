@@ -192,7 +192,7 @@ variable "notification_channels" {
 }
 
 variable "no_tick_minutes" {
-  description = "Alert if no pass succeeded for so many minutes. It has to be longer than the time between two ticks."
+  description = "Alert if no pass succeeded for this number of minutes. It has to be longer than the time between two ticks."
   type        = number
   default     = 10
 
@@ -203,7 +203,7 @@ variable "no_tick_minutes" {
 }
 
 variable "overdue_minutes" {
-  description = "Alert if, when a pass begins, something has been due for longer than so many minutes."
+  description = "Alert if, when a pass begins, something has been due for longer than this number of minutes."
   type        = number
   default     = 15
 

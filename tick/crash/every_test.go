@@ -99,7 +99,7 @@ func (m *model) with(kinds ...faultKind) []crash {
 	return list
 }
 
-// sample takes so many of a list, and all in the long form.
+// sample takes n of a list, and all in the long form.
 func sample(list []crash, most int) []crash {
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		return list
@@ -107,7 +107,7 @@ func sample(list []crash, most int) []crash {
 	return spread(list, most)
 }
 
-// spread takes so many of a list, evenly over calls and faults.
+// spread takes n of a list, evenly over calls and faults.
 func spread(list []crash, most int) []crash {
 	if len(list) <= most {
 		return list

@@ -139,7 +139,7 @@ func (f *fault) standStill(process string) {
 	}
 }
 
-// arrives counts a call, and tells whether it is the one to break.
+// arrives counts a call, and reports whether it is the one to break.
 func (f *fault) arrives(call storetest.Call, process string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

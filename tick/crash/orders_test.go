@@ -17,7 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// turns decides whose call goes next, where two processes work on the same rows. Of each it puts so many calls in order,
+// turns decides whose call goes next, where two processes work on the same rows. Of each it puts a number of calls in order,
 // from the first that its gate matches on; what comes before and after goes as it likes.
 type turns struct {
 	mu    sync.Mutex
@@ -89,7 +89,7 @@ func (t *turns) attach(c *storetest.Calls, me int) {
 	}
 }
 
-// goes tells whether the call of a side may begin.
+// goes reports whether the call of a side may begin.
 func (t *turns) goes(me int) bool {
 	my, other := &t.sides[me], &t.sides[1-me]
 	waits := func(s, holder *side) bool { // a writer, for the transaction of the other

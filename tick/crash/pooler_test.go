@@ -23,7 +23,7 @@ import (
 
 // Behind a pooler that pools transactions, each statement outside of one may meet another session of the server, and what
 // one round trip leaves there the next finds used by others. What a step binds must arrive in its own statement: here a
-// statement that another session prepared fits as well, and only its table tells that it was the wrong one.
+// statement that another session prepared fits as well, and only its table shows that it was the wrong one.
 func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		t.Skip("PgBouncer stands before PostgreSQL")

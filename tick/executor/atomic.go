@@ -17,7 +17,7 @@ import (
 // took place, the run has left the attempt and that is refused; if not, it is recorded and the step tried again.
 //
 // Where the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone too, and no longer
-// tells whether that was our transaction, or one that came after a COMMIT of the text: there the witness tells.
+// shows whether that was our transaction, or one that came after a COMMIT of the text: there the witness tells.
 //
 // A text that is stopped, by a timeout or by whoever cancels it, is asked the same, or the next try would do again what it
 // has committed: hence the transaction outlives the attempt, for as long as that takes.
@@ -109,7 +109,7 @@ func (w witness) inserts() []string {
 	return []string{"INSERT INTO " + w.table + " VALUES (1)"}
 }
 
-// committed tells that the text has committed, or may have: where nobody can tell, to try again could do it twice.
+// committed reports whether the text has committed, or may have: where nobody can tell, to try again could do it twice.
 func (w witness) committed(ctx context.Context, tx *sql.Tx) bool {
 	if w.table == "" {
 		return false

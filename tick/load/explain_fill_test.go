@@ -17,7 +17,7 @@ type extent struct {
 }
 
 // crowded fills a database with jobs of every policy and a year of their history, by a handful of set-based statements,
-// as of the test's clock, 2026-01-05T08:00Z: so many jobs, of which every tenth is due every five minutes and the others
+// as of the test's clock, 2026-01-05T08:00Z: a number of jobs, of which every tenth is due every five minutes and the others
 // once in the afternoon, half of them by a rule of their own. Planning is left to the first pass.
 func crowded(t *testing.T, d *storetest.DB, n extent) {
 	t.Helper()
@@ -62,7 +62,7 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	d.Exec(t, "UPDATE "+d.Table("pauses")+" SET planned = plan_input")
 }
 
-// fill executes statements over numbers i: FROM NUMBERS, in the words of an engine, for so many of them.
+// fill executes statements over numbers i: FROM NUMBERS, in the words of an engine, for n of them.
 func fill(t *testing.T, d *storetest.DB) func(text string, count int, a ...any) {
 	return func(text string, count int, a ...any) {
 		t.Helper()
@@ -115,7 +115,7 @@ func quoteLogin(t *testing.T, d *storetest.DB) string {
 
 // words are an engine's own for what crowded says.
 var words = map[string]struct {
-	at      func(seconds string) string // so many before the test's clock
+	at      func(seconds string) string // that number before the test's clock
 	text    func(number string) string
 	div     func(x string, y int) string
 	join    func(parts ...string) string

@@ -237,7 +237,7 @@ var (
 	sqliteScan   = regexp.MustCompile(`SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?`)
 )
 
-// unplanned tells which of the indexes a plan does not use.
+// unplanned lists the indexes that a plan does not use.
 func unplanned(engine string, plan []string, index string) string {
 	all := strings.Join(plan, "\n")
 	switch engine {

@@ -16,7 +16,7 @@ import (
 // With every policy in use the number of round trips of a pass is the same for 10 jobs as for thousands, and so is what
 // becomes of each ten of them: a group, a pause, an edit or a failure of a job is a row of a statement, never a statement.
 //
-// What grows, and how far: a pass looks after 1,000 changed pauses or shared schedules at a time, and prunes the history
+// What grows, and how far: a pass handles 1,000 changed pauses or shared schedules at a time, and prunes the history
 // of 1,000 jobs; a document of rows beyond 4 MB is sent in parts. None of that is reached here.
 func TestRoundTripsDoNotGrowWithThePolicies(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ func Default(env Lookup) string {
 	return Text
 }
 
-// Check tells whether there is such a format.
+// Check returns an error unless there is such a format.
 func Check(format string) error {
 	switch format {
 	case Text, JSON, GCP:

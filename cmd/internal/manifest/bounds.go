@@ -51,7 +51,7 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 // block is the end of a line after which the text of a block scalar comes, which is one value whatever is in it.
 var block = regexp.MustCompile(`(?:^|[\s:])[|>][-+0-9]{0,2}[ \t]*(?: #.*)?$`)
 
-// crowded tells that a text may hold more values than may be read, without reading it: it counts the marks that could begin
+// crowded reports whether a text may hold more values than may be read, without reading it: it counts the marks that could begin
 // one, outside of block scalars.
 func crowded(data []byte) bool {
 	marks, flow, within := 0, 0, -1 // within: the indentation of the line that a block scalar began in

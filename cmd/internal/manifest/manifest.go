@@ -62,7 +62,7 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	return m, nil
 }
 
-// Elsewhere tells whether jobs name schedules that the file does not define, so that Resolve has something to do.
+// Elsewhere reports whether jobs name schedules that the file does not define, so that Resolve has something to do.
 func (m *Manifest) Elsewhere() bool { return len(m.elsewhere) > 0 }
 
 // Resolve checks the schedules that jobs name against those of the file and of the database.

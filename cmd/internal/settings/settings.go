@@ -185,7 +185,7 @@ func check(raw string) error {
 	return nil
 }
 
-// Exists tells whether the file of the embedded database is there.
+// Exists reports whether the file of the embedded database is there.
 func (d Database) Exists() bool {
 	_, err := os.Stat(d.Path)
 	return err == nil

@@ -110,7 +110,7 @@ SELECT @now, id, NULL, id FROM dbjobs.jobs WHERE @stale AND id > :id ORDER BY id
 -- name: need_link
 SELECT @now, job_id, NULL, job_id FROM dbjobs.job_schedules WHERE @stale_link AND job_id > :id ORDER BY job_id LIMIT :limit;
 
--- Of the definitions that changed so many at a time as stale_schedules and stale_pauses read: without a limit, the planner
+-- Of the definitions that changed, as many at a time as stale_schedules and stale_pauses read: without a limit, the planner
 -- takes an index that holds next to nothing for as long as the table.
 
 -- name: need_schedule

@@ -42,7 +42,7 @@ func (s *Scenario) only(seed uint64) *Scenario {
 	return &small
 }
 
-// About tells whether a change is about one job.
+// About reports whether a change is about one job.
 func (c Change) About() bool {
 	return c.Scope == "job" || c.Scope == "" && (c.What != "rule" || c.Shared < 0)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// decide judges what is due by now, one nominal time after the other. It tells whether it had to.
+// decide judges what is due by now, one nominal time after the other. It reports whether it had to.
 func (t *tale) decide(now time.Time) bool {
 	p := &t.policy
 	changed := t.decidedEver && !SamePolicies(&t.planned, p) || t.cut
@@ -44,7 +44,7 @@ func (t *tale) decide(now time.Time) bool {
 	}
 	t.admit(now)
 	t.sleep(now)
-	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick looks after
+	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick handles
 	t.cut, t.decidedEver, t.planned = false, true, t.policy
 	return true
 }
@@ -145,7 +145,7 @@ func (t *tale) eras(now, last time.Time) map[int]time.Time {
 	return since
 }
 
-// valid tells whether a nominal time is the job's: by the policies that there were at that time.
+// valid reports whether a nominal time is the job's: by the policies that there were at that time.
 func (t *tale) valid(at, now, last time.Time) bool {
 	p := &t.policy
 	if t.decidedEver && !SamePolicies(&t.planned, p) && !at.After(t.changeOf(now, last)) {
@@ -170,7 +170,7 @@ func (t *tale) pausesNow() []*interval {
 	return slices.DeleteFunc(slices.Clone(t.n.pauses), func(p *interval) bool { return !p.covers(t) })
 }
 
-// held tells whether a nominal time of a schedule lies in a pause.
+// held reports whether a nominal time of a schedule lies in a pause.
 func (t *tale) held(pauses []*interval, schedule int, at, now time.Time) string {
 	for _, p := range pauses {
 		if !p.Missed && (p.Scope != "schedule" || p.Shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
@@ -299,7 +299,7 @@ func (t *tale) settle(now time.Time) {
 	}
 }
 
-// recoverExpired looks after runs whose holders have not reported in time: half a minute is on top. They are delivered again,
+// recoverExpired recovers runs whose holders have not reported in time: half a minute is on top. They are delivered again,
 // as often as allowed, or are lost.
 func (t *tale) recoverExpired(now time.Time) {
 	for _, r := range t.runs {
@@ -367,7 +367,7 @@ func (t *tale) holds(now time.Time, schedule int) *interval {
 	return nil
 }
 
-// stays tells whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time.
+// stays reports whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time.
 func (t *tale) stays(r *store.Run, now time.Time) bool {
 	if !r.StartedAt.IsZero() {
 		return false
@@ -401,7 +401,7 @@ func (t *tale) upTo(now time.Time, since map[int]time.Time, changed bool) time.T
 	return first
 }
 
-// sleep tells whether any nominal time is to come.
+// sleep reports whether any nominal time is to come.
 func (t *tale) sleep(now time.Time) {
 	p := &t.policy
 	next := false

@@ -124,7 +124,7 @@ func (j *Job) duration(occurrence string) time.Duration {
 	return time.Duration(chance(j.Seed, occurrence, 2, 600)) * time.Second
 }
 
-// Vanishes tells whether the worker who gets a delivery never reports again.
+// Vanishes reports whether the worker who gets a delivery never reports again.
 func (j *Job) Vanishes(h Hold) bool { return chance(j.Seed, h.Occurrence, 1000+h.Fence, 6) == 0 }
 
 // Lease is until when a worker who takes a run has to report: one who does not vanish always reports in time.

@@ -124,7 +124,7 @@ func (s *Scenario) String() string {
 // Crowd is how many seeds share a database, and with it the ticks, the outages, and what concerns all of them.
 const Crowd = 64
 
-// NewScenario is that of so many seeds from first on, which has to be a multiple of crowd. Equal seeds give equal jobs.
+// NewScenario is that of the given number of seeds from first on, which has to be a multiple of crowd. Equal seeds give equal jobs.
 func NewScenario(first uint64, jobs int) *Scenario {
 	rng := rand.New(rand.NewPCG(first/Crowd, 13))
 	s := &Scenario{Span: spans[rng.IntN(len(spans))]}

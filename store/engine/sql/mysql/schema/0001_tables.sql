@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   overlap          varchar(190) NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
   max_running      int NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           varchar(190) NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
-  missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
+  missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest run
   missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
   missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   int NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
@@ -60,7 +60,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   pause_after_failures int CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
   jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
-  max_runs         bigint CHECK (max_runs > 0),              -- finished after so many runs
+  max_runs         bigint CHECK (max_runs > 0),              -- finished after this number of runs
   not_before       datetime(6) CHECK (not_before BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_before) > 0 AND DAYOFMONTH(not_before) > 0),                                -- nominal times before this are not the job's
   not_after        datetime(6) CHECK (not_after BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_after) > 0 AND DAYOFMONTH(not_after) > 0),                                -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
@@ -157,7 +157,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
 -- ------------------------------------------------------------------------------------------------------- plans
 
 -- One narrow row a job. Its lock is the right to decide for the job; version makes a decision conditional on
--- what was read, where a lock is not to be had.
+-- what was read, where there is no lock.
 CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             bigint PRIMARY KEY,
   owner              varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),   -- the job's: whose ticks decide its nominal times; on SQLite it is empty

@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   overlap          text NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
   max_running      integer NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
-  missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: the newest so many run
+  missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest run
   missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
   missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
@@ -60,7 +60,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   pause_after_failures integer CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
   jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
-  max_runs         bigint CHECK (max_runs > 0),              -- finished after so many runs
+  max_runs         bigint CHECK (max_runs > 0),              -- finished after this number of runs
   not_before       timestamptz CHECK (not_before BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times before this are not the job's
   not_after        timestamptz CHECK (not_after BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nor those after this
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
@@ -161,7 +161,7 @@ CREATE INDEX IF NOT EXISTS pauses_stale ON dbjobs.pauses (id) WHERE planned IS D
 -- ------------------------------------------------------------------------------------------------------- plans
 
 -- One narrow row a job. Its lock is the right to decide for the job; version makes a decision conditional on
--- what was read, where a lock is not to be had.
+-- what was read, where there is no lock.
 CREATE TABLE IF NOT EXISTS dbjobs.plans (
   job_id             bigint PRIMARY KEY,
   owner              text NOT NULL DEFAULT session_user,   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
