@@ -144,9 +144,9 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *engine.Tx, ids []int64
 	}))
 }
 
-// lockExpired locks runs that are to be recovered. One that somebody else has locked is in the hands of a holder after
-// all, who is about to end it, or stands still in the midst of that: it is left to a later pass, which to wait for would
-// hold up all jobs of the batch.
+// lockExpired locks the runs that are to be recovered. If another session has locked a run, its
+// holder is alive and about to end it, or is frozen while doing so. Such a run is skipped: waiting
+// for the lock would delay every job of the batch. A later pass recovers it.
 func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, byJob map[int64]*Snapshot) error {
 	if len(ids) == 0 {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// window is how many changed definitions one statement reads: few, or PostgreSQL reads the table instead of
-// the index, since it takes every other row for a changed one.
+// window limits how many changed definitions one statement reads. PostgreSQL's planner assumes that
+// every second row has changed, so with a larger limit it would scan the table instead of using the
+// index.
 const window = 1000
 
 // markSize bounds how many are locked at a time.

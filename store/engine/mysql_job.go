@@ -39,8 +39,8 @@ func mysqlSavepointGone(err error) bool {
 	return errors.As(err, &me) && me.Number == 1305
 }
 
-// undoneByMySQL: a lock timeout of InnoDB undoes the statement alone, unless the server is set otherwise:
-// asked only then.
+// undoneByMySQL reports whether the engine undid the whole transaction at an error. A lock timeout
+// (1205) undoes only the statement, unless innodb_rollback_on_timeout is set, so the server is asked.
 func undoneByMySQL(ctx context.Context, tx *sql.Tx, err error, _ bool) bool {
 	var me *mysql.MySQLError
 	if !errors.As(err, &me) {
