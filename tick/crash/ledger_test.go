@@ -177,6 +177,9 @@ func (w *world) read() (*record, error) {
 			clock(r.ScheduledFor), clock(r.IntervalStart), clock(r.IntervalEnd), r.Priority, r.Queue)}
 		rec.ran = r.Job == "replaced" && r.State == store.Succeeded
 		rec.lost = r.Job == "once" && r.State == store.Lost
+		if !r.StartedAt.IsZero() && r.StartedAt.Before(r.ScheduledFor) {
+			out.wrong = append(out.wrong, "early: "+keys[r.ID])
+		}
 		if out.runs[keys[r.ID]] != nil {
 			out.wrong = append(out.wrong, "twice: "+keys[r.ID])
 		}
