@@ -32,7 +32,7 @@ const keepChanges = 400 * 24 * time.Hour
 // all of them come up, so that what an earlier pass had no time for, or what another keep leaves, goes too. With the same
 // dice it deletes changes of definitions that are older than is kept, but for those that say what a definition is now.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
-	a := engine.Args{"now": s.now(), "share": rand.Float64() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
+	a := engine.Args{"now": s.now(), "share": s.chance() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
 	err = s.db.Query(ctx, "sweep_jobs", a, func(r *sql.Rows) error {
 		var k Retention
 		var now time.Time

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -18,6 +19,8 @@ type Options struct {
 	// Clock stands for the database's clock in tests. Nil means the database's own, which is the only one that
 	// decides what is due.
 	Clock func() time.Time
+	// Chance stands for rand.Float64 in tests, where it says which part of the history a pass sweeps.
+	Chance func() float64
 	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
 	Wrap func(driver.Connector) driver.Connector
 	// Login, if it is set, is asked before each new connection to a server whom to be and with which password, in place
@@ -30,6 +33,8 @@ type Options struct {
 type Store struct {
 	db    *engine.DB
 	clock func() time.Time
+	// chance is a number from 0 up to 1, another one each time.
+	chance func() float64
 }
 
 // words are the macros of the statements that are lists in Go.
@@ -45,7 +50,10 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, clock: o.Clock}
+	s := &Store{db: db, clock: o.Clock, chance: o.Chance}
+	if s.chance == nil {
+		s.chance = rand.Float64
+	}
 	if o.Create && db.Engine().Creates {
 		if _, err := s.Migrate(ctx); err != nil {
 			s.db.Close()
