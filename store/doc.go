@@ -39,8 +39,9 @@
 //
 // # Where the text of a statement is
 //
-// Go code names a statement: tx.Query(ctx, "batch_plans", ...). As it is sent, it is in
-// store/engine/testdata, one file for each engine. To find its source:
+// Go code names a statement: tx.Query(ctx, "batch_plans", ...). runner.prepare
+// (store/engine/run.go) looks it up. Its translated text is in store/engine/testdata, one file for
+// each engine. To find its source:
 //
 //  1. store/engine/sql/queries.sql has the statements that all engines share, each after a line
 //     "-- name: batch_plans".
@@ -49,7 +50,10 @@
 //  3. Statements.translate (store/engine/statement.go) expands macros such as @now and @skip, which
 //     are the engine's (as in store/engine/postgres.go), in the variable shared
 //     (store/engine/statement.go) or in the variable words (store/store.go), and replaces
-//     dbjobs.NAME by the engine's name of the table, and :name by the engine's placeholder.
+//     dbjobs.NAME by the engine's name of the table, and :name by the engine's placeholder. It also
+//     removes comments, and writes pg_catalog. before functions on PostgreSQL.
+//  4. statement.bind (store/engine/statement.go) puts the arguments in order. On MySQL and MariaDB
+//     it writes a list with one ? for each value; on PostgreSQL a list is the text of an array.
 //
 // # Where things are
 //

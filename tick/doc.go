@@ -18,11 +18,16 @@
 //	gap            the record of nominal times that were decided not to run: job, rule, (from, through], reason
 //	step           one part of a job, such as a list of SQL statements; a run executes the steps in order
 //	attempt        one try of one step
-//	delivery       one handing of a run to a process that executes it; a run may be delivered again after a crash
+//	delivery       one handing of a run to a process that executes it; there is another one after a crash, and for each retry
 //	fence          the number of a run's delivery; only the holder with the newest number may write to the run
 //	lease          how long a delivery is valid without a heartbeat; then the run is delivered again, or lost
 //	settled        an ended run is settled once the plan of its job counts it: last state, failures in a row
 //	parked         a job that cannot be planned until its definition is repaired; the reason is in its plan
+//	occurrence     the key of a run within its job: at:TIME, after:RUN, start:ID, or one of a request
+//	need           a reason why a job needs a decision now, such as: it is due, it was edited, a run of it ended
+//	heartbeat      the sign of life, every 30 s, by which a holder extends its leases
+//	queue          a name; a process takes only the runs of the queues that it serves; a tick serves the queue tick
+//	group          a cap on the runs that several jobs have under way at a time
 //	plan           the one row of a job that the program keeps: when it is due next, what was decided so far
 //	pass           what one call of Tick.Run (tick/tick.go) does
 //
@@ -34,7 +39,7 @@
 //	   ┌ lock their plans, skip locked ones      ┐          ┌ take runs: new fence, new lease        ┐
 //	   │ read their definitions and open runs    │ one      └ COMMIT                                 ┘
 //	   │ decide each job: a pure function        │ trans-   execute the steps, several runs at once
-//	   │ write runs, gaps and plans in bulk      │ action   ┌ end the run: one UPDATE with the fence ┐
+//	   │ write runs, gaps and plans in bulk      │ action   ┌ end the step, guarded by the fence     ┐
 //	   └ COMMIT                                  ┘          └ COMMIT                                 ┘
 //	 ─> delete old history ─> record the pass ─> report ─> exit
 //
@@ -57,12 +62,14 @@
 //
 // # One due job, in nine stops
 //
-//  1. The program starts. main (cmd/dbjobs/main.go) and cli.execute (cmd/dbjobs/main.go) read the
-//     command line; cli.pass (cmd/dbjobs/tick.go) opens the database with Open (store/store.go) and
-//     calls Tick.Run (tick/tick.go).
+//  1. The program starts. main and cli.execute (cmd/dbjobs/main.go) read the command line; cobra
+//     then calls what cli.tick (cmd/dbjobs/tick.go) has set. That is cli.pass (cmd/dbjobs/tick.go):
+//     it opens the database with cli.open (cmd/dbjobs/database.go), which calls Open
+//     (store/store.go). cli.runPass (cmd/dbjobs/tick.go) then calls Tick.Run (tick/tick.go).
 //  2. Tick.begin (tick/tick.go) sends the first statement, Store.Probe (store/probe.go). It finds
-//     that the job's plan is due: its next_run is not after now.
-//  3. pass.decideNeed (tick/tick.go) reads a page of ids of due jobs with Store.Next
+//     that some plan is due: the earliest next_run is not after now.
+//  3. Tick.Run goes through the needs, Need (store/plan.go). For the need Due, pass.decideNeed
+//     (tick/tick.go) reads a page of ids of due jobs with Store.Next
 //     (store/plan.go), without a lock.
 //  4. pass.decidePage (tick/tick.go) calls Store.Decide (store/decide.go). In one transaction,
 //     Store.readSnapshots (store/batch.go) locks the plans of the page and reads what the
@@ -74,17 +81,20 @@
 //  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_runs
 //     (store/engine/sql/postgres/queries.sql), gaps by insert_gaps
 //     (store/engine/sql/postgres/queries.sql), and the plan, with its next due time, by advance
-//     (store/engine/sql/postgres/queries.sql). COMMIT: the nominal time is decided, exactly once.
+//     (store/engine/sql/postgres/queries.sql). Then comes COMMIT. From here on the
+//     nominal time is decided, exactly once.
 //  7. pass.takeAll (tick/work.go) takes as many runs as may execute at once: pass.takeInTurn
 //     (tick/queues.go) calls Store.Take (store/take.go). The run becomes running, with a new fence
-//     and a lease. COMMIT: nothing is executed before it has succeeded.
+//     and a lease. Nothing is executed before this COMMIT
+//     has succeeded.
 //  8. pass.start (tick/work.go) starts pass.run (tick/work.go) for the run. For each step,
 //     pass.attempt (tick/work.go) calls an executor, such as SQL.Execute (tick/executor/sql.go),
-//     and pass.endStep (tick/work.go) records the end with Store.EndStep (store/step_end.go). Now
-//     the run is succeeded.
+//     and pass.endStep (tick/work.go) records the end with Store.EndStep (store/step_end.go). An
+//     atomic step records its end inside its own transaction, with Store.EndStepIn
+//     (store/step_end.go). After the last step the run is succeeded.
 //  9. The pass decides once more for jobs whose run ended: decision.settle
-//     (tick/decide/decide.go) counts the run in the job's plan, and starts jobs that run after this
-//     one. pass.end (tick/tick.go) records the pass with Store.RecordTick (store/probe.go), and
+//     (tick/decide/decide.go) counts the run in the job's plan, and makes a waiting run for each job
+//     that runs after this one. pass.end (tick/tick.go) records the pass with Store.RecordTick (store/probe.go), and
 //     Tick (cmd/internal/report/tick.go) prints the report.
 //
 // While a run executes, pass.beat (tick/work.go) extends its lease with Store.Heartbeat
@@ -97,8 +107,11 @@
 //  1. plans, by Store.readSnapshots (store/batch.go). The lock of a plan is the right to decide for
 //     its job.
 //  2. groups, by Store.lockGroups (store/group.go), where the job shares a cap with others.
-//  3. runs that the decision changes, by Store.lockMoved (store/decide.go).
-//  4. definitions, only to mark them as planned, by writer.writeRules (store/advance.go).
+//  3. runs: those whose lease has expired, by Store.lockExpired (store/batch.go); then those that the
+//     decision changes, by Store.lockMoved (store/decide.go).
+//  4. definitions, to mark them as planned, by writer.writeRules (store/advance.go), and to remove
+//     jobs that are done, by writer.writeDone (store/done.go). Store.Mark (store/mark.go) marks
+//     schedules and pauses in a transaction of its own.
 //
 // Plans, runs and definitions are locked with SKIP LOCKED: what another session holds is left to a
 // later pass, because waiting for it would delay every job of the batch. Taking a run, ending it,
@@ -114,7 +127,8 @@
 //   - Around the COMMIT of a decision, Store.Decide (store/decide.go): either the plan has advanced
 //     and the run exists, or neither.
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
-//     When the lease ends, decision.recoverExpired (tick/decide/decide.go) delivers it again.
+//     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/decide.go) lets the
+//     run wait for a new delivery, or ends it as lost.
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go): the
 //     step runs again with the same run id. This is why plain steps run at least once.
 //   - Around the COMMIT of an atomic step, SQL.atomic (tick/executor/atomic.go): the effect and the
