@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -74,6 +75,10 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 		ended = ended || run.State == Succeeded
 		failed[run.JobID] = failed[run.JobID] || run.State == Failed
 		c := byJob[run.JobID]
+		if !utf8.ValidString(run.ID) { // nothing finds it, so that nothing can end it
+			c.Fault = "a run: " + fault
+			return nil
+		}
 		c.Runs = append(c.Runs, run)
 		if run.Begun() && (run.State == Waiting || run.State == Running && run.LeaseUntil.Before(p.now)) {
 			again = append(again, run.JobID)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -24,7 +25,7 @@ func scanPlan(l *Plan) []any {
 
 // scanRun gives the destinations of @run_columns.
 func scanRun(r *Run) []any {
-	return []any{&r.ID, &r.JobID, engine.Nullable(&r.Number), &r.Occurrence, &r.State, engine.Nullable(&r.HeldBy), &r.Queue, &r.Priority, engine.At(&r.ScheduledFor), engine.At(&r.IntervalStart), engine.At(&r.IntervalEnd),
+	return []any{key{&r.ID}, &r.JobID, engine.Nullable(&r.Number), &r.Occurrence, &r.State, engine.Nullable(&r.HeldBy), &r.Queue, &r.Priority, engine.At(&r.ScheduledFor), engine.At(&r.IntervalStart), engine.At(&r.IntervalEnd),
 		jsonInto{&r.Args}, must{engine.At(&r.ReadyAt)}, &r.Step, must{counter[int]{&r.Attempt}}, must{counter[int]{&r.Attempts}}, must{counter[int]{&r.Fence}}, must{counter[int]{&r.Losses}}, engine.At(&r.LeaseUntil), engine.Nullable(&r.Holder), engine.At(&r.CancelAt), engine.Nullable(&r.CancelBy), engine.At(&r.CreatedAt), engine.At(&r.StartedAt),
 		engine.At(&r.FinishedAt), engine.At(&r.SettledAt), engine.Nullable(&r.Error)}
 }
@@ -47,6 +48,18 @@ func (n not) Scan(src any) error {
 	var v bool
 	err := engine.Assign(&v, src)
 	*n.p = err == nil && !v
+	return err
+}
+
+// key scans what a row is found again by. SQLite takes any bytes for a text, and what is no UTF-8 is another text on its way
+// back there: no row has it.
+type key struct{ p *string }
+
+func (k key) Scan(src any) error {
+	err := engine.Assign(k.p, src)
+	if err == nil && !utf8.ValidString(*k.p) {
+		return engine.Holds(src, "UTF-8")
+	}
 	return err
 }
 
