@@ -30,8 +30,10 @@ func (c *Schedule) Normalize() {
 	orDefault(&c.Ambiguous, "first")
 }
 
-// Normalize fills in the defaults of the policies, so that equal jobs are equal structs.
+// Normalize fills in the defaults of the policies, so that equal jobs are equal structs. What the job's lists are shared
+// with stays as it is.
 func (j *Job) Normalize() {
+	j.Schedules, j.Steps = slices.Clone(j.Schedules), slices.Clone(j.Steps)
 	for i := range policies {
 		policies[i].normalize(j)
 	}

@@ -24,7 +24,7 @@ func TestBudgetUsedUpIsNoError(t *testing.T) {
 			<-ctx.Done()
 			return executor.Result{}, ctx.Err()
 		})
-		tk.Budget = time.Second
+		tk.Budget = 4 * time.Second
 		r, err := tk.Run(t.Context())
 		if err != nil || r.CutShort == "" || r.Failed != 0 || r.Waiting != r.Started {
 			t.Fatalf("%v: %+v", err, r)
@@ -128,7 +128,7 @@ func TestGraceLetsRunsEnd(t *testing.T) {
 		"long enough":            {grace: time.Minute, done: 1},
 		"too short":              {grace: 10 * time.Millisecond},
 		"none":                   {},
-		"longer than its budget": {grace: time.Hour, budget: 2 * time.Second},
+		"longer than its budget": {grace: time.Hour, budget: 6 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -268,7 +268,6 @@ func (w *world) prepare(c *contest, first []int) *record {
 
 // Two processes work on the same rows, with their calls in every order: nothing is lost, nothing doubled.
 func TestOrdersOfTwoPasses(t *testing.T) {
-	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		for _, c := range contests() {
 			t.Run(e+"/"+c.name, func(t *testing.T) {
@@ -304,7 +303,6 @@ func TestOrdersOfTwoPasses(t *testing.T) {
 
 // The twin without the comparison of the lease that was read: a holder that reported meanwhile is robbed.
 func TestOrdersSeeTheLeaseUnguarded(t *testing.T) {
-	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" { // where nobody writes between a decision's read and its write
 			continue
