@@ -70,9 +70,10 @@ func (p *Policy) normalize(j *Job) {
 	case **int:
 		open(v, p.Default)
 	case *[]string:
-		if slices.Sort(*v); len(*v) == 0 {
+		if *v = slices.Clone(*v); len(*v) == 0 {
 			*v = nil
 		}
+		slices.Sort(*v)
 	case *time.Time:
 		*v = v.UTC().Truncate(time.Microsecond)
 	}
