@@ -14,7 +14,7 @@ func (r *Run) Ended() bool {
 }
 
 // CancelRun asks for the end of a run. One that has not been delivered is cancelled by the next decision for its job;
-// one that is running is stopped by its holder, who looks for that every 1.5 seconds. Asking twice is asking once. A
+// one that is running is stopped by its holder, which checks for requests every 1.5 seconds. Asking twice is asking once. A
 // *FieldError where the run has ended.
 func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, error) {
 	found, err := s.Run(ctx, id)

@@ -42,7 +42,7 @@ type Job struct {
 	NotAfter           time.Time `json:"not_after,omitzero"`
 	Start              string    `json:"start,omitempty"`        // start schedule, resolved to not_before at creation
 	StartZone          string    `json:"start_zone,omitempty"`   // of its wall times; default UTC
-	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // in place of a schedule: so long after its last end
+	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // in place of a schedule: the time from the end of a run to the next one
 	OnStartup          bool      `json:"on_startup,omitempty"`
 	After              string    `json:"after,omitempty"` // job (owner/name or name of the same owner)
 	Keep               Keep      `json:"keep,omitzero"`
