@@ -38,7 +38,7 @@ func parseAgent(r *Rule, in *input) error {
 		return err
 	}
 	if !w.take("at") {
-		return w.refuse(w.next(), "the rule goes on with the time of day: `at H:MM[:SS]`")
+		return w.refuse(w.next(), "expected the time of day here: `at H:MM[:SS]`")
 	}
 	word := w.next()
 	sec, rest, ok := readTime(word, false)
@@ -87,12 +87,12 @@ func (r *recur) readAgentPeriod(w *words) error {
 	case "monthly", "months", "month":
 		r.freq = monthly
 	default:
-		return w.refuse(w.text[w.at:w.end], "a rule with a time of day counts days, weeks or months; hours, minutes and seconds stand alone: `every 2h`")
+		return w.refuse(w.text[w.at:w.end], "a rule with a time of day repeats by days, weeks or months; for hours, minutes and seconds write no time of day, as in `every 2h`")
 	}
 	return nil
 }
 
-// insteadOfEvery says what works in place of `every` and a word that is no number.
+// insteadOfEvery is the hint for `every` with a word that is not a number.
 func insteadOfEvery(word string) string {
 	word = strings.ToLower(word)
 	if day, ok := agentWeekday(strings.TrimSuffix(word, "s")); ok {
@@ -104,9 +104,9 @@ func insteadOfEvery(word string) string {
 	case "weekday":
 		return "for Monday to Friday write `weekly on mon,tue,wed,thu,fri at H:MM`"
 	case "week":
-		return "for each week write `weekly on mon at H:MM`, with the days that are meant"
+		return "for each week write `weekly on mon at H:MM`, with the days that you want"
 	case "month":
-		return "for each month write `monthly on 1 at H:MM`, with the days that are meant"
+		return "for each month write `monthly on 1 at H:MM`, with the days that you want"
 	}
 	return "after `every` comes a number, as in `every 2 weeks on mon at 8:00 starting 2026-01-05`; or write `daily at 8:00`, `weekly on mon at 8:00`, `monthly on 1 at 8:00`"
 }
@@ -117,7 +117,7 @@ func (r *recur) readAgentDays(w *words) error {
 		return nil
 	}
 	if !w.take("on") {
-		return w.refuse(w.next(), "the rule goes on with its days: %s",
+		return w.refuse(w.next(), "expected the days here: %s",
 			map[frequency]string{weekly: "`on mon,thu`", monthly: "`on 1,15,-1`, or `on the first monday`"}[r.freq])
 	}
 	if r.freq == weekly {
@@ -153,7 +153,7 @@ func (w *words) list(item func(string) error) error {
 	for more := true; more; {
 		word := w.next()
 		if word == "" {
-			return w.refuse("", "the list goes on after a comma")
+			return w.refuse("", "another item of the list must follow the comma")
 		}
 		body, open := strings.CutSuffix(word, ",")
 		for part := range strings.SplitSeq(body, ",") {

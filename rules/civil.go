@@ -12,20 +12,20 @@ const (
 	secondsPerWeek = 7 * secondsPerDay
 
 	// The calendar that rules are defined on: four-digit years, as RFC 5545
-	// §3.3.4 writes them. Nothing recurs outside.
+	// §3.3.4 writes them. Nothing recurs outside it.
 	firstYear, lastYear = 1, 9999
 	firstCivil          = -62135596800 // 0001-01-01T00:00:00
 	endCivil            = 253402300800 // 10000-01-01T00:00:00
 
-	// The occurrences that a rule has: those that every database can hold, and
-	// that can be written in UTC with a year of four digits. A wall clock may
-	// read a time of the calendar that is none of them.
+	// A rule has only occurrences that every database can hold, and that can be
+	// written in UTC with a four-digit year. A wall clock may show a time of the
+	// calendar that is outside these limits.
 	firstHeld = -30610224000 // 1000-01-01T00:00:00Z
 	lastHeld  = endCivil - 1 // 9999-12-31T23:59:59Z
 )
 
-// The ends of time: no rule has an occurrence outside, and nothing that is
-// stored lies there.
+// First and Last are the ends of time. No rule has an occurrence outside them,
+// and no stored time lies outside them.
 var (
 	First = time.Unix(firstHeld, 0).UTC()
 	Last  = time.Unix(lastHeld, 0).UTC()
@@ -70,7 +70,7 @@ func splitCivil(c int64) (day, sec int) {
 
 func joinCivil(day, sec int) int64 { return int64(day)*secondsPerDay + int64(sec) }
 
-// dayOf gives the day number of a date. It counts in years that begin in
+// dayOf returns the day number of a date. It counts in years that begin in
 // March, which puts the leap day last and makes month lengths a formula.
 func dayOf(year, month, day int) int {
 	if month <= 2 {

@@ -14,7 +14,7 @@ type clock struct {
 	minutes, secs uint64
 }
 
-// next gives the first second of the day at or after sec, or -1.
+// next returns the first second of the day at or after sec, or -1.
 func (k *clock) next(sec int) int {
 	h, m, s := sec/3600, sec/60%60, sec%60
 	if k.hours>>h&1 != 0 {
@@ -34,7 +34,7 @@ func (k *clock) next(sec int) int {
 	return (h+1+bits.TrailingZeros32(rest))*3600 + bits.TrailingZeros64(k.minutes)*60 + bits.TrailingZeros64(k.secs)
 }
 
-// prev gives the last second of the day at or before sec, or -1.
+// prev returns the last second of the day at or before sec, or -1.
 func (k *clock) prev(sec int) int {
 	h, m, s := sec/3600, sec/60%60, sec%60
 	if k.hours>>h&1 != 0 {
@@ -59,8 +59,7 @@ func (k *clock) size() int64 {
 	return int64(bits.OnesCount32(k.hours) * bits.OnesCount64(k.minutes) * bits.OnesCount64(k.secs))
 }
 
-// nth gives the second of the day that n others in the set come before;
-// 0 <= n < size.
+// nth returns the second of the set that has n others before it; 0 <= n < size.
 func (k *clock) nth(n int) int {
 	perMinute := bits.OnesCount64(k.secs)
 	perHour := perMinute * bits.OnesCount64(k.minutes)

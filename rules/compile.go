@@ -114,10 +114,11 @@ func (s *series) setPeriod(r *recur, start int64) {
 	}
 }
 
-// countElapsed makes what a free series takes over from DTSTART part of its
+// countElapsed moves what a free series takes over from DTSTART into its
 // windows: the minute of an hour, the second of a minute. So FREQ=HOURLY stays
-// an hour of elapsed time, also where the wall clock moves by half an hour;
-// only the BY parts that are written are read off the wall.
+// an hour of elapsed time, even where the wall clock moves by half an hour.
+// Only the BY parts that the rule itself contains are compared with the wall
+// clock.
 func (s *series) countElapsed(r *recur, start int64) {
 	g := &s.grid
 	if r.freq == hourly && r.minutes == 0 {
@@ -130,9 +131,9 @@ func (s *series) countElapsed(r *recur, start int64) {
 	}
 }
 
-// moveDays expresses SKIP=BACKWARD or FORWARD (RFC 7529 §4.1) without it: the
-// filter as it is, and one for each kind of day that some months do not have,
-// on the day it moves to.
+// moveDays expresses SKIP=BACKWARD or FORWARD (RFC 7529 §4.1) by filters: the
+// filter as it is, and one more for each kind of day that some months lack.
+// That one admits the day to which the missing day moves.
 func moveDays(f dayFilter, how skip) []dayFilter {
 	list := []dayFilter{f}
 	add := func(months uint16, leap int8, shift int, last bool) {
@@ -172,7 +173,7 @@ func moveDays(f dayFilter, how skip) []dayFilter {
 	return list
 }
 
-// owners gives the months the filter admits.
+// owners returns the months the filter admits.
 func (f *dayFilter) owners() uint16 {
 	if f.months == 0 {
 		return 1<<13 - 2
@@ -180,8 +181,9 @@ func (f *dayFilter) owners() uint16 {
 	return f.months
 }
 
-// joins adds the days of another series that is like this one in all else, as
-// a cron text's "day of month OR day of week" is. It reports whether it could.
+// joins adds the days of another series that differs from this one in its days
+// only, as the two parts of a cron text's "day of month OR day of week" do. It
+// reports whether that was possible.
 func (s *series) joins(o *series) bool {
 	plain := func(s *series) bool {
 		return !s.grid.windowed() && len(s.pos) == 0 && !s.moved && !s.grid.allDays

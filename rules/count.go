@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Count gives the number of occurrences in (from, to]. For one recurrence with
+// Count returns the number of occurrences in (from, to]. For one recurrence with
 // single dates it is computed from the number of days, not by visiting
-// occurrences: a year of a secondly rule costs microseconds. Sets of several
-// recurrences that overlap, and BYSETPOS, are visited; the error wraps
-// ErrUndecided where these are too many.
+// occurrences: a year of a secondly rule costs microseconds. For several
+// recurrences that overlap, and for BYSETPOS, each occurrence is visited. If
+// there are too many to visit, the error wraps ErrUndecided.
 func (r *Rule) Count(from, to time.Time) (int64, error) {
 	b := budget{countSteps}
 	n := r.count(floor(from)+1, floor(to), &b)
@@ -81,8 +81,9 @@ func (k *counter) series(s *series, lo, hi int64, b *budget) (n int64) {
 	return n
 }
 
-// span counts the instants in [lo, hi) of one span. A time moved forward out
-// of a gap may fall on one that is there anyway; it counts once.
+// span counts the instants in [lo, hi) of one span. A time that is moved
+// forward out of a gap may fall on another time of the series; the two count
+// once.
 func (k *counter) span(s *series, sp *span, lo, hi int64, b *budget) int64 {
 	list, pieces := s.pieces(sp)
 	within := func(p piece) (from, to int64) {
@@ -152,7 +153,7 @@ func (k *counter) count(lo, hi, off int64, b *budget) (n int64) {
 	return n
 }
 
-// turnTo makes ready for windows at an offset.
+// turnTo prepares the counter for windows at an offset.
 func (k *counter) turnTo(off int64) {
 	if k.off = off; !k.windowed() {
 		return
@@ -219,7 +220,7 @@ func (k *counter) byMonth(first, after int, whole bool, b *budget) (n int64) {
 	return n
 }
 
-// sparse counts window by window, where most days have none.
+// sparse counts window by window, for windows that most days do not meet.
 func (k *counter) sparse(lo, hi int64, b *budget) (n int64) {
 	for lo < hi {
 		m, ok := k.next(lo, hi, k.off, b)
@@ -263,8 +264,8 @@ func (k *counter) part(day, from, to int, b *budget) (n int64) {
 	return n
 }
 
-// countEnd finds the instant of the nth occurrence, which ends the series.
-// A short way is walked; a long one is counted and bisected.
+// countEnd finds the instant of the nth occurrence, which ends the series. It
+// walks a short way; for a long one it counts and bisects.
 func (s *series) countEnd(n int64) (int64, error) {
 	b := budget{proofSteps}
 	if n <= 64 || len(s.pos) > 0 {
@@ -313,7 +314,7 @@ func (s *series) countEnd(n int64) (int64, error) {
 	return lo, nil
 }
 
-// lastOf is where a series ends that has fewer occurrences than its COUNT.
+// lastOf returns the end of a series that has fewer occurrences than its COUNT.
 func (s *series) lastOf(b *budget) (int64, error) {
 	if b.over() {
 		return 0, ErrUndecided

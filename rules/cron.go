@@ -38,8 +38,9 @@ var cronMacros = map[string]string{
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
-// cronField is a field's name and the numbers it admits. A step from a number
-// runs to top; high may be above it, for a second name of the same value.
+// cronField is a field's name and the numbers it admits, low to high. A step
+// that begins at a number runs to top. High is above top where a value has a
+// second number: Sunday is 0 and 7.
 type cronField struct {
 	name           string
 	low, high, top int
@@ -205,12 +206,13 @@ func (f *cronField) fold(set uint64) uint64 {
 	return set
 }
 
-// step reads the number after a slash. One that is wider than its own range, as in 14-15/2, takes the range's first value,
-// as in Vixie's source; one beyond the whole field is a mistake.
+// step reads the number after a slash. A step that is wider than its own range,
+// as in 14-15/2, leaves the range's first value, as in Vixie's source. A step
+// that is wider than the whole field is a mistake.
 func (f *cronField) step(text string, at int) (int, error) {
 	n, ok := digitsOf(text)
 	if !ok || n < 1 || n > f.high {
-		return 0, refuse("cron", at, text, "a step here is 1-%d", f.high)
+		return 0, refuse("cron", at, text, "a step in the %s field is 1-%d", f.name, f.high)
 	}
 	return n, nil
 }

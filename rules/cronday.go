@@ -85,7 +85,7 @@ func refineDay(err error, item, allowed string) error {
 	return err
 }
 
-// nearest gives the Monday to Friday nearest to day n within its month: n
+// nearest returns the Monday to Friday nearest to day n within its month: n
 // itself, the Friday before if n is a Saturday, the Monday after if it is a
 // Sunday; at the month's edges the other way. Months without day n have none.
 func nearest(n int) []dayChoice {

@@ -91,7 +91,7 @@ func (f *dayFilter) owns(owner int) bool {
 	return true
 }
 
-// days gives the admitted days of a month, bit n for day n.
+// days returns the admitted days of a month, bit n for day n.
 func (f *dayFilter) days(ym int) uint32 {
 	if !f.owns(ym + f.shift) {
 		return 0
@@ -111,7 +111,7 @@ func (f *dayFilter) days(ym int) uint32 {
 	return set
 }
 
-// weekdays gives the days of a month that BYDAY admits.
+// weekdays returns the days of a month that BYDAY admits.
 func (f *dayFilter) weekdays(year, month, length int) uint32 {
 	first := dayOf(year, month, 1)
 	w := weekdayOf(first)
@@ -156,7 +156,7 @@ func yearBand(year, first, length, n int) uint32 {
 	return dayRange(lo, hi)
 }
 
-// dayRange sets the bits lo..hi, as far as they lie in 1..31.
+// dayRange sets those of the bits lo..hi that lie in 1..31.
 func dayRange(lo, hi int) uint32 {
 	lo, hi = max(lo, 1), min(hi, 31)
 	if hi < lo {
@@ -165,7 +165,7 @@ func dayRange(lo, hi int) uint32 {
 	return uint32(uint64(2)<<hi - uint64(1)<<lo)
 }
 
-// numbered keeps of a month's days those that BYYEARDAY and BYWEEKNO admit.
+// numbered returns those of a month's days that BYYEARDAY and BYWEEKNO admit.
 func (f *dayFilter) numbered(year, month int, set uint32) uint32 {
 	first := dayOf(year, month, 1)
 	yday, length := first-dayOf(year, 1, 1), daysInYear(year)
@@ -187,7 +187,7 @@ func (f *dayFilter) numbered(year, month int, set uint32) uint32 {
 // noMonth lies past every month of the calendar.
 const noMonth = (lastYear + 1) * 12
 
-// seek gives the first month at or after ym (dir +1), or the last at or before
+// seek returns the first month at or after ym (dir +1), or the last at or before
 // it (dir -1), whose owner passes the filter's months and interval. It jumps,
 // so an INTERVAL of a thousand years costs no more than one of two.
 func (f *dayFilter) seek(ym, dir int) int {
@@ -210,7 +210,7 @@ func (f *dayFilter) seek(ym, dir int) int {
 	return noMonth
 }
 
-// align moves a month to the nearest one in the direction that INTERVAL admits.
+// align returns the nearest month in the direction dir that INTERVAL admits.
 func (f *dayFilter) align(owner, dir int) int {
 	n := int64(f.every)
 	if f.byear {
@@ -227,9 +227,9 @@ func (f *dayFilter) align(owner, dir int) int {
 	return owner + int(floorMod(int64(f.base-owner)*int64(dir), n))*dir
 }
 
-// nextAdmitted steps from a month that BYMONTH refuses: to the nearest that it
-// admits, or by INTERVAL where that counts months, which meets every month it
-// can within twelve steps.
+// nextAdmitted steps on from a month that BYMONTH refuses: to the nearest month
+// that BYMONTH admits, or by INTERVAL where INTERVAL counts months. The latter
+// reaches every month that it can reach within twelve steps.
 func (f *dayFilter) nextAdmitted(owner, dir int) int {
 	if f.every > 1 && !f.byear {
 		return owner + f.every*dir

@@ -64,7 +64,8 @@ func (r *Rule) describeRecur(c *recur) string {
 	return s
 }
 
-// lengthText is the length of a period: of minutes beyond a day, the days and hours in it as well.
+// lengthText is the length of a period. More than a day of minutes is written
+// as days, hours and minutes.
 func (r *recur) lengthText() string {
 	const day = 24 * 60
 	if r.freq != minutely || r.interval <= day {
@@ -302,8 +303,9 @@ func andList(list []string) string {
 	}
 }
 
-// describeCron says the times of a cron rule, and its days in the words of its
-// own fields: their letters become several RRULEs, which say less.
+// describeCron describes the times of a cron rule, and its days field by field.
+// The letters of these fields (L, W, #) become several RRULEs, and a
+// description of those would say less.
 func (r *Rule) describeCron() string {
 	text := r.source
 	if text[0] == '@' {

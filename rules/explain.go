@@ -35,7 +35,7 @@ type OddNight struct {
 	Remark string       `json:"remark"`
 }
 
-// explained is how many times Explain gives.
+// explained is how many times an Explanation lists.
 const explained = 5
 
 // Explain says what the rule means from an instant on. The error wraps
@@ -139,8 +139,10 @@ func (r *Rule) oddRemark(s *span, hit, free bool) string {
 		return "times that exist twice fire twice"
 	case hit:
 		return "times that exist twice fire once, at the " + ambiguous
+	case free && gap:
+		return "the rule follows elapsed time, so it loses nothing"
 	case free:
-		return "the rule counts real time: what the change repeats fires again, and nothing else is affected"
+		return "the rule follows elapsed time, so repeated times fire twice"
 	}
 	return "the rule has no time that the change leaves out or repeats"
 }
@@ -154,26 +156,26 @@ func (e *Explanation) Text() string {
 		if i > 0 {
 			label = ""
 		}
-		fmt.Fprintf(&b, "%-10s %s\n", label, l)
+		fmt.Fprintf(&b, "%-12s %s\n", label, l)
 	}
-	fmt.Fprintf(&b, "%-10s %s (tzdata %s)\n", "Zone", e.Zone, e.TZData)
+	fmt.Fprintf(&b, "%-12s %s (tzdata %s)\n", "Zone", e.Zone, e.TZData)
 	if len(e.Next) == 0 {
-		fmt.Fprintf(&b, "%-10s none: the rule is exhausted\n", "Next")
+		fmt.Fprintf(&b, "%-12s none: the rule is exhausted\n", "Next")
 	}
 	for i, o := range e.Next {
 		label := "Next"
 		if i > 0 {
 			label = ""
 		}
-		fmt.Fprintf(&b, "%-10s %s  %s\n", label, o.At.Format(time.RFC3339), o.Local)
+		fmt.Fprintf(&b, "%-12s %s  %s\n", label, o.At.Format(time.RFC3339), o.Local)
 	}
 	if e.Last != nil {
-		fmt.Fprintf(&b, "%-10s %s  %s\n", "Last", e.Last.At.Format(time.RFC3339), e.Last.Local)
+		fmt.Fprintf(&b, "%-12s %s  %s\n", "Last", e.Last.At.Format(time.RFC3339), e.Last.Local)
 	}
 	for _, n := range e.OddNights {
-		fmt.Fprintf(&b, "%-10s %s  %s: %s\n", "Odd night", n.At.Format(time.RFC3339), n.Change, n.Remark)
+		fmt.Fprintf(&b, "%-12s %s  %s: %s\n", "Clock change", n.At.Format(time.RFC3339), n.Change, n.Remark)
 		for _, o := range n.Runs {
-			fmt.Fprintf(&b, "%-10s   %s  %s\n", "", o.At.Format(time.RFC3339), o.Local)
+			fmt.Fprintf(&b, "%-12s   %s  %s\n", "", o.At.Format(time.RFC3339), o.Local)
 		}
 	}
 	return b.String()

@@ -24,20 +24,20 @@ func TestExplain(t *testing.T) {
 	}
 	const want = `At 02:30 every day (Europe/Berlin).
 
-Canonical  DTSTART;TZID=Europe/Berlin:19700101T000000
-           RRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0
-           X-DBJOBS-NONEXISTENT:forward
-           X-DBJOBS-AMBIGUOUS:first
-Zone       Europe/Berlin (tzdata 2025c)
-Next       2026-03-28T01:30:00Z  Sat 2026-03-28 02:30:00 +01:00
-           2026-03-29T01:30:00Z  Sun 2026-03-29 03:30:00 +02:00
-           2026-03-30T00:30:00Z  Mon 2026-03-30 02:30:00 +02:00
-           2026-03-31T00:30:00Z  Tue 2026-03-31 02:30:00 +02:00
-           2026-04-01T00:30:00Z  Wed 2026-04-01 02:30:00 +02:00
-Odd night  2026-03-29T01:00:00Z  02:00 becomes 03:00: times that the change leaves out move forward by its length
+Canonical    DTSTART;TZID=Europe/Berlin:19700101T000000
+             RRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0
+             X-DBJOBS-NONEXISTENT:forward
+             X-DBJOBS-AMBIGUOUS:first
+Zone         Europe/Berlin (tzdata 2025c)
+Next         2026-03-28T01:30:00Z  Sat 2026-03-28 02:30:00 +01:00
              2026-03-29T01:30:00Z  Sun 2026-03-29 03:30:00 +02:00
-Odd night  2026-10-25T01:00:00Z  03:00 becomes 02:00: times that exist twice fire once, at the first
-             2026-10-25T00:30:00Z  Sun 2026-10-25 02:30:00 +02:00
+             2026-03-30T00:30:00Z  Mon 2026-03-30 02:30:00 +02:00
+             2026-03-31T00:30:00Z  Tue 2026-03-31 02:30:00 +02:00
+             2026-04-01T00:30:00Z  Wed 2026-04-01 02:30:00 +02:00
+Clock change 2026-03-29T01:00:00Z  02:00 becomes 03:00: times that the change leaves out move forward by its length
+               2026-03-29T01:30:00Z  Sun 2026-03-29 03:30:00 +02:00
+Clock change 2026-10-25T01:00:00Z  03:00 becomes 02:00: times that exist twice fire once, at the first
+               2026-10-25T00:30:00Z  Sun 2026-10-25 02:30:00 +02:00
 `
 	if got := strings.ReplaceAll(e.Text(), TZDataVersion(), "2025c"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

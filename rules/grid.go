@@ -43,7 +43,7 @@ type grid struct {
 
 func (g *grid) windowed() bool { return g.step > g.unit }
 
-// month gives the admitted days of a month, bit n for day n.
+// month returns the admitted days of a month, bit n for day n.
 func (g *grid) month(ym int) (set uint32) {
 	for i := range g.days {
 		f := &g.days[i]
@@ -55,7 +55,7 @@ func (g *grid) month(ym int) (set uint32) {
 	return set
 }
 
-// seek gives the nearest month in the direction that a filter may admit.
+// seek returns the nearest month in the direction that a filter may admit.
 func (g *grid) seek(ym, dir int) int {
 	best := g.days[0].seek(ym, dir)
 	for i := 1; i < len(g.days); i++ {
@@ -68,7 +68,7 @@ func (g *grid) seek(ym, dir int) int {
 
 const noDay = 1 << 40
 
-// dayFrom gives the first admitted day in [day, last], or noDay.
+// dayFrom returns the first admitted day in [day, last], or noDay.
 func (g *grid) dayFrom(day, last int, b *budget) int {
 	if g.allDays {
 		if day > last {
@@ -96,7 +96,7 @@ func (g *grid) dayFrom(day, last int, b *budget) int {
 	return noDay
 }
 
-// dayUntil gives the last admitted day in [first, day], or -noDay.
+// dayUntil returns the last admitted day in [first, day], or -noDay.
 func (g *grid) dayUntil(day, first int, b *budget) int {
 	if g.allDays {
 		if day < first {
@@ -125,7 +125,7 @@ func (g *grid) dayUntil(day, first int, b *budget) int {
 	return -noDay
 }
 
-// nthDay gives the admitted day after n others in [first, last].
+// nthDay returns the admitted day after n others in [first, last].
 func (g *grid) nthDay(n, first, last int, b *budget) (int, bool) {
 	for first <= last && b.spend() {
 		year, month, mday := dateOf(first)
@@ -146,7 +146,7 @@ func (g *grid) nthDay(n, first, last int, b *budget) (int, bool) {
 	return 0, false
 }
 
-// nthDayBack gives the admitted day before n others in [first, last].
+// nthDayBack returns the admitted day before n others in [first, last].
 func (g *grid) nthDayBack(n, first, last int, b *budget) (int, bool) {
 	for first <= last && b.spend() {
 		year, month, mday := dateOf(last)
@@ -167,7 +167,7 @@ func (g *grid) nthDayBack(n, first, last int, b *budget) (int, bool) {
 	return 0, false
 }
 
-// matchFrom gives the first time in [c, hi) that days and clock admit.
+// matchFrom returns the first time in [c, hi) that days and clock admit.
 func (g *grid) matchFrom(c, hi int64, b *budget) (int64, bool) {
 	day, sec := splitCivil(c)
 	last, _ := splitCivil(hi - 1)
@@ -188,7 +188,7 @@ func (g *grid) matchFrom(c, hi int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// matchUntil gives the last time in [lo, c] that days and clock admit.
+// matchUntil returns the last time in [lo, c] that days and clock admit.
 func (g *grid) matchUntil(c, lo int64, b *budget) (int64, bool) {
 	day, sec := splitCivil(c)
 	first, _ := splitCivil(lo)
@@ -213,7 +213,7 @@ func (g *grid) matchUntil(c, lo int64, b *budget) (int64, bool) {
 // worth asking whether the two can meet at all.
 const futile = 64
 
-// next gives the first time of the grid in [c, hi). off is added to base, for
+// next returns the first time of the grid in [c, hi). off is added to base, for
 // windows that count elapsed time and are asked for on the clock of an offset.
 func (g *grid) next(c, hi, off int64, b *budget) (int64, bool) {
 	for hops := 0; c < hi && b.spend(); hops++ {
@@ -232,7 +232,7 @@ func (g *grid) next(c, hi, off int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// prev gives the last time of the grid in [lo, c].
+// prev returns the last time of the grid in [lo, c].
 func (g *grid) prev(c, lo, off int64, b *budget) (int64, bool) {
 	for hops := 0; c >= lo && b.spend(); hops++ {
 		m, ok := g.matchUntil(c, lo, b)

@@ -53,7 +53,7 @@ func parseInterval(r *Rule, in *input) error {
 	return r.beginInterval(start, given, &w)
 }
 
-// insteadOfUnit says what works in place of a unit that is none.
+// insteadOfUnit is the hint for a word that is not a unit.
 func insteadOfUnit(unit string, n int) string {
 	if _, ok := agentWeekday(strings.TrimSuffix(unit, "s")); ok || unit == "weekday" {
 		return insteadOfEvery(unit)

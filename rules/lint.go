@@ -175,9 +175,9 @@ func (l *linter) cron() error {
 	restricted := func(f string) bool { return f != "*" && f != "?" }
 	if restricted(day) && restricted(week) {
 		if open(day) || open(week) {
-			l.warn(WarnBothDays, "a day must match both %q and %q, since one of them begins with * or ?; most libraries take either", day, week)
+			l.warn(WarnBothDays, "a day must match both %q and %q, since one of them begins with * or ?; in most other libraries one of them is enough", day, week)
 		} else {
-			l.warn(WarnEitherDay, "fires on days that match %q and on days that match %q; for both at once, cron has no form", day, week)
+			l.warn(WarnEitherDay, "fires on days that match %q and also on days that match %q; cron has no form for days that match both", day, week)
 		}
 	}
 	for i, f := range []*cronField{&cronMinute, &cronHour} {
@@ -200,7 +200,7 @@ func (l *linter) loneSteps(fields []string) {
 				continue
 			}
 			if set, err := f.item(item, 0, &input{}); err == nil && bits.OnesCount64(set) == 1 {
-				l.warn(WarnLoneStep, "%q in the %s field is one value, %d: the step reaches no second one; some libraries refuse it",
+				l.warn(WarnLoneStep, "%q in the %s field means only %d: the step goes past the end of the field; some libraries refuse it",
 					item, f.name, bits.TrailingZeros64(set))
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// neverFires gives the reason why a series has no occurrence at all, or "".
+// neverFires returns the reason why a series has no occurrence at all, or "".
 // Rules that fire cost one step or a few; only what the search budget does not
 // decide is analysed. The error wraps ErrUndecided.
 func (s *series) neverFires() (reason string, err error) {

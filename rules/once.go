@@ -27,8 +27,8 @@ func parseOnce(r *Rule, in *input) error {
 		r.start = min(r.start, r.zone.civil(t))
 	}
 	r.start = max(r.start, firstCivil)
-	// DTSTART names the earliest time, but on the wall clock: what that may
-	// mean besides is no time of the rule.
+	// DTSTART names the earliest time by the wall clock, which may read the
+	// same at a second instant. That instant is not a time of the rule.
 	for _, t := range r.zone.readings(r.start, r.policy) {
 		if !slices.Contains(list, t) {
 			r.exdates = append(r.exdates, t)

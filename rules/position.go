@@ -13,7 +13,7 @@ type period struct {
 	base   int64
 }
 
-// bounds gives the period [lo, hi) that holds a time, and for one of the
+// bounds returns the period [lo, hi) that holds a time, and for one of the
 // calendar the number of its first month.
 func (p *period) bounds(c int64) (lo, hi int64, ym int) {
 	if p.months == 0 {
@@ -31,7 +31,7 @@ func (p *period) monthStart(ym int) int64 {
 	return joinCivil(dayOf(ym/12, ym%12+1, 1), 0)
 }
 
-// posNext gives the first chosen time in [c, hi).
+// posNext returns the first chosen time in [c, hi).
 func (s *series) posNext(c, hi int64, b *budget) (int64, bool) {
 	for c < hi && b.spend() {
 		m, ok := s.unchosenNext(c, hi, b)
@@ -47,7 +47,7 @@ func (s *series) posNext(c, hi int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// posPrev gives the last chosen time in [lo, c].
+// posPrev returns the last chosen time in [lo, c].
 func (s *series) posPrev(c, lo int64, b *budget) (int64, bool) {
 	for c >= lo && b.spend() {
 		m, ok := s.unchosenPrev(c, lo, b)
@@ -78,7 +78,7 @@ func (s *series) unchosenPrev(c, lo int64, b *budget) (int64, bool) {
 	return s.walkBack(c, lo, b)
 }
 
-// chosenFrom gives the earliest chosen time at or after c of the period. Where
+// chosenFrom returns the earliest chosen time at or after c of the period. Where
 // SKIP moves days out of their period, the periods beside it are asked too.
 func (s *series) chosenFrom(c, lo, hi int64, ym int, b *budget) (best int64, found bool) {
 	s.eachChosen(lo, hi, ym, b, func(at int64) {
@@ -89,7 +89,7 @@ func (s *series) chosenFrom(c, lo, hi int64, ym int, b *budget) (best int64, fou
 	return best, found
 }
 
-// chosenUntil gives the latest chosen time at or before c of the period.
+// chosenUntil returns the latest chosen time at or before c of the period.
 func (s *series) chosenUntil(c, lo, hi int64, ym int, b *budget) (best int64, found bool) {
 	s.eachChosen(lo, hi, ym, b, func(at int64) {
 		if at <= c && (!found || at > best) {
@@ -122,7 +122,7 @@ func (s *series) eachChosen(lo, hi int64, ym int, b *budget, yield func(int64)) 
 	}
 }
 
-// nth gives the nth time of [lo, hi), counted from the end if n is negative.
+// nth returns the nth time of [lo, hi), counted from the end if n is negative.
 // Within days it goes by numbers of days, so that BYSETPOS=-366 costs no more
 // than a few months' masks; within an hour it walks.
 func (s *series) nth(g *grid, n int, lo, hi int64, b *budget) (at int64, ok bool) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Next gives the first occurrence strictly after an instant, in UTC. The zero
+// Next returns the first occurrence strictly after an instant, in UTC. The zero
 // time without an error means that there is none: the rule is exhausted. The
 // error wraps ErrUndecided. The cost does not depend on how old the rule is.
 func (r *Rule) Next(after time.Time) (time.Time, error) {
@@ -15,7 +15,7 @@ func (r *Rule) Next(after time.Time) (time.Time, error) {
 	return answer(t, ok, &b)
 }
 
-// Prev gives the last occurrence strictly before an instant, in UTC; the zero
+// Prev returns the last occurrence strictly before an instant, in UTC; the zero
 // time if there is none.
 func (r *Rule) Prev(before time.Time) (time.Time, error) {
 	b := budget{searchSteps}
@@ -44,8 +44,8 @@ func answer(t int64, ok bool, b *budget) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// Between gives the occurrences in (from, to], in order, and at most limit of
-// them; without a limit (0 or less) all. Each may take what Next takes.
+// Between returns the occurrences in (from, to], in order: at most limit of
+// them, or all if limit is 0 or less. Each of them may cost as much as Next.
 func (r *Rule) Between(from, to time.Time, limit int) ([]time.Time, error) {
 	var list []time.Time
 	last := floor(to)
@@ -64,7 +64,7 @@ func (r *Rule) Between(from, to time.Time, limit int) ([]time.Time, error) {
 	return list, nil
 }
 
-// next gives the first occurrence at or after t. One beyond the end of time is
+// next returns the first occurrence at or after t. One beyond the end of time is
 // none: the rule is over.
 func (r *Rule) next(t int64, b *budget) (int64, bool) {
 	for t = max(t, firstHeld); t <= lastHeld && b.spend(); {
@@ -88,7 +88,7 @@ func (r *Rule) next(t int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// prev gives the last occurrence at or before t.
+// prev returns the last occurrence at or before t.
 func (r *Rule) prev(t int64, b *budget) (int64, bool) {
 	for t = min(t, lastHeld); t >= firstHeld && b.spend(); {
 		best, found := int64(0), false
@@ -129,7 +129,7 @@ func (s *series) contains(t int64, b *budget) bool {
 	return ok && at == t
 }
 
-// Last gives the rule's last occurrence, in UTC. It is false for a rule that
+// Last returns the rule's last occurrence, in UTC. It is false for a rule that
 // nothing ends: no COUNT, no UNTIL, more than single dates.
 func (r *Rule) Last() (time.Time, bool, error) {
 	for i := range r.series {

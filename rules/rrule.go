@@ -52,7 +52,7 @@ func parseRRule(r *Rule, in *input) error {
 // fold is where a content line was continued on the next, RFC 5545 §3.1.
 type fold struct{ at, length int }
 
-// unfold joins folded lines. It gives where, in order, so that positions in
+// unfold joins folded lines. It returns where, in order, so that positions in
 // the joined text can be told as positions in the one that was given.
 func unfold(in *input) (folds []fold) {
 	text := in.text

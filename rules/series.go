@@ -50,7 +50,7 @@ func (s *series) pieces(sp *span) (list [2]piece, n int) {
 	return list, 1
 }
 
-// next gives the first instant of the series at or after t.
+// next returns the first instant of the series at or after t.
 func (s *series) next(t int64, b *budget) (int64, bool) {
 	if t = max(t, s.start); t > s.end {
 		return 0, false
@@ -65,7 +65,7 @@ func (s *series) next(t int64, b *budget) (int64, bool) {
 	return at, ok && at <= s.end
 }
 
-// prev gives the last instant of the series at or before t.
+// prev returns the last instant of the series at or before t.
 func (s *series) prev(t int64, b *budget) (int64, bool) {
 	if t = min(t, s.end); t < s.start {
 		return 0, false
@@ -173,7 +173,7 @@ func (s *series) leapBack(t int64, b *budget) (int64, bool) {
 	return min(t, c+widest), ok
 }
 
-// onWall gives the first wall time of the series in [c, hi).
+// onWall returns the first wall time of the series in [c, hi).
 func (s *series) onWall(c, hi, off int64, b *budget) (int64, bool) {
 	switch {
 	case c >= hi:
@@ -186,7 +186,7 @@ func (s *series) onWall(c, hi, off int64, b *budget) (int64, bool) {
 	return s.grid.next(c, hi, 0, b)
 }
 
-// onWallBack gives the last wall time of the series in [lo, c].
+// onWallBack returns the last wall time of the series in [lo, c].
 func (s *series) onWallBack(c, lo, off int64, b *budget) (int64, bool) {
 	switch {
 	case c < lo:

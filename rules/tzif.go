@@ -76,7 +76,7 @@ type tzDay struct {
 	at                int64
 }
 
-// civil gives the local time of the change in a year.
+// civil returns the local time of the change in a year.
 func (d *tzDay) civil(year int) int64 {
 	var day int
 	switch d.kind {
@@ -97,7 +97,7 @@ func (d *tzDay) civil(year int) int64 {
 	return joinCivil(day, 0) + d.at
 }
 
-// year gives the two changes of a year, in order.
+// year returns the two changes of a year, in order.
 func (z *tzRule) year(y int) [2]shift {
 	on := shift{z.start.civil(y) - z.std, z.dst}
 	off := shift{z.end.civil(y) - z.dst, z.std}

@@ -7,11 +7,11 @@ type words struct {
 	form string
 	text string
 	base int // where text begins in what was given
-	at   int // where the word given last begins
+	at   int // where the word returned last begins
 	end  int // where it ends
 }
 
-// next gives the next word, or "" at the end.
+// next returns the next word, or "" at the end.
 func (w *words) next() string {
 	w.at = w.end
 	for w.at < len(w.text) && isBlank(w.text[w.at]) {
@@ -24,7 +24,7 @@ func (w *words) next() string {
 	return w.text[w.at:w.end]
 }
 
-// peek gives the next word in lower case without moving on.
+// peek returns the next word in lower case without moving on.
 func (w *words) peek() string {
 	ahead := *w
 	return strings.ToLower(ahead.next())
@@ -41,7 +41,7 @@ func (w *words) take(word string) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// refuse makes an error about the end of the word given last.
+// refuse makes an error about the end of the word returned last.
 func (w *words) refuse(found, format string, args ...any) error {
 	return refuse(w.form, w.base+w.end-len(found), found, format, args...)
 }
@@ -53,7 +53,7 @@ func (w *words) starting() (start int64, given bool, err error) {
 		return 0, false, nil
 	}
 	if !strings.EqualFold(word, "starting") {
-		return 0, false, w.refuse(word, "here the text ends, or goes on with `starting YYYY-MM-DD[THH:MM[:SS]]`")
+		return 0, false, w.refuse(word, "only `starting YYYY-MM-DD[THH:MM[:SS]]` may follow here")
 	}
 	word = w.next()
 	c, rest, ok := readWall(word)
@@ -66,7 +66,7 @@ func (w *words) starting() (start int64, given bool, err error) {
 	return c, true, nil
 }
 
-// readWall reads YYYY-MM-DD[THH:MM[:SS]] and gives what follows it.
+// readWall reads YYYY-MM-DD[THH:MM[:SS]] and returns what follows it.
 func readWall(text string) (c int64, rest string, ok bool) {
 	if len(text) < 10 || text[4] != '-' || text[7] != '-' {
 		return 0, text, false
@@ -85,7 +85,7 @@ func readWall(text string) (c int64, rest string, ok bool) {
 	return c + int64(sec), rest, ok
 }
 
-// readTime reads H:MM[:SS], or HH:MM[:SS] only, and gives what follows it.
+// readTime reads H:MM[:SS], or HH:MM[:SS] only, and returns what follows it.
 func readTime(text string, twoDigits bool) (sec int, rest string, ok bool) {
 	hour, rest, found := strings.Cut(text, ":")
 	h, ok := digitsOf(hour)

@@ -44,7 +44,7 @@ var utc = &zone{name: "UTC", spans: []span{{from: math.MinInt64 / 2, to: math.Ma
 
 var zones sync.Map // name → *zone; holds names of the archive only, so it is bounded
 
-// zoneNamed gives the zone of an IANA name, such as Europe/Berlin, or UTC.
+// zoneNamed returns the zone of an IANA name, such as Europe/Berlin, or UTC.
 // Abbreviations (CET, EST5EDT), offsets and Local are refused: they leave open
 // which clock changes apply.
 func zoneNamed(name string) (*zone, error) {
@@ -120,7 +120,7 @@ func zoneData(name string) (data, proper string) {
 	return "", proper
 }
 
-// at gives the span that holds an instant.
+// at returns the span that holds an instant.
 func (z *zone) at(t int64) span {
 	last := len(z.spans) - 1
 	if t >= z.spans[last].to {
@@ -141,7 +141,7 @@ type policy struct {
 
 var defaultPolicy = policy{first: true}
 
-// instants gives the instants at which the zone's wall clock reads c, in
+// instants returns the instants at which the zone's wall clock reads c, in
 // order: none in a gap, two in a fold.
 func (z *zone) instants(c int64) (at [2]int64, n int) {
 	for s := z.at(c - 36*3600); ; s = z.at(s.to) {
@@ -155,7 +155,7 @@ func (z *zone) instants(c int64) (at [2]int64, n int) {
 	}
 }
 
-// resolve gives the instant that a wall time stands for under the policy, in
+// resolve returns the instant that a wall time stands for under the policy, in
 // a gap always the one with the offset before it (RFC 5545 §3.3.5).
 func (z *zone) resolve(c int64, p policy) int64 {
 	at, n := z.instants(c)
@@ -172,7 +172,7 @@ func (z *zone) resolve(c int64, p policy) int64 {
 	return c - s.off
 }
 
-// meant gives the instants that a single wall time stands for: as resolve, but
+// meant returns the instants that a single wall time stands for: as resolve, but
 // both readings of a fold where the policy asks for both. A time in a gap is
 // never skipped, since nothing else stands for it.
 func (z *zone) meant(c int64, p policy) []int64 {
