@@ -43,7 +43,7 @@ unless --take-ownership is given.`,
 		if err != nil {
 			return err
 		}
-		if o.Prune && !m.Named { // another folder's jobs.yaml may have brought in what its name owns
+		if o.Prune && !m.Named { // a jobs.yaml in another folder may own definitions by the same name
 			return badInput("--prune needs a manifest that contains its own name; add the line manifest: NAME")
 		}
 		if err := c.resolve(cmd, m); err != nil {
@@ -85,7 +85,7 @@ func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest
 	return manifest.Decode(in, o)
 }
 
-// interruptible is a reader whose Read ends with its context, though what it reads from may block for ever.
+// interruptible is a reader whose Read returns when its context ends, even if r blocks for ever.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader
@@ -98,7 +98,7 @@ func (i interruptible) Read(b []byte) (int, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		data := make([]byte, len(b)) // b is the caller's again once Read has returned
+		data := make([]byte, len(b)) // not b: it belongs to the caller again once Read has returned
 		n, err := i.r.Read(data)
 		done <- result{data[:n], err}
 	}()
@@ -110,7 +110,8 @@ func (i interruptible) Read(b []byte) (int, error) {
 	}
 }
 
-// resolve looks up the schedules that the manifest names and does not define, before anything is made.
+// resolve looks up the schedules that the manifest names but does not define, before anything is
+// created.
 func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
 	if !m.Elsewhere() {
 		return nil
@@ -137,7 +138,8 @@ func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
 	return m.Resolve(names)
 }
 
-// change writes definitions, and makes the embedded database for them if need be; a dry run makes nothing.
+// change writes definitions. It creates the embedded database if it is missing; a dry run creates
+// nothing.
 func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptions) ([]store.Change, error) {
 	a := begin
 	if o.DryRun {
@@ -183,7 +185,7 @@ different manifests cannot be in one file: choose one with --manifest, or those 
 		if err != nil {
 			return err
 		}
-		for _, g := range groups { // those that the jobs need
+		for _, g := range groups { // only those that the jobs need
 			if slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name }) {
 				d.Groups = append(d.Groups, g)
 			}
@@ -197,7 +199,7 @@ different manifests cannot be in one file: choose one with --manifest, or those 
 	return cmd
 }
 
-// definitions reads everything, and the manifests that own it.
+// definitions reads all jobs and schedules, and the names of the manifests that own them.
 func definitions(ctx context.Context, s *store.Store) (d store.Definitions, owners []string, err error) {
 	jobs, err := s.Jobs(ctx, store.JobFilter{})
 	if err != nil {
@@ -230,10 +232,10 @@ func manifests(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// already turns "already there" into what to do about it.
+// already adds to ErrExists what to do about it.
 func already(err error, what, name string) error {
 	if errors.Is(err, store.ErrExists) {
-		return &usageError{problem: what + " " + name + " is already there", hint: "change it with dbjobs apply, or remove it first"}
+		return &usageError{problem: what + " " + name + " already exists", hint: "change it with dbjobs apply, or remove it first"}
 	}
 	return err
 }

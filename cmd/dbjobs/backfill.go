@@ -67,7 +67,7 @@ not changed.`,
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		name := ""
 		if len(args) > 0 {
-			if name = args[0]; name == "" { // a shell's variable that is empty does not mean all of them
+			if name = args[0]; name == "" { // an empty shell variable must not mean all jobs
 				return badInput("job replan: NAME is empty; leave it out to plan all jobs again")
 			}
 		}

@@ -12,17 +12,17 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// access says what a command may do to a database that is not there, or not up to date.
+// access says what a command expects of the database, and whether it may create a missing one.
 type access int
 
 const (
-	use   access = iota // it has to be there, its schema in range
-	probe               // it has to be there; the command looks at the schema itself
-	begin               // the embedded default is made where it is missing
-	alter               // any SQLite file is made where it is missing, and the schema may be anything
+	use   access = iota // the database must exist, with a schema that this program can use
+	probe               // it must exist; the command checks the schema itself
+	begin               // a missing embedded database is created; the schema must be usable
+	alter               // any missing SQLite file is created, and the schema may have any version
 )
 
-// find decides which database is meant.
+// find decides which database the command uses.
 func (c *cli) find(cmd *cobra.Command) error {
 	var err error
 	if c.db, err = settings.Find(cmd.Context(), c.database, cmd.Flags().Changed("database"), c.env); err != nil {
@@ -31,8 +31,8 @@ func (c *cli) find(cmd *cobra.Command) error {
 	return nil
 }
 
-// open opens the database that is meant. Only the embedded default comes into being by being used, and only by the
-// commands that put something into it: a tick that lost its URL must not tick an empty file for ever.
+// open opens the database. Only the embedded default is created when it is used, and only by the
+// commands that write definitions: a tick that lost its URL must not tick an empty file for ever.
 func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	if s := c.warm.take(cmd.Context(), c); s != nil {
 		return s, nil
@@ -51,7 +51,7 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 		c.say("creating the embedded database %s", c.db.Path)
 	}
 	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing, Login: c.db.Login})
-	if a == alter && errors.Is(err, store.ErrSchema) { // an SQLite file by another name
+	if a == alter && errors.Is(err, store.ErrSchema) { // a missing SQLite file other than the embedded one
 		c.say("creating the database %s", c.db.Display())
 		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true, Login: c.db.Login})
 	}
@@ -68,14 +68,14 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	return s, nil
 }
 
-// close ends the use of a store. A process that goes on keeps it for its next command.
+// close ends the use of a store. A process that serves further commands keeps it for the next one.
 func (c *cli) close(s *store.Store) {
 	if !c.warm.keep(c.db, s) {
 		s.Close()
 	}
 }
 
-// with makes a command's body of a function that uses the database.
+// with makes a command's body from a function that uses the database.
 func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, args []string) error {
 		s, err := c.open(cmd, use)
@@ -87,13 +87,13 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 	})
 }
 
-// prints adds --json, with which a command prints its facts for programs.
+// prints adds --json to a command that prints facts.
 func (c *cli) prints(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// print writes facts to standard output: v as JSON, or as human lays it out.
+// print writes facts to standard output: v as JSON, or what human prints.
 func (c *cli) print(v any, human func() error) error {
 	if c.asJSON {
 		return report.JSON(c.stdout, v)
@@ -101,17 +101,18 @@ func (c *cli) print(v any, human func() error) error {
 	return human()
 }
 
-// envAnnotation marks a flag that a variable can stand for.
+// envAnnotation marks a flag that an environment variable can set.
 const envAnnotation = "dbjobs_variable"
 
-// variable lets a variable of the environment stand for a flag that is not given, and says so in its help.
+// variable lets an environment variable set a flag that is not given, and says so in its help.
 func variable(cmd *cobra.Command, flag, name string) {
 	f := cmd.Flag(flag)
 	f.Usage += " (" + name + ")"
 	f.Annotations = map[string][]string{envAnnotation: {name}}
 }
 
-// fromEnvironment sets the flags that were not given from their variables. An empty variable is one that is not set.
+// fromEnvironment sets the flags that were not given from their variables. An empty variable counts
+// as not set.
 func (c *cli) fromEnvironment(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		names := f.Annotations[envAnnotation]

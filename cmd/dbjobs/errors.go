@@ -21,11 +21,11 @@ import (
 // The exit codes, which scripts and monitors rely on.
 const (
 	exitDone        = 0
-	exitFailed      = 1 // the command, or the pass of a tick
+	exitFailed      = 1 // the command failed, or the pass of a tick
 	exitUsage       = 2 // usage or bad input
-	exitJobFailed   = 3 // the pass is done, a job failed: only with --fail-on-job-error
-	exitSchema      = 4 // the schema is outside the range of this program
-	exitDatabase    = 5 // the database is out of reach, or not writable
+	exitJobFailed   = 3 // the pass is done, but a job failed; only with --fail-on-job-error
+	exitSchema      = 4 // this program cannot use the version of the schema
+	exitDatabase    = 5 // the database is unreachable, or not writable
 	exitInterrupted = 130
 )
 
@@ -71,7 +71,7 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// complain tells what went wrong, a line for each problem, none of them with a password.
+// complain prints the error, one line for each problem. No line holds a password.
 func (c *cli) complain(code int, err error) {
 	if c.told || code == exitDone {
 		return
@@ -81,7 +81,7 @@ func (c *cli) complain(code int, err error) {
 	}
 }
 
-// explain says what went wrong, a line for each problem.
+// explain returns the lines of an error, one for each problem.
 func (c *cli) explain(code int, err error) []string {
 	if code == exitInterrupted {
 		err = errInterrupted
@@ -106,7 +106,8 @@ func (c *cli) explain(code int, err error) []string {
 	return lines
 }
 
-// each is the errors that were joined; one that wraps several in a text of its own is one.
+// each returns the errors that were joined. An error that wraps several, but has a text of its own,
+// counts as one.
 func each(err error) (list []error) {
 	several, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
@@ -118,10 +119,10 @@ func each(err error) (list []error) {
 	return list
 }
 
-// say writes one line of talk.
+// say writes one message to standard error.
 func (c *cli) say(format string, args ...any) { c.tell(slog.LevelInfo, format, args...) }
 
-// tell writes one line of talk, of a level where log lines have one.
+// tell writes one message to standard error. The level shows only where the log format has levels.
 func (c *cli) tell(level slog.Level, format string, args ...any) {
 	text := report.Line(c.scrub(fmt.Sprintf(format, args...)))
 	if c.logFormat == logs.Text {
@@ -152,8 +153,8 @@ func (c *cli) misused(root *cobra.Command, args []string, err error) error {
 	return e
 }
 
-// words are the arguments that are neither flags nor their values. The value of a flag that does not exist is taken for one
-// if it is a URL.
+// words returns the arguments that are neither flags nor values of flags. What follows a flag that
+// does not exist counts as its value only if it is a URL.
 func words(cmd *cobra.Command, args []string) (list []string) {
 	flagOf := func(arg string) *pflag.Flag {
 		if name, long := strings.CutPrefix(arg, "--"); long {
@@ -183,7 +184,7 @@ func words(cmd *cobra.Command, args []string) (list []string) {
 	return list
 }
 
-// unknownCommand says that g has no such command, or that one is needed.
+// unknownCommand is the error for a group g with a command that it does not have, or with none.
 func unknownCommand(g *cobra.Command, args []string) error {
 	var names []string
 	for _, sub := range g.Commands() {
@@ -216,7 +217,7 @@ func unknownFlagHint(cmd *cobra.Command, problem string) string {
 	return hint
 }
 
-// positional wants the arguments named, no more and no fewer. A name that ends with ? may be left out.
+// positional demands exactly the named arguments. An argument whose name ends with ? is optional.
 func positional(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		least := 0

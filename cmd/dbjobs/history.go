@@ -27,7 +27,7 @@ func (c *cli) scheduleHistory() *cobra.Command {
 	}, (*store.Store).ScheduleHistory)
 }
 
-// histories makes cmd one that prints a change log.
+// histories completes a command that prints a change log.
 func (c *cli) histories(cmd *cobra.Command, read func(*store.Store, context.Context, string, int) ([]store.Change, error)) *cobra.Command {
 	var limit int
 	cmd.Flags().IntVar(&limit, "limit", 20, "show at most `N` changes")

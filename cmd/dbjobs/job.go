@@ -25,7 +25,8 @@ func (c *cli) job() *cobra.Command {
 	return group(g)
 }
 
-// definitionFlags adds flags that describe a definition, and gives a function that returns those that were given.
+// definitionFlags adds flags that describe a definition. The function that it returns is called when
+// the command runs, and returns the flags that were given.
 func definitionFlags(cmd *cobra.Command, flags ...[]manifest.Flag) func() manifest.Given {
 	given := manifest.Given{}
 	for _, f := range slices.Concat(flags...) {
@@ -37,7 +38,7 @@ func definitionFlags(cmd *cobra.Command, flags ...[]manifest.Flag) func() manife
 	return func() manifest.Given { return given }
 }
 
-// definitionFlag notes what is given for a flag. What it means is for package manifest.
+// definitionFlag collects the values given for a flag. Package manifest reads them.
 type definitionFlag struct {
 	manifest.Flag
 	given manifest.Given
@@ -61,10 +62,10 @@ func (f definitionFlag) Set(value string) error {
 	return nil
 }
 
-// several reports whether another one adds to the first.
+// several reports whether the flag may be given several times.
 func (f definitionFlag) several() bool { return f.Kind == manifest.Texts }
 
-// Type is what the help calls the value.
+// Type is the word for the value in the help.
 func (f definitionFlag) Type() string {
 	switch f.Kind {
 	case manifest.Switch:
@@ -108,7 +109,7 @@ func (c *cli) jobCreate() *cobra.Command {
 	return c.prints(c.authored(cmd))
 }
 
-// showJob prints a job after a command changed it, for those who asked for JSON.
+// showJob prints a job as JSON after a command changed it, if --json is given.
 func (c *cli) showJob(ctx context.Context, s *store.Store, name string) error {
 	if !c.asJSON {
 		return nil
@@ -176,8 +177,8 @@ func (c *cli) jobRemove() *cobra.Command {
 	return c.authored(cmd)
 }
 
-// sayWhen says what becomes of a run that was asked for: a pause holds it, and that of a schedule or a job that is disabled
-// does not.
+// sayWhen says when a requested run executes. A pause of the job holds the run back; a pause of its
+// schedule does not, nor does disabling the job.
 func (c *cli) sayWhen(ctx context.Context, s *store.Store, job, queue string) error {
 	j, err := s.Job(ctx, job)
 	if err != nil {
@@ -194,7 +195,7 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job, queue string) er
 	if j.Overlap == "allow" {
 		room = j.MaxRunning
 	}
-	if before := j.RunsOpen - 1; before >= room { // the run itself is open, too
+	if before := j.RunsOpen - 1; before >= room { // RunsOpen counts the requested run, too
 		what, ended := "1 open run", "it has ended"
 		if before > 1 {
 			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"

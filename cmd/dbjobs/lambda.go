@@ -22,23 +22,26 @@ import (
 )
 
 const (
-	// runtimeAPIVariable is set where this process is the bootstrap of a Lambda function; it says where the invocations are.
+	// runtimeAPIVariable is set where this process is the bootstrap of a Lambda function. It is the
+	// address from which the process gets invocations.
 	runtimeAPIVariable = "AWS_LAMBDA_RUNTIME_API"
-	// marginVariable is the time that a pass leaves of an invocation: Lambda kills at the deadline, without a signal.
+	// marginVariable is the time between the end of the budget and the deadline of the invocation.
+	// At the deadline, Lambda kills the process without a signal.
 	marginVariable = "DBJOBS_MARGIN"
 
 	defaultMargin = 3 * time.Second
 	leastBudget   = 500 * time.Millisecond
-	wakePatience  = time.Second // for a kept connection's sign of life
+	wakePatience  = time.Second // for the answer on a kept connection
 )
 
-// serve is the program as a Lambda function: an invocation is a command line, and its answer what that prints. It ends
-// only with the process.
+// serve is the program as a Lambda function. Each invocation is a command line; its answer is what
+// the command prints. serve ends only with the process.
 func serve(ctx context.Context, stderr io.Writer, env settings.Lookup, environ []string) int {
 	f := &function{stderr: stderr, env: env, environ: environ, warm: &warm{}}
 	log.SetFlags(0)
 	log.SetOutput(libraryLog{stderr})
-	// Lambda ends a process that has extensions beside it with a signal, between invocations.
+	// If the function has extensions, Lambda sends the process a signal before it ends it, between
+	// invocations.
 	context.AfterFunc(ctx, func() {
 		f.busy.Lock()
 		f.warm.close()
@@ -48,7 +51,8 @@ func serve(ctx context.Context, stderr io.Writer, env settings.Lookup, environ [
 	return exitFailed // not reached
 }
 
-// libraryLog is what the runtime library logs: the errors that it hands on are in the line of the pass already.
+// libraryLog receives what the runtime library logs. It drops the errors that the library passes on:
+// they are in the log line of the pass already.
 type libraryLog struct{ w io.Writer }
 
 func (l libraryLog) Write(b []byte) (int, error) {
@@ -68,14 +72,14 @@ type function struct {
 	begun   sync.Once
 }
 
-// event is what an invocation may ask for. Events of EventBridge, and empty ones, ask for a tick.
+// event is the payload of an invocation. An event of EventBridge, or an empty one, means a tick.
 type event struct {
 	Command string `json:"command"`
 	Limit   *int   `json:"limit"`
 	Queue   string `json:"queue"`
 }
 
-// readEvent is strict with what people write: a mistyped member must not become a tick of another kind.
+// readEvent reads an event. It is strict: a mistyped member must not silently be ignored.
 func readEvent(payload []byte) (event, error) {
 	e := event{Command: "tick"}
 	if payload = bytes.TrimSpace(payload); len(payload) == 0 {
@@ -90,16 +94,16 @@ func readEvent(payload []byte) (event, error) {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&e); err != nil {
-		return e, badInput(`event: %v; want {"command": "tick" or "work", "limit": NUMBER, "queue": NAME}, each of them optional`, err)
+		return e, badInput(`event: %v; want {"command": "tick" or "work", "limit": NUMBER, "queue": NAME}, where each member is optional`, err)
 	}
 	if e.Command != "tick" && e.Command != "work" {
-		return e, badInput("event: there is no command %s; want tick or work", shown(e.Command))
+		return e, badInput("event: unknown command %s; want tick or work", shown(e.Command))
 	}
 	return e, nil
 }
 
-// args is the command line that the event stands for. A worker is not named like the function's ticks: its passes would
-// hide from the function's alarms that no tick succeeds.
+// args returns the command line for the event. A worker gets another name than the function's ticks:
+// under the same name, its passes would hide from the alarms that no tick succeeds.
 func (e event) args(budget time.Duration, startup, name string) []string {
 	args := []string{e.Command, "--json", "--budget", budget.Truncate(time.Millisecond).String()}
 	if e.Limit != nil {
@@ -117,9 +121,9 @@ func (e event) args(budget time.Duration, startup, name string) []string {
 	return args
 }
 
-// Invoke handles one invocation. An event that Lambda delivers again is one more tick, which finds decided what the first
-// one has decided. What goes wrong with the pass is an error, so that Lambda counts it and may try again; a job that
-// fails is recorded, and is none.
+// Invoke handles one invocation. An event that Lambda delivers twice is one more tick; it finds that
+// the first one has decided everything. A pass that fails is an error, so that Lambda counts it and
+// may try again. A job that fails is only recorded.
 func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	f.busy.RLock()
 	defer f.busy.RUnlock()
@@ -127,7 +131,7 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	c := newCLI(bytes.NewReader(nil), &answer, f.stderr, f.env)
 	c.warm = f.warm
 	cold := false
-	f.begun.Do(func() { cold, c.environ = true, f.environ }) // what is mistyped is told once
+	f.begun.Do(func() { cold, c.environ = true, f.environ }) // so mistyped variables are reported once
 	c.invocation = []slog.Attr{slog.String("function_version", lambdacontext.FunctionVersion), slog.Bool("cold", cold)}
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		c.invocation = append(c.invocation, slog.String("request_id", lc.AwsRequestID))
@@ -145,12 +149,13 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return nil, messages.InvokeResponse_Error{Type: kind, Message: strings.Join(c.explain(code, err), "\n")}
 }
 
-// command runs the event's command within the invocation's deadline. The budget makes the pass end in good time; the
-// context ends what hangs all the same, such as a server that does not answer, while there is time to say so.
+// command runs the event's command within the invocation's deadline. The budget lets the pass end in
+// time. The context ends a pass that hangs anyway, such as on a server that does not answer, while
+// there is still time to report it.
 func (f *function) command(ctx context.Context, c *cli, payload []byte) error {
 	e, err := readEvent(payload)
 	if err != nil {
-		c.secrets.AddURL(string(payload)) // which the error may quote
+		c.secrets.AddURL(string(payload)) // the error may quote it
 		return err
 	}
 	margin, err := f.duration(marginVariable, defaultMargin)
@@ -174,7 +179,7 @@ func (f *function) command(ctx context.Context, c *cli, payload []byte) error {
 	return c.execute(ctx, e.args(budget, f.startup(), name))
 }
 
-// startup is the identity of a start: the version of the function, unless the environment names another.
+// startup is the identity of this start: DBJOBS_STARTUP_ID, or else the version of the function.
 func (f *function) startup() string {
 	if id, _ := f.env("DBJOBS_STARTUP_ID"); id != "" || lambdacontext.FunctionVersion == "" {
 		return id
@@ -194,16 +199,17 @@ func (f *function) duration(variable string, otherwise time.Duration) (time.Dura
 	return time.Duration(d), nil
 }
 
-// warm keeps the store of a process that goes on after its command, with one connection. Between two invocations the
-// process is frozen, for minutes or for hours, and whoever stands between it and the database may have forgotten the
-// connection: it is used again only after the database has answered on it. A nil warm keeps nothing.
+// warm keeps a store, with one connection, for the next invocation. Between two invocations the
+// process is frozen, for minutes or hours. A proxy or a NAT between it and the database may have
+// dropped the connection by then, so the connection is used again only after the database has
+// answered on it. A nil warm keeps nothing.
 type warm struct {
 	mu sync.Mutex
 	s  *store.Store
 	db settings.Database
 }
 
-// take gives the command the store that was kept, if it is healthy, and the database that it is of.
+// take returns the kept store if it is healthy, and tells c which database it belongs to.
 func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 	if w == nil {
 		return nil
@@ -220,14 +226,15 @@ func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 	if err := s.Wake(ctx); err != nil {
 		c.db = db
 		c.tell(slog.LevelInfo, "the kept connection is dead; connecting again: %v", err)
-		go s.Close() // which may wait for the dead one
+		go s.Close() // it may wait for the dead connection
 		return nil
 	}
 	c.db = db
 	return s
 }
 
-// keep reports whether it keeps the store: another one may be kept already, by an invocation that ran beside.
+// keep keeps the store and reports whether it did. It does not if an invocation that ran at the same
+// time has left its store already.
 func (w *warm) keep(db settings.Database, s *store.Store) bool {
 	if w == nil {
 		return false

@@ -10,20 +10,20 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// warnOf says what `rule lint` would say of the rules that a change brought in. What stays as it was is not told of
-// again.
+// warnOf prints the warnings of `rule lint` for the rules that a change created or edited. Rules that
+// did not change cause no warning again.
 func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 	const most = 20
 	told := 0
 	by := map[string][]store.Change{}
 	for _, ch := range changes {
-		key := ch.Kind + " " + ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:] // a job has an owner by now
+		key := ch.Kind + " " + ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:] // without the owner of a job
 		by[key] = append(by[key], ch)
 	}
 	lint := func(subject, seed string, s *store.Schedule) {
 		r, err := rules.Parse(s.Rule, rules.Defaults{Zone: s.Zone, Start: time.Now(), Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous})
 		if err != nil {
-			return // what cannot be read was refused before
+			return // a rule that cannot be read was refused before
 		}
 		list, err := rules.Lint(r, rules.LintOptions{Now: time.Now()})
 		if err != nil {
@@ -50,7 +50,7 @@ func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 	}
 }
 
-// broughtIn reports whether the changes of a definition made it, or changed one of its fields.
+// broughtIn reports whether the changes create the definition, or change one of the fields.
 func broughtIn(changes []store.Change, fields ...string) bool {
 	return slices.ContainsFunc(changes, func(c store.Change) bool {
 		return c.Action == "create" || c.Action == "change" && slices.ContainsFunc(c.Fields, func(f store.FieldChange) bool {

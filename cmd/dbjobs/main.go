@@ -1,7 +1,7 @@
 // Command dbjobs runs scheduled jobs whose definitions, schedules and history live in a database.
 //
-// It is the only main of the module: flags, settings, output and exit codes are here, and nothing else. A process
-// does one thing and exits; whatever it opened is closed on the way out, also when it is told to stop.
+// It is the only command of the module. Flags, settings, output and exit codes are here, and nothing
+// else. A process does one thing and exits. It closes all that it opened, also when a signal stops it.
 package main
 
 import (
@@ -38,8 +38,9 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
 }
 
-// run is the whole program: it takes what a process has and gives its exit code. Where it is the bootstrap of a Lambda
-// function, it serves invocations until it is ended. Of environ only the names count: variables that are not read.
+// run is the whole program. It returns the exit code. As the bootstrap of a Lambda function, it
+// serves invocations until the process is ended. environ serves only to find variables with mistyped
+// names; values come from env.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
 	if api, _ := env(runtimeAPIVariable); api != "" && len(args) == 0 {
 		return serve(ctx, stderr, env, environ)
@@ -62,7 +63,7 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 	root := c.root()
 	c.notice(root, args)
 	root.SetArgs(args)
-	var lost error // help was asked for of a command that does not exist
+	var lost error // set when help is asked for a command that does not exist
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if rest := cmd.Flags().Args(); cmd.HasSubCommands() && len(rest) > 0 {
@@ -75,7 +76,7 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 	flushed := c.stdout.Flush()
 	switch {
 	case flushed != nil && (err == nil || !c.found):
-		err = fmt.Errorf("writing the output: %w", flushed) // data that did not arrive is a failure
+		err = fmt.Errorf("writing the output: %w", flushed) // output that was not written is a failure
 	case err != nil && !c.found:
 		err = c.misused(root, args, err)
 	}
@@ -86,10 +87,10 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 type cli struct {
 	stdin   io.Reader
 	stdout  *bufio.Writer // data
-	answers io.Writer     // the same without a buffer, for a dialogue
-	stderr  io.Writer     // talk
+	answers io.Writer     // the same without a buffer, for questions and answers by line
+	stderr  io.Writer     // messages
 	env     settings.Lookup
-	environ []string // NAME=VALUE, to look through for names that mean nothing
+	environ []string // NAME=VALUE, to find variables with mistyped names
 	began   time.Time
 
 	database  string // --database
@@ -97,12 +98,12 @@ type cli struct {
 	asJSON    bool   // --json
 	who       store.Author
 	db        settings.Database
-	secrets   *secret.Known // of what was given, whatever it was given as
-	found     bool          // a command was found and its flags were good: errors are the command's own
+	secrets   *secret.Known // secrets among the arguments and variables, wherever they stand
+	found     bool          // a command was found and its flags are valid: errors are the command's own
 	told      bool          // the error that ends the command is in a log line already
 
-	warm       *warm       // where the process outlives the command
-	invocation []slog.Attr // what the platform calls this invocation
+	warm       *warm       // set where the process serves several commands
+	invocation []slog.Attr // the platform's names for this invocation
 }
 
 func (c *cli) root() *cobra.Command {
@@ -143,7 +144,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	return group(root)
 }
 
-// helpCommand is cobra's, but for a topic that does not exist: asking for it is a mistake like any other.
+// helpCommand is like cobra's, but an unknown command is an error, with its exit code.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Help about any command",
@@ -158,14 +159,16 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// group makes a command that only holds others refuse to be run itself: a crontab line that lost its end must fail.
+// group makes a command that only has subcommands fail when it is run without one: a crontab line
+// that lost its end must fail.
 func group(g *cobra.Command) *cobra.Command {
 	g.Args = cobra.ArbitraryArgs
 	g.RunE = func(g *cobra.Command, args []string) error { return unknownCommand(g, args) }
 	return g
 }
 
-// do makes fn the command's body. From there on errors are what fn met, no longer how the command was written.
+// do makes fn the command's body. Errors from here on are failures of the command, no longer mistakes
+// in the command line.
 func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd); err != nil {

@@ -18,7 +18,7 @@ func (c *cli) migrate() *cobra.Command {
 		Use:   "migrate",
 		Short: "Create the tables of dbjobs, or bring them up to date",
 		Long: `Creates the tables of dbjobs, or brings them up to date; it also creates a missing SQLite file. You can run it any
-number of times, and two at the same time. If only somebody else may create tables, give them the statements that
+number of times, and several at the same time. If only somebody else may create tables, give them the statements that
 --print prints.`,
 		Example: `  dbjobs migrate
   dbjobs migrate --database postgres://owner@db.example.org/app --print
@@ -31,7 +31,7 @@ number of times, and two at the same time. If only somebody else may create tabl
 	cmd.Flags().BoolVar(&noInstance, "no-instance", false, "remove the name")
 	cmd.MarkFlagsMutuallyExclusive("status", "print", "instance", "no-instance")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("instance") && instance == "" { // a variable that is not set must not let a copy fire
+		if cmd.Flags().Changed("instance") && instance == "" { // an unset shell variable must not let a copy of the database run jobs
 			return badInput("--instance is empty; to remove the name, use --no-instance")
 		}
 		if printText {
@@ -69,7 +69,7 @@ number of times, and two at the same time. If only somebody else may create tabl
 
 func (c *cli) sayInstance(name string) {
 	if name == "" {
-		c.say("this database has no instance name now; a tick that sets " + instanceVariable + " does nothing here")
+		c.say("this database has no instance name any more; a tick with " + instanceVariable + " set does nothing here")
 		return
 	}
 	c.say("this database is now the instance %q", name)

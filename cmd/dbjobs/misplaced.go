@@ -15,12 +15,12 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// scrub takes credentials out of what is said: those of the database, those of a URL that stands where it does not
-// belong, and whatever else looks like one.
+// scrub removes credentials from a message: those of the database, those of a URL in a wrong place,
+// and whatever else looks like one.
 func (c *cli) scrub(text string) string { return c.db.Scrub(c.secrets.Hide(text)) }
 
-// notice notes the secrets that the command line and the environment hold, wherever in them they stand: whatever is said
-// about a value that is in the wrong place may quote it.
+// notice remembers the secrets in the command line and in the environment, wherever they stand: a
+// message about a value in the wrong place may quote it.
 func (c *cli) notice(root *cobra.Command, args []string) {
 	for _, a := range args {
 		c.secrets.AddURL(a)
@@ -31,7 +31,7 @@ func (c *cli) notice(root *cobra.Command, args []string) {
 	}
 }
 
-// variables are those of the environment that the program reads, by all of its commands.
+// variables returns the environment variables that any of the commands reads.
 func variables(root *cobra.Command) []string {
 	names := append(settings.Variables(), instanceVariable, marginVariable)
 	var collect func(*cobra.Command)
@@ -48,11 +48,12 @@ func variables(root *cobra.Command) []string {
 	return slices.Compact(names)
 }
 
-// public are the flags whose values may hold a URL with a password: the database itself, and what a job sends.
+// public are the flags whose values may hold a URL with a password: the URL of the database, and what
+// a job sends.
 var public = []string{"database", "sql", "arg"}
 
-// misplaced refuses a URL with a password where another value belongs: a name is shown by other commands, to other
-// people, and it is recorded.
+// misplaced refuses a URL with a password where another value belongs. Names, for instance, are
+// recorded, and other commands show them to other people.
 func (c *cli) misplaced(cmd *cobra.Command, args []string) (err error) {
 	const where = "; give the URL of the database with --database or " + settings.URLVariable
 	for _, a := range args {
@@ -83,10 +84,11 @@ func valueOf(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// foreign are variables that others make: Kubernetes and its likes for a service that is called dbjobs, and our tests.
+// foreign matches variables that others set: Kubernetes for a service named dbjobs, and our tests.
 var foreign = regexp.MustCompile(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_RACE$)`)
 
-// mistyped warns of variables that look like ours and are not read: a setting that has no effect shows late.
+// mistyped warns of variables that look like ours but are not read: otherwise, somebody notices much
+// later that the setting has no effect.
 func (c *cli) mistyped(root *cobra.Command) {
 	var known []string
 	for _, entry := range c.environ {
@@ -110,7 +112,7 @@ func (c *cli) mistyped(root *cobra.Command) {
 	}
 }
 
-// shown is a value that somebody gave, as a message may quote it.
+// shown returns a value from the user as a message may quote it.
 func shown(value string) string {
 	if secret.HoldsURL(value) {
 		return "a URL with a password"

@@ -15,13 +15,13 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// The values of --metrics that are no file.
+// The values of --metrics that are not files.
 const (
 	noMetrics       = "none"
 	embeddedMetrics = "emf"
 )
 
-// defaultMetrics: CloudWatch reads the log of a function.
+// defaultMetrics is the default of --metrics. In a Lambda function, CloudWatch reads the log.
 func defaultMetrics(env settings.Lookup) string {
 	if api, _ := env(runtimeAPIVariable); api != "" {
 		return embeddedMetrics
@@ -33,15 +33,16 @@ func checkMetrics(value string) error {
 	if value == noMetrics || value == embeddedMetrics || strings.HasSuffix(value, ".prom") {
 		return nil
 	}
-	return badInput("--metrics: there is no %s; want none, emf, or the path of a file that ends in .prom", shown(value))
+	return badInput("--metrics: found %s, want none, emf, or the path of a file that ends in .prom", shown(value))
 }
 
-// logger writes to standard error, without what the database's URL keeps secret.
+// logger writes to standard error, without secrets.
 func (c *cli) logger(format string, level slog.Level) *slog.Logger {
 	return slog.New(logs.Handler(c.stderr, format, level, c.scrub))
 }
 
-// observe runs a pass, and leaves what watches it is to see: a line where log lines are for programs, and its metrics.
+// observe runs a pass and then writes what monitoring reads: one log line, where the log format is for
+// programs, and the metrics.
 func (c *cli) observe(name, where string, pass func() (tick.Report, error)) error {
 	r, err := pass()
 	now := time.Now()
@@ -54,7 +55,7 @@ func (c *cli) observe(name, where string, pass func() (tick.Report, error)) erro
 		c.logPass(&p, format, where == embeddedMetrics, err)
 	}
 	if strings.HasSuffix(where, ".prom") {
-		if bad := p.Write(where); bad != nil { // the pass is done all the same
+		if bad := p.Write(where); bad != nil { // the pass itself has not failed
 			c.tell(slog.LevelWarn, "%v", bad)
 		}
 	}
@@ -71,7 +72,7 @@ type failure struct {
 	Error string `json:"error,omitempty"`
 }
 
-// logPass writes the line. What went wrong in it is in it.
+// logPass writes the log line of a pass, with the pass's error and its failed runs.
 func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) {
 	attrs, r, level := p.Attrs(), &p.Report, slog.LevelInfo
 	attrs = append(attrs, c.invocation...)

@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// onceFlag is a flag of which a second one would silently stand in the place of the first. Its error does not quote the
-// values: they may be URLs with passwords.
+// onceFlag is a flag with one value. If it is given twice, the second value would silently replace
+// the first; that is an error instead. The error does not quote the values: they may be URLs with
+// passwords.
 type onceFlag struct {
 	pflag.Value
 	given bool
@@ -22,7 +23,8 @@ func (o *onceFlag) Set(s string) error {
 	return o.Value.Set(s)
 }
 
-// once lets each flag of the command, and of those below it, be given once, unless it is one that collects.
+// once lets each flag of the command and its subcommands be given only once, unless the flag collects
+// values.
 func once(cmd *cobra.Command) {
 	wrap := func(f *pflag.Flag) {
 		switch v := f.Value.(type) {

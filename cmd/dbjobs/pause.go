@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// authored adds the flags of a command that changes something: why, and who does it.
+// authored adds --reason and --by to a command that changes something.
 func (c *cli) authored(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&c.who.Reason, "reason", "", "why you make this change, for the change log")
 	cmd.Flags().StringVar(&c.who.By, "by", "", "who makes this change, for the change log; default: the database login, on SQLite the operating system's user")
@@ -19,7 +19,8 @@ func (c *cli) authored(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// author is who changes something. The store knows its login; SQLite has none.
+// author returns the author of a change, for the change log. Without --by, the store records its
+// login. SQLite has no logins, so there it is the user of the operating system.
 func (c *cli) author(s *store.Store) store.Author {
 	who := c.who
 	if u, err := user.Current(); who.By == "" && !s.Engine().KnowsLogins && err == nil {
@@ -28,7 +29,7 @@ func (c *cli) author(s *store.Store) store.Author {
 	return who
 }
 
-// subjectFlags are those that name what is paused, in the place of a job.
+// subjectFlags are the flags that name a tag or an owner instead of a job.
 type subjectFlags struct{ tag, owner string }
 
 func (f *subjectFlags) add(cmd *cobra.Command, doing string) {
@@ -36,7 +37,7 @@ func (f *subjectFlags) add(cmd *cobra.Command, doing string) {
 	cmd.Flags().StringVar(&f.owner, "owner", "", doing+" the jobs of this owner")
 }
 
-// subject is the one thing that is named.
+// subject returns the job, tag or owner that the command line names. It must name exactly one.
 func (f *subjectFlags) subject(cmd *cobra.Command, args []string) (store.Subject, error) {
 	var named []store.Subject
 	if len(args) > 0 {
@@ -79,7 +80,7 @@ func (c *cli) jobResume() *cobra.Command {
 	return c.resumes(cmd, f.subject)
 }
 
-// shared is the subject of a command that names a shared schedule.
+// shared returns the subject of a command that names a shared schedule.
 func shared(_ *cobra.Command, args []string) (store.Subject, error) {
 	return store.Subject{Scope: store.ScopeSchedule, Name: args[0]}, nil
 }
@@ -103,7 +104,7 @@ gap.`,
 	}, shared)
 }
 
-// everything is the subject of a freeze.
+// everything returns the subject of a freeze.
 func everything(*cobra.Command, []string) (store.Subject, error) {
 	return store.Subject{Scope: store.ScopeAll}, nil
 }
@@ -127,7 +128,7 @@ func (c *cli) unfreeze() *cobra.Command {
 
 type subjectOf func(*cobra.Command, []string) (store.Subject, error)
 
-// pauses makes cmd one that begins a pause.
+// pauses completes a command that begins a pause.
 func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 	var until string
 	cmd.Flags().StringVar(&until, "until", "", "end the pause at this instant, such as 2026-12-01T08:00:00Z")
@@ -153,7 +154,7 @@ func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 	return c.prints(c.authored(cmd))
 }
 
-// resumes makes cmd one that ends a pause.
+// resumes completes a command that ends a pause.
 func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 	var missed bool
 	cmd.Flags().BoolVar(&missed, "missed", false, "treat times that came during the pause as missed, not as paused")
@@ -196,7 +197,7 @@ func instantFlag(flag, text string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// pauseList is the list of the recorded intervals.
+// pauseList makes the command that lists the recorded pauses.
 func (c *cli) pauseList() *cobra.Command {
 	var all bool
 	var limit int

@@ -14,7 +14,7 @@ func (c *cli) rule() *cobra.Command {
 	return group(g)
 }
 
-// ruleFlags are what a rule's text leaves open.
+// ruleFlags adds the flags for what a rule's text leaves open.
 func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
 	cmd.Flags().StringVar(&o.Zone, "tz", "", "time zone of the rule (UTC)")
 	cmd.Flags().StringVar(&o.Seed, "seed", "", "name of the schedule, for ~ in a cron line")
@@ -48,7 +48,7 @@ Only "rule" is required.`,
 		switch {
 		case lines && len(args) > 0:
 			return badInput("--jsonl reads rules from standard input; remove the argument %q", args[0])
-		case lines: // straight to standard output: whoever asks a line at a time waits for the answer
+		case lines: // without a buffer: a program that asks one line at a time waits for the answer
 			return rulecmd.NextLines(c.stdin, c.answers, o)
 		}
 		return badRule(rulecmd.Next(c.stdout, o))
@@ -87,7 +87,7 @@ func (c *cli) ruleLint() *cobra.Command {
 	return cmd
 }
 
-// badRule is bad input: nothing else can be wrong with a rule that is only looked at.
+// badRule makes every error of a rule command bad input: nothing else can go wrong there.
 func badRule(err error) error {
 	if err == nil {
 		return nil

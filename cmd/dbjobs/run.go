@@ -43,7 +43,7 @@ func (c *cli) runList() *cobra.Command {
 	return c.prints(cmd)
 }
 
-// runs says what a tick does about a run of the queue.
+// runs is the end of the sentence "the next tick ...", for a run of the queue.
 func runs(queue string) string {
 	if queue == tick.OwnQueue {
 		return "runs it"

@@ -97,7 +97,8 @@ func (c *cli) scheduleRemove() *cobra.Command {
 	return c.authored(cmd)
 }
 
-// unused names the jobs that still use a schedule, which keeps it from being removed. The store refuses, too.
+// unused returns an error that names the jobs that still use a schedule. The store refuses to remove
+// such a schedule, too, but does not name the jobs.
 func unused(ctx context.Context, s *store.Store, schedule string) error {
 	jobs, err := s.Jobs(ctx, store.JobFilter{})
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// tellStates warns of jobs that are parked or failing, a line each, for as long as they are. Where log lines are for
-// programs, they are members of the pass's line instead. What the table of the pass has told already is left out.
+// tellStates warns of jobs that are parked or failing, one line each, in every pass until they are
+// repaired. Where the log format is for programs, they are members of the pass's log line instead. A
+// job whose failed run is in the table of the pass is left out.
 func (c *cli) tellStates(r *tick.Report) {
 	if c.logFormat != logs.Text {
 		return
@@ -36,7 +37,7 @@ func (c *cli) tellStates(r *tick.Report) {
 	}
 	c.tellMore(r.FailingJobs-len(r.Failing), "failing")
 	for _, u := range r.Unserved {
-		c.tell(slog.LevelWarn, "no tick runs the jobs of the login %s: %d are due, the first since %s; run a tick that logs in as %[1]s, or change their owner to the login of this tick",
+		c.tell(slog.LevelWarn, "no tick runs the jobs of the login %s (due: %d, the first since %s); run a tick that logs in as %[1]s, or change the owner to the login of this tick",
 			u.Owner, u.Jobs, report.Instant(u.Since))
 	}
 }
@@ -64,7 +65,7 @@ func (c *cli) problems(r *tick.Report) (list []problem) {
 	return list
 }
 
-// jobError is what --fail-on-job-error makes of a report; nil where all is well.
+// jobError is the error that --fail-on-job-error makes of a report; nil if no job failed.
 func jobError(r *tick.Report) error {
 	var parts []string
 	for _, p := range []struct {

@@ -22,8 +22,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// instanceVariable names the database that a tick is meant for. It is no flag: it belongs to the host, so that a copied
-// command line does not carry it along.
+// instanceVariable names the database that a tick is meant for. It is not a flag: it belongs to the
+// host, so that it is not copied with a command line.
 const instanceVariable = "DBJOBS_INSTANCE"
 
 // tickFlags are the settings of a pass, each with a variable.
@@ -103,7 +103,7 @@ Any number of workers may run at the same time. A worker that found nothing prin
 	return c.prints(cmd)
 }
 
-// names refuses empty ones, which a shell's variable or $(…) that found nothing leaves behind.
+// names refuses empty names, such as from a shell variable that is not set.
 func (f *tickFlags) names(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	switch {
@@ -112,15 +112,15 @@ func (f *tickFlags) names(cmd *cobra.Command) error {
 	case f.startupID == "" && flags.Changed("startup-id"):
 		return badInput("--startup-id is empty; leave it out, or give the identity of this start")
 	case len(f.queues) == 0 && flags.Changed("queue"), slices.Contains(f.queues, ""):
-		return badInput("--queue names no queue; leave it out to take from all but tick, or give a name")
+		return badInput("--queue is empty; give the name of a queue, or leave it out to take from all queues but tick")
 	}
 	return nil
 }
 
-// whole is the time that a pass has at most.
+// whole is the longest time that a pass may take; 0 if there is no limit.
 func (f *tickFlags) whole() store.Duration { return cmp.Or(f.budget, f.length) }
 
-// within bounds a context by the time that there is.
+// within bounds a context by the time that the whole pass may take.
 func (f *tickFlags) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if most := f.whole(); most > 0 {
 		return context.WithTimeout(ctx, time.Duration(most))
@@ -128,7 +128,7 @@ func (f *tickFlags) within(ctx context.Context) (context.Context, context.Cancel
 	return ctx, func() {}
 }
 
-// left is what is left of a length of time; none stays none.
+// left is what remains of a length of time. No limit stays no limit.
 func left(of store.Duration, spent time.Duration) time.Duration {
 	if of == 0 {
 		return 0
@@ -158,7 +158,8 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	}
 }
 
-// unlessQuiet is print, or with --quiet what it prints of a report of what went wrong.
+// unlessQuiet returns print. With --quiet, print gets only what went wrong, and is not called if
+// nothing did.
 func (f *tickFlags) unlessQuiet(print func(io.Writer, tick.Report) error) func(io.Writer, tick.Report) error {
 	return func(w io.Writer, r tick.Report) error {
 		if f.quiet {
@@ -170,7 +171,7 @@ func (f *tickFlags) unlessQuiet(print func(io.Writer, tick.Report) error) func(i
 	}
 }
 
-// pass makes a command's body of a way to run a pass.
+// pass makes a command's body from a function that runs a pass.
 func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Report, error), human func(io.Writer, tick.Report) error) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, _ []string) error {
 		if f.limit < 0 || f.concurrency < 1 {
@@ -194,8 +195,8 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			defer c.close(s)
 			cmd.SetContext(ctx)
 			r, err := c.runPass(ctx, s, f, time.Since(began), run)
-			// What was done is told also when the pass failed after it. Where log lines are for programs, one of them tells
-			// it instead of the table.
+			// What the pass did is printed even if it failed afterwards. Where the log format is for
+			// programs, a log line has it instead of the table.
 			if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
 				told := c.print(r, func() error { return human(c.stdout, r) })
 				err = errors.Join(err, told)
@@ -248,8 +249,8 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	})
 }
 
-// holder names this start of the process, and where its log is: what a platform calls it, else the host. A function's
-// instances share names and process ids, so that only chance tells them apart.
+// holder names this process, and where its log is: by the platform's name for it, or else by the
+// host. Instances of a function can have the same name and process id, so a random part is added.
 func holder(env settings.Lookup) string {
 	host, _ := env("AWS_LAMBDA_LOG_STREAM_NAME")
 	if host == "" {

@@ -23,7 +23,7 @@ func (c *cli) version() *cobra.Command {
 	})
 }
 
-// build is what the build recorded of itself.
+// build reads the facts that the Go build recorded in the binary.
 func build() report.Version {
 	v := report.Version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Latest}
 	info, ok := debug.ReadBuildInfo()
