@@ -1,8 +1,10 @@
-// Package aws gets what a function or a task on AWS needs to log in to its database, without the SDK: a secret, from
-// the extension that caches it beside the function, and a token for RDS, signed with the function's own credentials.
+// Package aws gets the credentials with which a function or a task on AWS logs in to its database: a
+// secret, from the extension that caches it beside the function, and a token for RDS, signed with the
+// function's own credentials.
 //
-// Both are asked for at each new connection, and cost a call on the loopback or a few hashes: the SDK's packages for
-// the two would be a good part of what a cold start loads.
+// It does not use the SDK, whose packages for the two would be a large part of what a cold start loads.
+// The credentials are needed for each new connection, and cost a call on the loopback interface or a
+// few hashes.
 package aws
 
 // Lookup finds a variable of the environment, as os.LookupEnv does.

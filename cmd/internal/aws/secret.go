@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// The extension begins to answer while the function starts: for so long it is asked again.
+// The extension begins to answer while the function starts. Until then, the request is repeated.
 const (
 	secretPatience = 3 * time.Second
 	secretPause    = 50 * time.Millisecond
 )
 
-// Secret reads a secret of Secrets Manager through the AWS Parameters and Secrets Lambda Extension, which keeps it for
-// some minutes: after a rotation the old value may come for that long. id is the secret's ARN or name. No error holds
-// the secret.
+// Secret reads a secret of Secrets Manager through the AWS Parameters and Secrets Lambda Extension. The
+// extension caches a secret for some minutes, so after a rotation it may return the old value for that
+// long. id is the secret's ARN or name. No error holds the secret.
 func Secret(ctx context.Context, env Lookup, id string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, secretPatience)
 	defer cancel()
@@ -39,10 +39,11 @@ func Secret(ctx context.Context, env Lookup, id string) (string, error) {
 	}
 }
 
-// direct: what is on the loopback is never asked through a proxy, and is not followed elsewhere with the session's token.
+// direct is a client that uses no proxy, because the extension is on the loopback interface, and
+// follows no redirect, because the request holds the session's token.
 var direct = &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// refusal are the names of AWS's errors, such as AccessDeniedException.
+// refusal matches the names of AWS's errors, such as AccessDeniedException.
 var refusal = regexp.MustCompile(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient)(?:Exception)?\b`)
 
 func askExtension(ctx context.Context, env Lookup, id string) (secret string, again bool, err error) {
@@ -58,7 +59,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, ag
 	req.Header.Set("X-Aws-Parameters-Secrets-Token", env.value("AWS_SESSION_TOKEN"))
 	resp, err := direct.Do(req)
 	if err != nil {
-		return "", true, fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s: add its layer to the function: %w", port, err)
+		return "", true, fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s; add its layer to the function: %w", port, err)
 	}
 	defer resp.Body.Close()
 	const most = 1 << 20 // a secret has 64 KiB at most
@@ -67,7 +68,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, ag
 		return "", true, fmt.Errorf("reading the secret %s: %w", id, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		// What else it says may hold anything, the session's token too: of it, only what AWS calls the refusal is told.
+		// The answer may hold anything, even the session's token. Only AWS's name of the error is shown.
 		why := ""
 		if name := refusal.Find(body); name != nil {
 			why = ": " + string(name)
@@ -77,7 +78,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, ag
 	}
 	var answer struct{ SecretString *string }
 	if err := json.Unmarshal(body, &answer); err != nil { // its text may quote the secret
-		return "", false, fmt.Errorf("the secrets extension's answer for %s is no JSON", id)
+		return "", false, fmt.Errorf("the secrets extension's answer for %s is not JSON", id)
 	}
 	if answer.SecretString == nil || *answer.SecretString == "" {
 		return "", false, errors.New("the secret " + id + " holds no text")

@@ -25,7 +25,7 @@ func TestARefusalIsNotQuoted(t *testing.T) {
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/?geheim", http.StatusTemporaryRedirect)
 		}, "status 307 ("},
-		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("geheim")) }, "no JSON"},
+		{"not JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("geheim")) }, "not JSON"},
 	} {
 		s := httptest.NewServer(c.answer)
 		t.Cleanup(s.Close)

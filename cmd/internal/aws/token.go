@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// Credentials are those of the function's or the task's role, which the platform puts into its environment.
+// Credentials are those of the role of the function or task. The platform puts them into its
+// environment.
 type Credentials struct{ KeyID, Secret, SessionToken string }
 
-// CredentialsOf reads them.
+// CredentialsOf reads the credentials from the environment.
 func CredentialsOf(env Lookup) (Credentials, error) {
 	c := Credentials{env.value("AWS_ACCESS_KEY_ID"), env.value("AWS_SECRET_ACCESS_KEY"), env.value("AWS_SESSION_TOKEN")}
 	if c.KeyID == "" || c.Secret == "" {
@@ -25,10 +26,10 @@ func CredentialsOf(env Lookup) (Credentials, error) {
 	return c, nil
 }
 
-// regionOfHost: the host of an RDS instance, cluster or proxy names its region.
+// regionOfHost finds the region in the host name of an RDS instance, cluster or proxy.
 var regionOfHost = regexp.MustCompile(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.rds\.amazonaws\.com(?:\.cn)?$`)
 
-// RegionOf is the region of a database's host or, where the host does not tell, of the function.
+// RegionOf returns the region in the name of the database's host, or else that of the function.
 func RegionOf(host string, env Lookup) (string, error) {
 	if m := regionOfHost.FindStringSubmatch(host); m != nil {
 		return m[1], nil
@@ -36,12 +37,13 @@ func RegionOf(host string, env Lookup) (string, error) {
 	if region := cmp.Or(env.value("AWS_REGION"), env.value("AWS_DEFAULT_REGION")); region != "" {
 		return region, nil
 	}
-	return "", fmt.Errorf("the region of the database is not known: neither its host %s nor AWS_REGION tells it", host)
+	return "", fmt.Errorf("the region of the database is unknown: its host name %s does not contain it; set AWS_REGION", host)
 }
 
-// RDSToken is what stands for the password of a database user that logs in by IAM: the signed URL (Signature Version
-// 4, in the query) of a request to connect, without its scheme. It is good for 15 minutes after now, for connecting
-// only. address is host:port, as the server knows itself: an alias of the host is refused by the server.
+// RDSToken returns the password of a database user that logs in by IAM: the signed URL (Signature
+// Version 4, in the query) of a request to connect, without its scheme. It can be used to connect until
+// 15 minutes after now. address is host:port with the server's own host name: the server refuses a
+// token for an alias.
 func RDSToken(c Credentials, region, address, user string, now time.Time) string {
 	const algorithm, empty = "AWS4-HMAC-SHA256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	stamp, day := now.UTC().Format("20060102T150405Z"), now.UTC().Format("20060102")
@@ -53,7 +55,7 @@ func RDSToken(c Credentials, region, address, user string, now time.Time) string
 	if c.SessionToken != "" {
 		query.Set("X-Amz-Security-Token", c.SessionToken)
 	}
-	canonical := strings.ReplaceAll(query.Encode(), "+", "%20") // sorted by name; a blank is never a plus here
+	canonical := strings.ReplaceAll(query.Encode(), "+", "%20") // sorted by name; a blank must be %20 here
 	request := "GET\n/\n" + canonical + "\nhost:" + address + "\n\nhost\n" + empty
 	toSign := algorithm + "\n" + stamp + "\n" + scope + "\n" + hex.EncodeToString(hash(request))
 	key := []byte("AWS4" + c.Secret)

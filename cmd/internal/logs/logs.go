@@ -1,5 +1,5 @@
-// Package logs writes log lines in the form that the surroundings read: as text for people, as JSON, or as JSON with the
-// members that Google Cloud's logging gives a meaning to.
+// Package logs writes log lines in the form that the platform reads: as text for people, as JSON, or as
+// JSON with the members that have a meaning in Google Cloud's logging.
 package logs
 
 import (
@@ -19,7 +19,7 @@ const (
 // Lookup finds a variable of the environment, as os.LookupEnv does.
 type Lookup func(name string) (value string, found bool)
 
-// Default is the format that the surroundings read: JSON in Lambda, Google's in Cloud Run, text elsewhere.
+// Default is the format that the platform reads: JSON in Lambda, Google's in Cloud Run, text elsewhere.
 func Default(env Lookup) string {
 	for _, v := range [][2]string{{"AWS_LAMBDA_RUNTIME_API", JSON}, {"K_SERVICE", GCP}, {"CLOUD_RUN_JOB", GCP}} {
 		if value, _ := env(v[0]); value != "" {
@@ -29,17 +29,17 @@ func Default(env Lookup) string {
 	return Text
 }
 
-// Check returns an error unless there is such a format.
+// Check returns an error if there is no such format.
 func Check(format string) error {
 	switch format {
 	case Text, JSON, GCP:
 		return nil
 	}
-	return fmt.Errorf("there is no %q; want text, json or gcp", format)
+	return fmt.Errorf("found %q, want text, json or gcp", format)
 }
 
-// Handler writes lines of at least the level. Times are UTC. What is to be hidden goes through scrub before it is
-// encoded, since an encoded secret looks different.
+// Handler writes lines of at least the level. Times are UTC. scrub removes secrets before the text is
+// encoded, because an encoded secret looks different.
 func Handler(w io.Writer, format string, level slog.Level, scrub func(string) string) slog.Handler {
 	hide := func(groups []string, a slog.Attr) slog.Attr {
 		if a.Value.Kind() == slog.KindString {
@@ -62,10 +62,11 @@ func Handler(w io.Writer, format string, level slog.Level, scrub func(string) st
 	return slog.NewTextHandler(w, o)
 }
 
-// labels is the member whose text values Google Cloud's logging indexes.
+// labels is the member whose values Google Cloud's logging indexes.
 const labels = "logging.googleapis.com/labels"
 
-// forGoogle names things as Google Cloud's structured logging does: severity, message, and the trigger's name as a label.
+// forGoogle uses the names of Google Cloud's structured logging: severity, message, and labels for the
+// trigger's name.
 func forGoogle(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) > 0 {
 		return a

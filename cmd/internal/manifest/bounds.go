@@ -12,25 +12,27 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What reading a manifest may cost, however it is written. Each bound is far beyond what people write.
+// These bounds limit the cost of reading a manifest, whatever it holds. Each is far beyond what people
+// write.
 const (
 	// MaxBytes is the longest manifest that is read.
 	MaxBytes = 16 << 20
-	// maxValues bounds how many keys and values are read, aliases followed: a few lines of anchors can stand for billions.
+	// maxValues bounds the number of keys and values, with aliases expanded: a few lines of anchors can
+	// stand for billions.
 	maxValues = 400_000
 	// aliasBytes is how many bytes aliases may add to those of the file.
 	aliasBytes = 4 << 20
-	// maxMarks bounds what may make a value of its own: YAML's reader takes some 400 bytes for each before it looks at the
-	// first, so that megabytes of quotes would take gigabytes.
+	// maxMarks bounds the characters that may begin a value. The YAML library allocates about 400 bytes
+	// for each before it returns the first, so megabytes of quotes would take gigabytes.
 	maxMarks = 500_000
 
-	maxProblems = 50   // that are told
-	maxText     = 1000 // of one of them, in bytes
-	maxPath     = 200
-	maxQuoted   = 80 // of what was found
+	maxProblems = 50   // reported for one file
+	maxText     = 1000 // bytes in the text of a problem
+	maxPath     = 200  // bytes in the path of a problem
+	maxQuoted   = 80   // bytes quoted of a value
 )
 
-// spend counts a node that is read; false means that the file expands to too much, which is reported once.
+// spend counts a node. It returns false if the file expands to too much; that is reported once.
 func (d *decoder) spend(n *yaml.Node, path string) bool {
 	d.values++
 	d.bytes += len(n.Value)
@@ -38,7 +40,7 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 	if d.over || d.values <= maxValues && d.bytes <= most {
 		return !d.over
 	}
-	d.problems = nil // noise, beside this one
+	d.problems = nil // the others do not matter beside this one
 	if d.values > maxValues {
 		d.problem(n, path, "the aliases of this file expand to more than %d values", maxValues)
 	} else {
@@ -48,13 +50,14 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 	return false
 }
 
-// block is the end of a line after which the text of a block scalar comes, which is one value whatever is in it.
+// block matches the end of a line that begins a block scalar. The lines of a block scalar are one
+// value, whatever they hold.
 var block = regexp.MustCompile(`(?:^|[\s:])[|>][-+0-9]{0,2}[ \t]*(?: #.*)?$`)
 
-// crowded reports whether a text may hold more values than may be read, without reading it: it counts the marks that could begin
-// one, outside of block scalars.
+// crowded reports whether a text may hold more values than may be read. It does not parse the text,
+// but counts the characters that could begin a value, outside of block scalars.
 func crowded(data []byte) bool {
-	marks, flow, within := 0, 0, -1 // within: the indentation of the line that a block scalar began in
+	marks, flow, within := 0, 0, -1 // within: indentation of the line in which a block scalar began
 	for line := range bytes.Lines(data) {
 		text := bytes.TrimLeft(line, " ")
 		indent := len(line) - len(text)
@@ -85,7 +88,8 @@ func crowded(data []byte) bool {
 	return false
 }
 
-// bounded are the problems in the order of the file, as many of them as somebody reads.
+// bounded makes an error of the first problems, in the order of the file, and of the number of the
+// others.
 func bounded(file string, list []Problem) *Error {
 	more := 0
 	list = slices.DeleteFunc(list, func(p Problem) bool {
@@ -106,10 +110,10 @@ func bounded(file string, list []Problem) *Error {
 	return &Error{list}
 }
 
-// excerpt is what was found, as a message quotes it.
+// excerpt quotes a value for a message.
 func excerpt(s string) string { return strconv.Quote(cut(s, maxQuoted)) }
 
-// cut is the beginning of a text that is too long.
+// cut shortens a text that is longer than most bytes.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -16,8 +16,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Encode writes definitions as a manifest that Decode reads back as the same. What has its default is left out, and so
-// is the owner of jobs that belong to login, since they get that owner when that login applies the file.
+// Encode writes definitions as a manifest from which Decode reads the same definitions. It leaves out
+// values that are the default. It also leaves out the owner of jobs that belong to login: they get
+// that owner again when login applies the file.
 func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 	root := &object{}
 	root.put("manifest", quoted(name))
@@ -67,13 +68,13 @@ func scheduleNode(s store.Schedule) *yaml.Node {
 	return o.node()
 }
 
-// scheduleZone is the zone that a schedule has, if only by default.
+// scheduleZone is the zone of a schedule, or the default zone.
 func scheduleZone(s store.Schedule) string {
 	s.Normalize()
 	return s.Zone
 }
 
-// jobNode writes a job: its policies in their order, with when it runs behind its name.
+// jobNode writes a job: its policies in their order, with its schedules and its rule before the tags.
 func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	j.Normalize()
 	var usual store.Job
@@ -82,7 +83,7 @@ func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	if j.Own != nil {
 		usual.StartZone = scheduleZone(*j.Own)
 	}
-	if j.Start != "" { // not_before is what start was resolved to
+	if j.Start != "" { // not_before was computed from start
 		j.NotBefore = time.Time{}
 	}
 	o := &object{}
@@ -120,7 +121,7 @@ func (o *object) put(key string, value *yaml.Node) {
 	o.Content = append(o.Content, quoted(key), value)
 }
 
-// at puts a value where its path leads: keep.runs into the section keep.
+// at puts a value at its path: keep.runs goes into the section keep.
 func (o *object) at(path string, value *yaml.Node) {
 	outer, key, nested := strings.Cut(path, ".")
 	if !nested {
@@ -170,13 +171,13 @@ func (o *object) instant(key string, value time.Time) {
 	}
 }
 
-// steps writes one plain step into the job, as sql: or the like, and anything else as a list.
+// steps writes a single plain step into the job itself, such as sql, and anything else as a list.
 func (o *object) steps(steps []store.Step) error {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
 	for i, s := range steps {
 		kind := executor.KindOf(s.Executor)
 		if kind == nil {
-			return fmt.Errorf("step %s: this version cannot write the executor %s into a manifest", s.Name, s.Executor)
+			return fmt.Errorf("step %s has the executor %s, which this version does not know", s.Name, s.Executor)
 		}
 		entry := &object{}
 		if s.Name != stepName(i) {
@@ -199,7 +200,7 @@ func (o *object) steps(steps []store.Step) error {
 	return nil
 }
 
-// plainStep reports whether a step says nothing but what is to be done.
+// plainStep reports whether a step has no keys but those of its executor.
 func plainStep(s store.Step, node *yaml.Node) bool {
 	keys := keyNames(executor.KindOf(s.Executor).Keys)
 	for i := 0; i < len(node.Content); i += 2 {
@@ -213,7 +214,7 @@ func plainStep(s store.Step, node *yaml.Node) bool {
 func (o *object) spec(kind *executor.Kind, raw json.RawMessage) error {
 	values, err := kind.Values(raw)
 	if err != nil {
-		return fmt.Errorf("its spec in the database: %w", err)
+		return fmt.Errorf("reading its spec from the database: %w", err)
 	}
 	for _, key := range kind.Keys {
 		switch v := values[key.Name].(type) {
@@ -267,7 +268,7 @@ func (o *object) args(key string, list []any) {
 	o.put(key, args)
 }
 
-// plain is a scalar that reads as what it looks like.
+// plain is a scalar without quotes: YAML decides whether it is a number, a truth value or a text.
 func plain(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
 // quoted is a text: in block form if it has several lines, and in quotes where it would read as something else.

@@ -14,16 +14,16 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Flag is a key of a job or schedule that "job create" and "schedule create" take as a flag. One grammar serves the
-// file and the command line, and so do its messages.
+// Flag is a key of a job or schedule that "job create" and "schedule create" take as a flag. The file
+// and the command line share the grammar and the messages.
 type Flag struct {
 	Name string
-	Path string // where it stands in a manifest, below the job or schedule
+	Path string // of the key in a manifest, below the job or schedule
 	Kind Kind
 	Help string
 }
 
-// Kind is what a flag takes.
+// Kind is the kind of value that a flag takes.
 type Kind int
 
 // The kinds of flags.
@@ -57,10 +57,11 @@ func executorFlags() (flags []Flag) {
 	return flags
 }
 
-// Given are the values of flags by name, for those that were given.
+// Given are the values of the flags that were given, by the names of the flags.
 type Given map[string][]string
 
-// JobFromFlags builds a job as a manifest with these keys would; what is wrong is an *Error that names the flags.
+// JobFromFlags builds a job as if its keys stood in a manifest. If a value is wrong, it returns an
+// *Error that names the flag.
 func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	entry, rule := &object{}, &object{}
 	for _, fl := range RuleFlags {
@@ -103,8 +104,8 @@ func ScheduleFromFlags(name string, given Given, now time.Time) (*Manifest, erro
 	return f.m, f.flagError("schedules", name, RuleFlags)
 }
 
-// reread sends what the flags say through YAML, so that numbers are numbers and a list is not a mapping. What YAML
-// could not hold is a problem of its flag.
+// reread writes the values of the flags as YAML and reads that, so that numbers become numbers. A
+// value that YAML cannot hold is a problem of its flag.
 func (f *file) reread(given Given, o *object) *yaml.Node {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		for _, v := range given[name] {
@@ -128,7 +129,7 @@ func (f *file) reread(given Given, o *object) *yaml.Node {
 	return doc.Content[0]
 }
 
-// node is the value as a manifest would have it.
+// node is the value of the flag as it would stand in a manifest.
 func (fl Flag) node(values []string) *yaml.Node {
 	switch last := values[len(values)-1]; fl.Kind {
 	case Texts:
@@ -142,7 +143,7 @@ func (fl Flag) node(values []string) *yaml.Node {
 	}
 }
 
-// flagError turns the paths of a manifest into the flags that stand for them.
+// flagError replaces the paths in the problems by the flags that stand for them.
 func (f *file) flagError(section, name string, flags []Flag) error {
 	if len(f.problems) == 0 {
 		return nil

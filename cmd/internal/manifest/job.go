@@ -10,7 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// readJob reads one entry of jobs. Its steps are steps:, or one step written into the job as sql:.
+// readJob reads one entry of jobs. The job has a list under steps, or one step that is written into
+// the job, such as sql.
 func (f *file) readJob(p pair) {
 	before := len(f.problems)
 	places := map[string]*yaml.Node{}
@@ -57,7 +58,8 @@ func (f *file) readJob(p pair) {
 	f.m.Jobs = append(f.m.Jobs, j)
 }
 
-// readStart finds the zone of a start schedule, and tries it: that of the job's own rule, else that of the file.
+// readStart checks the start schedule. Its zone is start_zone, or that of the job's own rule, or that
+// of the file.
 func (f *file) readStart(j *store.Job, path string) {
 	if j.Start == "" {
 		return
@@ -75,8 +77,8 @@ func (f *file) readStart(j *store.Job, path string) {
 	}
 }
 
-// dropDefaults takes away what a job has from the defaults of the file, and which says nothing beside what the job itself
-// says.
+// dropDefaults removes values that the job has from the defaults of the file and that have no meaning
+// together with the job's own policies.
 func (f *file) dropDefaults(j *store.Job, path string) {
 	inherited := func(key string) bool { return f.places[path+"."+key] == nil }
 	if j.Overlap != "allow" && inherited("max_running") {
@@ -96,31 +98,37 @@ func (f *file) dropDefaults(j *store.Job, path string) {
 	}
 }
 
-// singleStep makes the step of a job that says what to do in place of steps:.
+// singleStep makes the step of a job that has the keys of an executor instead of steps.
 func (f *file) singleStep(j *store.Job, g *given, steps, key *yaml.Node, path string) {
 	switch kind, whole := g.kind(); {
 	case steps != nil && kind != nil:
 		f.problem(steps, join(path, "steps"), "write %s in the steps, or leave steps out", and(keyNames(kind.Keys)))
 	case steps != nil:
 	case kind == nil:
-		f.problem(key, path, "the job does nothing: %s or steps is missing", does)
+		f.problem(key, path, "the job does nothing; add %s", or(append(does(), "steps")))
 	case !whole:
-		f.problem(key, path, "%s belong to %s, which is missing", and(keyNames(kind.Keys[1:])), kind.Keys[0].Name)
+		f.problem(key, path, "%s: a job with one of these keys needs %s, too", and(keyNames(kind.Keys[1:])), kind.Keys[0].Name)
 	default:
 		j.Steps = []store.Step{{Name: stepName(0), Executor: kind.Name, Spec: g.spec(f.decoder, key, path)}}
 	}
 }
 
 // and lists names: a, b and c.
-func and(names []string) string {
+func and(names []string) string { return listed(names, " and ") }
+
+// or lists names: a, b or c.
+func or(names []string) string { return listed(names, " or ") }
+
+func listed(names []string, word string) string {
 	last := len(names) - 1
 	if last < 1 {
 		return strings.Join(names, "")
 	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	return strings.Join(names[:last], ", ") + word + names[last]
 }
 
-// scheduleNames reads the names of shared schedules; those that the file does not define are kept for Resolve.
+// scheduleNames reads the names of shared schedules. Names that the file does not define are kept for
+// Resolve.
 func (f *file) scheduleNames(j *store.Job, n *yaml.Node, path string, several bool) {
 	if several {
 		texts(&j.Schedules)(f.decoder, n, path)
@@ -147,5 +155,5 @@ func (f *file) scheduleNames(j *store.Job, n *yaml.Node, path string, several bo
 	}
 }
 
-// stepName is the name of a step that has none, as package store gives it.
+// stepName is the name that package store gives to a step without a name.
 func stepName(i int) string { return fmt.Sprintf("step %d", i+1) }

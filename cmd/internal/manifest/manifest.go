@@ -20,8 +20,8 @@ import (
 
 // Manifest is a jobs.yaml, read and checked, with all defaults filled in.
 type Manifest struct {
-	Name  string // owns what it defines: what apply --prune may remove
-	Named bool   // it says its name itself; many files are called jobs.yaml
+	Name  string // the manifest owns what it defines: apply --prune may remove only that
+	Named bool   // the name is in the file itself; many files are called jobs.yaml
 	store.Definitions
 
 	elsewhere []reference // schedules that jobs name and this file does not define
@@ -30,17 +30,18 @@ type Manifest struct {
 // reference is a place in the file that names a schedule.
 type reference struct {
 	name string
-	at   Problem // without its text
+	at   Problem // without a text
 }
 
 // Options say how to read a manifest.
 type Options struct {
 	File string    // names the manifest in problems
-	Name string    // what the manifest is called, unless it says so itself; "" is owned by nobody
-	Now  time.Time // what a rule that counts "from creation" is checked from
+	Name string    // name of the manifest, unless the file itself has one; "" means no owner
+	Now  time.Time // start of rules that count from the creation of the schedule
 }
 
-// Decode reads one manifest. What is wrong with it is an *Error; anything else is an error of the reader.
+// Decode reads one manifest. If the manifest has problems, the error is an *Error; any other error
+// comes from the reader.
 func Decode(r io.Reader, o Options) (*Manifest, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -51,7 +52,7 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	if len(data) > MaxBytes {
 		d.problem(nil, "", "longer than %d bytes", MaxBytes)
 	} else if crowded(data) {
-		d.problem(nil, "", "may hold more than %d values; make several files of it", maxMarks)
+		d.problem(nil, "", "may hold more than %d values; split it into several files", maxMarks)
 	} else if root := d.document(data); root != nil {
 		f := &file{decoder: d, m: m, now: o.Now, zone: "UTC"}
 		f.read(root)
@@ -62,7 +63,7 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	return m, nil
 }
 
-// Elsewhere reports whether jobs name schedules that the file does not define, so that Resolve has something to do.
+// Elsewhere reports whether jobs name schedules that the file does not define. Resolve checks those.
 func (m *Manifest) Elsewhere() bool { return len(m.elsewhere) > 0 }
 
 // Resolve checks the schedules that jobs name against those of the file and of the database.
@@ -81,7 +82,7 @@ func (m *Manifest) Resolve(inDatabase []string) error {
 		if n := nearest.To(r.name, names); n != "" {
 			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
 		} else if len(names) > 0 {
-			r.at.Text += "; there are " + strings.Join(names[:min(20, len(names))], ", ")
+			r.at.Text += "; the schedules are " + strings.Join(names[:min(20, len(names))], ", ")
 		}
 		problems = append(problems, r.at)
 	}
@@ -115,7 +116,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	}
 	switch err := loader.Load(&more); {
 	case err == nil:
-		d.problem(&more, "", "a second document begins here; a manifest is one document")
+		d.problem(&more, "", "a second document begins here; a manifest has only one document")
 		return nil
 	case !errors.Is(err, io.EOF):
 		d.syntax(data, err)
@@ -124,7 +125,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// invalidUTF8 is where a text stops being UTF-8, or -1.
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
 func invalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -141,9 +142,9 @@ type file struct {
 	*decoder
 	m        *Manifest
 	now      time.Time
-	zone     string // of schedules that name none
+	zone     string // of schedules without a zone
 	defaults store.Job
-	names    map[string]bool // of the schedules read
+	names    map[string]bool // of the schedules read so far
 }
 
 func (f *file) read(root *yaml.Node) {
@@ -175,7 +176,8 @@ func (f *file) read(root *yaml.Node) {
 	}
 }
 
-// withoutExtensions is the mapping less its keys that begin with x-, which belong to the author.
+// withoutExtensions returns the mapping without its keys that begin with x-, which belong to the
+// author of the file.
 func withoutExtensions(n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return n
@@ -196,7 +198,7 @@ func (f *file) readZone(n *yaml.Node) {
 	if zone == "" {
 		return
 	}
-	// A rule that any zone can carry: what it refuses is the zone.
+	// This rule is valid in any zone, so an error is one about the zone.
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone, Start: f.now}); err != nil {
 		f.problem(n, "zone", "found %s: %v", excerpt(zone), err)
 		return
@@ -204,7 +206,8 @@ func (f *file) readZone(n *yaml.Node) {
 	f.zone = zone
 }
 
-// NameOf is what a manifest in a file is called unless it says so itself: the file's name without its extension.
+// NameOf is the name of a manifest whose file has no name in it: the file's name without its
+// extension.
 func NameOf(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))

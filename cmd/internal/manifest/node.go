@@ -13,17 +13,17 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// decoder collects what is wrong while the nodes of one file are read.
+// decoder reads the nodes of one file and collects its problems.
 type decoder struct {
 	file     string
 	problems []Problem
-	places   map[string]*yaml.Node // where a field of the job or schedule being read was found, by its path
+	places   map[string]*yaml.Node // fields of the job or schedule that is being read, by path
 
-	length, values, bytes int  // of the file, and read so far
+	length, values, bytes int  // length of the file; values and bytes read so far
 	over                  bool // the file expands to too much
 }
 
-// field is a key that a mapping may have, and what reads its value.
+// field is a key that a mapping may have, and the function that reads its value.
 type field struct {
 	key  string
 	read reading
@@ -32,12 +32,12 @@ type field struct {
 // reading reads the value at a path.
 type reading = func(d *decoder, n *yaml.Node, path string)
 
-// problem records one. Nothing is recorded after the file was found to expand to too much: it would be noise.
+// problem records a problem. After the file was found to expand to too much, it records nothing more.
 func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 	if d.over {
 		return
 	}
-	var p Problem // one that is counted only, unless it has a text
+	var p Problem // a problem without a text is only counted
 	if len(d.problems) < maxProblems {
 		p = Problem{File: d.file, Path: cut(path, maxPath), Text: cut(fmt.Sprintf(format, args...), maxText)}
 		if n != nil {
@@ -47,7 +47,8 @@ func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 	d.problems = append(d.problems, p)
 }
 
-// enter follows aliases and counts; false means that the file expands to too much, which is reported once.
+// enter follows aliases and counts the node. It returns false if the file expands to too much; that is
+// reported once.
 func (d *decoder) enter(n *yaml.Node, path string) (*yaml.Node, bool) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -67,8 +68,8 @@ type pair struct {
 	value *yaml.Node
 }
 
-// pairs are the entries of a mapping in the order of the file, those merged in by << after its own, which win.
-// A key that stands there twice is a problem, and the first one counts.
+// pairs returns the entries of a mapping in the order of the file. Entries merged by << come after the
+// mapping's own, which take precedence. A key that occurs twice is a problem; the first one counts.
 func (d *decoder) pairs(n *yaml.Node, path, what string) []pair {
 	n, ok := d.enter(n, path)
 	if !ok {
@@ -101,7 +102,7 @@ func (d *decoder) merged(n *yaml.Node, path string, depth int) []pair {
 			continue
 		}
 		if first := seen[key.Value]; first != nil {
-			d.problem(key, join(path, key.Value), "is here twice; the first is in line %d", first.Line)
+			d.problem(key, join(path, key.Value), "is given twice; the first is in line %d", first.Line)
 			continue
 		}
 		seen[key.Value] = key
@@ -118,7 +119,7 @@ func (d *decoder) merged(n *yaml.Node, path string, depth int) []pair {
 	return own
 }
 
-// mergeSources are the entries that a merge key brings in: of a mapping, or of a list of mappings.
+// mergeSources returns the entries that a merge key adds: those of a mapping, or of a list of mappings.
 func (d *decoder) mergeSources(n *yaml.Node, path string, depth int) (all []pair) {
 	if depth > 20 || !d.spend(n, path) {
 		d.problem(n, join(path, "<<"), "merges too deep")
@@ -157,7 +158,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, fields []field) {
 }
 
 func (d *decoder) unknownKey(key *yaml.Node, path string, allowed []string) {
-	if len(d.problems) >= maxProblems { // to look for what is meant takes long
+	if len(d.problems) >= maxProblems { // finding a similar key takes long
 		d.problem(key, path, "unknown key")
 		return
 	}
@@ -168,7 +169,7 @@ func (d *decoder) unknownKey(key *yaml.Node, path string, allowed []string) {
 	d.problem(key, join(path, key.Value), "%s; %s", what, oneOf(key.Value, allowed))
 }
 
-// items are the elements of a list; a single value is a list of one.
+// items returns the elements of a list. A single value counts as a list of one.
 func (d *decoder) items(n *yaml.Node, path string) []*yaml.Node {
 	n, ok := d.enter(n, path)
 	if !ok {
@@ -180,7 +181,7 @@ func (d *decoder) items(n *yaml.Node, path string) []*yaml.Node {
 	return []*yaml.Node{n}
 }
 
-// scalar is a value with one of the tags; anything else is a problem that says what is wanted.
+// scalar returns a value that has one of the tags. Anything else is a problem that says what is wanted.
 func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml.Node, bool) {
 	n, ok := d.enter(n, path)
 	if !ok {
@@ -191,7 +192,7 @@ func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml
 		return nil, false
 	}
 	if strings.ContainsRune(n.Value, 0) {
-		d.problem(n, path, "holds a NUL character, which not every database can keep")
+		d.problem(n, path, "holds a NUL character, which some databases cannot store")
 		return nil, false
 	}
 	return n, true
@@ -199,7 +200,7 @@ func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml
 
 func text(into *string) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
-		if n, ok := d.scalar(n, path, "a text (quote it)", "!!str"); ok {
+		if n, ok := d.scalar(n, path, "a text (put it in quotes)", "!!str"); ok {
 			*into = n.Value
 		}
 	}
@@ -253,7 +254,7 @@ func number[T int | int64](into *T, low, high int64) reading {
 	}
 }
 
-// duration reads a length of time. Zero is refused where it would silently mean the default.
+// duration reads a length of time. Zero is an error where it would silently mean the default.
 func duration(into *store.Duration, zero bool) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		n, ok := d.scalar(n, path, "a duration such as 90s, 1h30m or 30d", "!!str", "!!int")
@@ -272,7 +273,8 @@ func duration(into *store.Duration, zero bool) reading {
 	}
 }
 
-// instant reads a moment with its offset: a wall time alone would need a zone and an answer for clock changes.
+// instant reads an instant with its offset. A wall time without one would need a zone, and a policy
+// for clock changes.
 func instant(into *time.Time) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		const want = "a time with its offset such as 2026-12-01T17:30:00Z or 2026-12-01T17:30:00+01:00"
@@ -289,7 +291,8 @@ func instant(into *time.Time) reading {
 	}
 }
 
-// join names what lies under key. A name that could be mistaken for a path, or that a terminal would obey, is quoted.
+// join returns the path of key below path. A name that could be mistaken for a path, or that could
+// control a terminal, is quoted.
 func join(path, key string) string {
 	plain := key != ""
 	for _, r := range key {
@@ -304,7 +307,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// kindOf names what a node holds as its author would.
+// kindOf names the content of a node in words that its author understands.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

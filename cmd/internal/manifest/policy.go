@@ -14,14 +14,14 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// entry is a key of a job: a policy, or those that stand below it, as runs and age below keep.
+// entry is a key of a job: a policy, or a section of policies, such as keep with runs and age.
 type entry struct {
 	key   string
 	inner []entry
 	store.Policy
 }
 
-// entries are the policies by key, in their order.
+// entries are the keys of all policies, in their order.
 var entries = func() (all []entry) {
 	for _, p := range store.Policies() {
 		outer, key, nested := strings.Cut(p.Key, ".")
@@ -38,15 +38,16 @@ var entries = func() (all []entry) {
 	return all
 }()
 
-// section is the entry of that key, which has others below it.
+// section returns the entry of a key that has others below it.
 func section(key string) entry {
 	return entries[slices.IndexFunc(entries, func(e entry) bool { return e.key == key })]
 }
 
-// namedFirst are the keys that problems name before the others.
+// namedFirst are the keys that the list of allowed keys names before the others.
 var namedFirst = []string{"owner", "description", "disabled", "tags", "queue", "group", "after", "on_startup"}
 
-// policies are the keys of a job that may stand under defaults, too; or those that make sense for one job alone.
+// policies returns the keys that may also stand under defaults (shared), or those that make sense for
+// a single job only.
 func policies(j *store.Job, shared bool) (fields []field) {
 	for _, e := range entries {
 		if e.Shared == shared {
@@ -99,10 +100,10 @@ func (e entry) read(j *store.Job) reading {
 	case **int:
 		return opened(into, func(v *int) reading { return number(v, e.Least, e.Most) })
 	}
-	panic(fmt.Sprintf("manifest: policy %s is of no known type", e.Key))
+	panic(fmt.Sprintf("manifest: policy %s has an unknown type", e.Key))
 }
 
-// opened reads into what is nil as long as nothing is said.
+// opened reads a value for a pointer that is nil if the key is not given.
 func opened[T any](into **T, read func(*T) reading) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		v, before := new(T), len(d.problems)
@@ -124,7 +125,7 @@ func tries(into *store.Attempts) reading {
 	}
 }
 
-// retry reads what a step says of its tries, by the keys of a job.
+// retry reads the retry section of a step, which has the same keys as that of a job.
 func retry(into *store.Retry) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		j := store.Job{Retry: *into}
@@ -133,7 +134,7 @@ func retry(into *store.Retry) reading {
 	}
 }
 
-// policy writes what differs from what is usual.
+// policy writes a policy of the job if it differs from usual.
 func (o *object) policy(e entry, j, usual *store.Job) {
 	if e.inner != nil {
 		s := &object{}
@@ -176,7 +177,7 @@ func (o *object) policy(e entry, j, usual *store.Job) {
 	}
 }
 
-// differs reports whether something is said that is not usual.
+// differs reports whether v is set and differs from usual.
 func differs[T comparable](v, usual *T) bool {
 	return v != nil && (usual == nil || *v != *usual)
 }

@@ -10,9 +10,9 @@ import (
 // Problem is one thing wrong in a manifest.
 type Problem struct {
 	File         string // as it was given; "standard input" for -
-	Line, Column int    // from 1; 0 where there is no place to name
+	Line, Column int    // from 1; 0 if the problem has no place
 	Path         string // of the field, such as jobs.rollup.steps[1].timeout; "" for the file as a whole
-	Text         string // what was found, and what is allowed
+	Text         string // says what was found, and what is allowed
 }
 
 func (p Problem) String() string {
@@ -42,7 +42,8 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// oneOf names what is allowed, and the nearest of it when found looks like a slip of the pen.
+// oneOf names the allowed words, and the one that was probably meant if found looks like a typing
+// mistake.
 func oneOf(found string, allowed []string) string {
 	text := "one of " + strings.Join(allowed, ", ")
 	if len(allowed) == 1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// readGroups reads the caps that jobs share: a number, or a mapping with it.
+// readGroups reads the caps that jobs share. Each is a number, or a mapping with that number.
 func (f *file) readGroups(n *yaml.Node) {
 	if n == nil {
 		return
@@ -57,8 +57,8 @@ func (f *file) readSchedules(n *yaml.Node) {
 	}
 }
 
-// readRule reads a bare rule, or a mapping with a rule and what belongs to it, and tries the rule.
-// False means that a problem was found.
+// readRule reads a bare rule, or a mapping with a rule, its zone and so on, and parses the rule. It
+// returns false if it found a problem.
 func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, seed string) bool {
 	before := len(f.problems)
 	f.places = map[string]*yaml.Node{}
@@ -100,7 +100,8 @@ func scheduleFields(s *store.Schedule) []field {
 	}
 }
 
-// invalid reports what package store has against a definition, at the field that it names if that stands in the file.
+// invalid reports why package store refuses a definition. The place is that of the field that the
+// error names, if the field is in the file.
 func (f *file) invalid(err error, owner *yaml.Node, path string) {
 	fe, ok := errors.AsType[*store.FieldError](err)
 	if !ok {
@@ -123,7 +124,8 @@ func (f *file) invalid(err error, owner *yaml.Node, path string) {
 	f.problem(at, where, "%s", fe.Problem)
 }
 
-// stepPath finds the step of that name in the job under path; the job itself has the step that sql: alone makes.
+// stepPath returns the path of the step with that name in the job under path. For a job without a list
+// of steps it is the path of the job.
 func (f *file) stepPath(path, name string) string {
 	for i := 0; ; i++ {
 		step := fmt.Sprintf("%s.steps[%d]", path, i)
@@ -136,7 +138,7 @@ func (f *file) stepPath(path, name string) string {
 	}
 }
 
-// shorten drops the last part of a path.
+// shorten removes the last part of a path.
 func shorten(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }

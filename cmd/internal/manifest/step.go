@@ -21,7 +21,7 @@ func readSteps(d *decoder, n *yaml.Node, path string) []store.Step {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		d.problem(n, path, "found %s, want a list of steps, each with %s", kindOf(n), does)
+		d.problem(n, path, "found %s, want a list of steps, each with %s", kindOf(n), or(does()))
 		return nil
 	}
 	steps := make([]store.Step, 0, len(n.Content))
@@ -46,27 +46,28 @@ func readStep(d *decoder, n *yaml.Node, path string, i int) store.Step {
 	if whole {
 		s.Executor, s.Spec = kind.Name, g.spec(d, n, path)
 	} else if len(d.problems) == before {
-		d.problem(n, path, "the step does nothing: %s is missing", does)
+		d.problem(n, path, "the step does nothing; add %s", or(does()))
 	}
 	return s
 }
 
-// does are the keys that say what a step does: the first of each executor.
-var does = func() string {
+// does returns the keys that say what a step does: the first key of each executor.
+func does() []string {
 	names := make([]string, len(executor.Kinds))
 	for i, k := range executor.Kinds {
 		names[i] = k.Keys[0].Name
 	}
-	return strings.Join(names, " or ")
-}()
-
-// given is what was read of the keys of executors.
-type given struct {
-	values map[string]any
-	wrong  bool // they do not fit together, which was said
+	return names
 }
 
-// fields are the keys of all executors. What does not fit together is a problem of the key that comes last.
+// given are the values of the keys of executors that were read.
+type given struct {
+	values map[string]any
+	wrong  bool // they do not fit together, and that was reported
+}
+
+// fields returns the keys of all executors. If keys do not fit together, the problem is at the last
+// one.
 func (g *given) fields() (fields []field) {
 	for _, k := range executor.Kinds {
 		for _, key := range k.Keys {
@@ -81,7 +82,8 @@ func (g *given) fields() (fields []field) {
 	return fields
 }
 
-// kind is the executor that a key was read of; nil: none. It is whole with the key that says what is to be done.
+// kind returns the executor of which a key was read, or nil. It is whole if its first key, which says
+// what the step does, is among those read.
 func (g *given) kind() (kind *executor.Kind, whole bool) {
 	for i := range executor.Kinds {
 		k := &executor.Kinds[i]
@@ -98,7 +100,7 @@ func (g *given) kind() (kind *executor.Kind, whole bool) {
 	return kind, false
 }
 
-// spec is what the values make so far.
+// spec returns the spec that the values read so far make.
 func (g *given) spec(d *decoder, n *yaml.Node, path string) json.RawMessage {
 	kind, whole := g.kind()
 	if !whole || g.wrong {
@@ -107,7 +109,7 @@ func (g *given) spec(d *decoder, n *yaml.Node, path string) json.RawMessage {
 	spec, err := kind.Spec(g.values)
 	for name := range g.values {
 		if !slices.Contains(keyNames(kind.Keys), name) {
-			err = fmt.Errorf("%s is no key of the executor %s", name, kind.Name)
+			err = fmt.Errorf("%s is not a key of the executor %s", name, kind.Name)
 		}
 	}
 	if err != nil {
@@ -125,7 +127,7 @@ func keyNames(keys []executor.Key) []string {
 	return names
 }
 
-// readValue reads what the key says; nil: nothing.
+// readValue reads the value of a key, or reports a problem and returns nil.
 func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 	switch key.Type {
 	case executor.Switch:
@@ -167,7 +169,7 @@ func readStatements(d *decoder, n *yaml.Node, path string) (list []executor.Stat
 
 // readStatement reads a text, or a mapping with arguments beside it.
 func readStatement(d *decoder, n *yaml.Node, path string) (st executor.Statement) {
-	at := n // what it is, before it counts as read
+	at := n // aliases followed, but not counted yet
 	for at.Kind == yaml.AliasNode {
 		at = at.Alias
 	}
@@ -191,7 +193,8 @@ func readArgs(d *decoder, n *yaml.Node, path string) (args []any) {
 	return args
 }
 
-// argument is one value that goes to the database: a text, a number, a truth value or null. Numbers keep their digits.
+// argument reads one argument of a statement: a text, a number, a truth value or null. Numbers keep
+// their digits.
 func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 	n, ok := d.scalar(n, path, "a text, a number, true, false or null",
 		"!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp")
@@ -205,7 +208,7 @@ func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 		return strings.EqualFold(n.Value, "true"), true
 	case "!!int", "!!float":
 		if !json.Valid([]byte(n.Value)) {
-			d.problem(n, path, "found the number %s, want it as JSON has numbers, such as 16 or 1.5 (or quote it)", n.Value)
+			d.problem(n, path, "found the number %s, want a number as in JSON, such as 16 or 1.5 (or put it in quotes)", n.Value)
 			return nil, false
 		}
 		return json.Number(n.Value), true
@@ -217,7 +220,7 @@ func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 	return n.Value, true
 }
 
-// misnamed says what is wrong with a reference, and what was probably meant.
+// misnamed says what is wrong with a ${...} reference, and which one was probably meant.
 func misnamed(err error) string {
 	unknown, ok := errors.AsType[*executor.ReferenceError](err)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// syntax reports what the YAML library says, with its place as a place. For what people run into who write their first
-// file it says what to do instead: the library speaks of tokens.
+// syntax reports an error of the YAML library, with its line and column. The library speaks of
+// tokens; for mistakes that people make in their first file, the problem says what to do instead.
 func (d *decoder) syntax(data []byte, err error) {
 	p := Problem{File: d.file, Text: "not YAML: " + err.Error()}
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
@@ -23,7 +23,7 @@ func (d *decoder) syntax(data []byte, err error) {
 	d.problems = append(d.problems, p)
 }
 
-// lineOf is a line of a text, counted from 1.
+// lineOf returns the nth line of a text, counted from 1.
 func lineOf(data []byte, n int) string {
 	for i := 1; ; i++ {
 		line, rest, more := bytes.Cut(data, []byte("\n"))
@@ -36,12 +36,12 @@ func lineOf(data []byte, n int) string {
 	}
 }
 
-// sign finds a value without quotes that begins with a character that means something to YAML, after a key, a dash, or
-// within brackets.
+// sign finds a value without quotes, after a key or a dash or within brackets, that begins with a
+// character that has a meaning in YAML.
 var sign = regexp.MustCompile("(?:(?:^|[\\s,{\\[])([\\w-]+:|-)\\s+|([\\[,])\\s*)([*@%`&][^\"]*)$")
 
-// advice is what to do, where the line shows what was meant, else the message of the library; and the place of that,
-// from 1.
+// advice returns what to do, if the line shows what its author meant, or else the message of the
+// library. The number is the column of the mistake, counted from 1.
 func advice(line, message string, column int) (string, int) {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		return "indent with spaces: this line is indented with a tab", 1 + strings.Index(line, "\t")
@@ -67,7 +67,7 @@ func advice(line, message string, column int) (string, int) {
 	return message, column
 }
 
-// inQuotes says how to write a value that begins with a sign.
+// inQuotes says how to write a value that begins with such a character.
 func inQuotes(lead, value string, flow bool, message string) string {
 	const most = 80
 	if flow {
@@ -81,7 +81,7 @@ func inQuotes(lead, value string, flow bool, message string) string {
 		text += fmt.Sprintf(": %s\"%s\"", lead, value)
 	}
 	if strings.HasPrefix(message, "unknown anchor") {
-		return message + "; if no anchor is meant, " + text
+		return message + "; if you do not mean an anchor, " + text
 	}
 	return text
 }

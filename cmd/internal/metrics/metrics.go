@@ -1,6 +1,6 @@
-// Package metrics tells the figures of a pass to what watches it, without an agent: as members of the pass's log line,
-// which CloudWatch takes for metrics where they are marked (the embedded metric format), and as a file that
-// node_exporter's textfile collector reads. All forms are made from one list.
+// Package metrics gives the figures of a pass to monitoring, without an agent: as members of the pass's
+// log line, which CloudWatch reads as metrics if they are marked (the embedded metric format), and as a
+// file that node_exporter's textfile collector reads. All forms are made from one list.
 package metrics
 
 import (
@@ -19,7 +19,7 @@ import (
 // Namespace is that of the metrics in CloudWatch.
 const Namespace = "dbjobs"
 
-// Pass is what a pass leaves to be watched.
+// Pass holds the facts of a pass from which the figures are made.
 type Pass struct {
 	Name   string        // of the trigger
 	Ended  time.Time     // by the host's clock
@@ -28,13 +28,14 @@ type Pass struct {
 	Report tick.Report
 }
 
-// A figure is one of the numbers, by its name in the log line, in CloudWatch and, behind dbjobs_pass_, in Prometheus.
+// A figure is one number. It has the same name in the log line, in CloudWatch and, after dbjobs_pass_,
+// in Prometheus.
 type figure struct {
 	name, help string
 	value      any // int or float64
 }
 
-// figures is the list. What is not known is left out.
+// figures returns the list. A figure that is not known is left out.
 func (p Pass) figures() []figure {
 	r := &p.Report
 	failed := 0
@@ -42,17 +43,17 @@ func (p Pass) figures() []figure {
 		failed = 1
 	}
 	list := []figure{
-		{"decided", "Jobs that were decided for.", r.Decided},
+		{"decided", "Jobs for which the pass made a decision.", r.Decided},
 		{"made", "Runs made.", r.Made},
 		{"started", "Runs started.", r.Started},
 		{"succeeded", "Runs that succeeded.", r.Succeeded},
 		{"failed", "Runs that have finally failed.", r.Failed},
 		{"cancelled", "Runs that were stopped on request, or replaced.", r.Cancelled},
-		{"waiting", "Runs that wait for another try.", r.Waiting},
-		{"missed", "Jobs with occurrences that were missed and are not made up for.", r.Gaps["missed"]},
-		{"lost", "Runs whose last delivery never came back.", r.Lost},
+		{"waiting", "Runs that wait for another attempt.", r.Waiting},
+		{"missed", "Gaps recorded for nominal times that were missed.", r.Gaps["missed"]},
+		{"lost", "Runs whose last delivery never reported back.", r.Lost},
 		{"errors", "1 if the pass itself failed.", failed},
-		{"late_seconds", "How long what was due longest had been due when the pass began.", p.late().Seconds()},
+		{"late_seconds", "How long the oldest due time had been due when the pass began.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
 	}
 	if r.States {
@@ -61,14 +62,14 @@ func (p Pass) figures() []figure {
 			figure{"failing_jobs", "Jobs whose last run has failed.", r.FailingJobs},
 			figure{"unserved_jobs", "Jobs of other logins that have been due for more than five minutes.", r.UnservedJobs()},
 			figure{"paused_jobs", "Jobs that are paused.", r.Paused},
-			figure{"queued_seconds", "How long the oldest run that may be taken, of whatever queue, has been ready.", p.queued().Seconds()})
+			figure{"queued_seconds", "How long the oldest run that may be taken has been ready, in any queue.", p.queued().Seconds()})
 	}
 	if !r.NextRun.IsZero() && !r.StartedAt.IsZero() {
 		wait := max(0, r.NextRun.Sub(r.StartedAt).Seconds())
 		if r.MoreDue {
 			wait = 0
 		}
-		list = append(list, figure{"next_due_seconds", "How long after the beginning of the pass something is due next.", wait})
+		list = append(list, figure{"next_due_seconds", "Time from the start of the pass until something is due next.", wait})
 	}
 	return list
 }
@@ -104,8 +105,8 @@ type directive struct {
 	Metrics    []metric
 }
 
-// Embedded is the member that makes CloudWatch take the figures beside it in the same line for metrics: one set of
-// dimensions, the trigger's name.
+// Embedded is the member that makes CloudWatch read the figures in the same line as metrics, with one
+// dimension: the trigger's name.
 func (p Pass) Embedded() slog.Attr {
 	d := directive{Namespace: Namespace, Dimensions: [][]string{{"name"}}}
 	for _, f := range p.figures() {
@@ -121,8 +122,8 @@ func (p Pass) Embedded() slog.Attr {
 	}{p.Ended.UnixMilli(), []directive{d}})
 }
 
-// Text is the figures in the text form that Prometheus and OpenMetrics have in common. All are gauges: they tell of the
-// last pass, and a process that ends cannot count for longer.
+// Text writes the figures in the text form that Prometheus and OpenMetrics share. All are gauges of the
+// last pass: a process that ends cannot count across passes.
 func (p Pass) Text() []byte {
 	var b bytes.Buffer
 	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(p.Name)
@@ -141,8 +142,8 @@ func number(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Write puts the text into a file that another program may read at any time: it finds the old content or the new one,
-// never a part of it.
+// Write puts the text into a file that another program may read at any time. That program finds the old
+// content or the new one, never a part of it.
 func (p Pass) Write(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // no name that the collector reads
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package nearest finds what somebody probably meant to write.
+// Package nearest finds the word that somebody probably meant to type.
 package nearest
 
 import "strings"
 
-// To is the candidate that takes the fewest edits to reach, if those are few for its length; else "".
+// To returns the candidate with the smallest edit distance, or "" if even that is large for its length.
 func To(found string, candidates []string) string {
 	best, bestDistance := "", 1+min(2, len(found)/3)
 	for _, c := range candidates {
@@ -16,7 +16,7 @@ func To(found string, candidates []string) string {
 
 // distance is the number of bytes to insert, delete, replace, or swap with their neighbour, that turns a into b.
 func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 { // no key is that long, and the cost is the product
+	if len(a) > 64 || len(b) > 64 { // no key is that long, and the cost is the product of the lengths
 		return 64
 	}
 	var before []int

@@ -21,7 +21,7 @@ func Schedules(w io.Writer, schedules []store.ScheduleStatus) error {
 	return t.flush()
 }
 
-// Schedule prints what schedule show tells.
+// Schedule prints the facts of schedule show.
 func Schedule(w io.Writer, s store.ScheduleStatus) error {
 	f := newFacts(w)
 	f.add("schedule", s.Name)
@@ -49,14 +49,14 @@ func Pauses(w io.Writer, pauses []store.Pause) error {
 	return t.flush()
 }
 
-// Applied is what apply did, or with a dry run would do.
+// Applied is what apply changed, or with --dry-run would change.
 type Applied struct {
 	Manifest string         `json:"manifest"`
 	DryRun   bool           `json:"dry_run"`
 	Changes  []store.Change `json:"changes"`
 }
 
-// Changes prints what changed: a line for each definition, and under it a line for each field.
+// Changes prints a line for each changed definition, and under it a line for each changed field.
 func Changes(w io.Writer, a Applied) error {
 	marks := map[string]string{"create": "+", "change": "~", "remove": "-"}
 	for _, c := range a.Changes {
@@ -112,7 +112,8 @@ func History(w io.Writer, list []store.Change) error {
 	return t.flush()
 }
 
-// what is what a change changed; of one that made or removed something, that is all of it, which --json has.
+// what names the fields that a change changed. A change that created or removed something has all
+// fields; only --json prints those.
 func what(c store.Change) string {
 	var parts []string
 	for _, f := range c.Fields {

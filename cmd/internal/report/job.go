@@ -21,7 +21,7 @@ func Jobs(w io.Writer, jobs []store.JobStatus) error {
 	return t.flush()
 }
 
-// notPlanned stands in place of a next run that an older definition led to.
+// notPlanned is shown instead of a next run that was planned from an older definition.
 const notPlanned = "not planned yet"
 
 func nextRun(j store.JobStatus) string {
@@ -31,7 +31,7 @@ func nextRun(j store.JobStatus) string {
 	return Instant(j.NextRun)
 }
 
-// when says in few words when a job runs.
+// when says in a few words when a job runs.
 func when(j store.Job) string {
 	parts := append([]string{}, j.Schedules...)
 	if j.Own != nil {
@@ -57,15 +57,15 @@ func ruleLine(s store.Schedule) string {
 	return text
 }
 
-// JobDetail is what job show tells: the job, and what was decided not to run, the newest first.
+// JobDetail holds the facts of job show: the job, and its gaps, the newest first.
 type JobDetail struct {
 	store.JobStatus
-	NextTimes []time.Time    `json:"next_times"` // nominal times that are to be decided
+	NextTimes []time.Time    `json:"next_times"` // the next nominal times, not decided yet
 	Lateness  store.Duration `json:"lateness"`   // of the last run, when it was first delivered
 	Gaps      []store.Gap    `json:"gaps"`
 }
 
-// Job prints what job show tells.
+// Job prints the facts of job show.
 func Job(w io.Writer, j JobDetail) error {
 	f := newFacts(w)
 	f.add("job", j.Name)
@@ -110,7 +110,7 @@ func Job(w io.Writer, j JobDetail) error {
 	return t.flush()
 }
 
-// positive is a number, or nothing where it is zero.
+// positive is a number, or "" for zero.
 func positive(n int) string {
 	if n == 0 {
 		return ""
@@ -118,7 +118,7 @@ func positive(n int) string {
 	return count(int64(n))
 }
 
-// length is a length of time to the second; what is shorter is nothing.
+// length is a duration to the second, or "" if it is shorter than a second.
 func length(d store.Duration) string {
 	if t := time.Duration(d).Truncate(time.Second); t > 0 {
 		return store.Duration(t).String()
@@ -134,7 +134,7 @@ func instants(list []time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// Paused says since when a pause holds, and what was paused where that is not the job itself.
+// Paused says since when a pause is in force, and what was paused if that is not the job itself.
 func Paused(p store.Pause) string {
 	text := "since " + Instant(p.Since)
 	if p.Scope != store.ScopeJob {
@@ -152,8 +152,8 @@ func Paused(p store.Pause) string {
 	return text
 }
 
-// policies are those that differ from their default, and always how a job overlaps and catches up. What starts a job comes
-// late, and then its bounds.
+// policies returns the policies that differ from their default, and always overlap and missed. Those
+// that start a job come late, and then those that bound it.
 func policies(j store.Job) string {
 	var usual store.Job
 	usual.Normalize()
@@ -180,7 +180,8 @@ func policies(j store.Job) string {
 	return strings.Join(parts, ", ")
 }
 
-// policy is one of them with its value; nothing of those that job show has a line of their own for, or that another one tells.
+// policy is the name and value of a policy. It is "" for a policy that has a line of its own in job
+// show, or that is part of another one.
 func policy(p store.Policy, j *store.Job) string {
 	switch p.Key {
 	case "description", "owner", "disabled", "tags", "start_zone", "repeat_after", "retry.backoff", "retry.max_backoff", "retry.jitter", "keep.age":
@@ -211,7 +212,7 @@ func policy(p store.Policy, j *store.Job) string {
 	panic(fmt.Sprintf("report: policy %s is of no known type", p.Key))
 }
 
-// stepLine is a step in a line: its name, and what it does.
+// stepLine is a step on one line: its name, and what it does.
 func stepLine(s store.Step) string {
 	what := s.Executor
 	if k := executor.KindOf(s.Executor); k != nil {

@@ -1,8 +1,8 @@
-// Package report prints facts: as a table for people, or as JSON for programs, both from the same struct, so that the
-// one cannot tell what the other does not.
+// Package report prints facts: as a table for people, or as JSON for programs. Both are made from the
+// same struct, so that they hold the same facts.
 //
-// Times are UTC to the second, lengths as Go writes them. What comes from a database (names, error texts) is shown on
-// one line and cannot steer the terminal.
+// Times are in UTC, to the second; durations are written as in Go. Texts from a database (names, errors)
+// are shown on one line and cannot control the terminal.
 package report
 
 import (
@@ -25,7 +25,7 @@ func JSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// List is s, or the empty list that JSON prints as one.
+// List returns s, or an empty list instead of nil, which JSON would print as null.
 func List[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -57,7 +57,7 @@ func (t *table) row(cells ...string) {
 
 func (t *table) flush() error { return t.w.Flush() }
 
-// facts is a list of names and values; what is empty is left out.
+// facts is a list of names and values. Empty values are left out.
 type facts struct{ w *tabwriter.Writer }
 
 func newFacts(w io.Writer) *facts { return &facts{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)} }
@@ -70,8 +70,8 @@ func (f *facts) add(name, value string) {
 
 func (f *facts) flush() error { return f.w.Flush() }
 
-// Line makes a text fit one line of a terminal: line ends and tabs become blanks, and what else could steer the
-// terminal, or is no UTF-8, is written as an escape.
+// Line makes a text fit one line of a terminal. Line ends and tabs become blanks. Other characters that
+// could control the terminal, and bytes that are not UTF-8, are written as escapes.
 func Line(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -89,7 +89,7 @@ func Line(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Lines makes a text of several lines fit a terminal as Line does, but keeps its lines and their blanks.
+// Lines does the same for a text of several lines, but keeps its lines and their blanks.
 func Lines(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -104,7 +104,8 @@ func Lines(s string) string {
 	return b.String()
 }
 
-// visible writes a character as it is or, where it could steer the terminal or is no UTF-8, as an escape.
+// visible writes a character as it is. If it could control the terminal, or is not UTF-8, it is written
+// as an escape.
 func visible(b *strings.Builder, raw string, r rune) {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
@@ -116,7 +117,7 @@ func visible(b *strings.Builder, raw string, r rune) {
 	}
 }
 
-// Instant is a time as it is shown; the zero time is nothing.
+// Instant is a time as it is shown. The zero time is shown as nothing.
 func Instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -124,7 +125,7 @@ func Instant(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// between is how long something took, to the millisecond.
+// between is the time from one instant to another, to the millisecond.
 func between(from, to time.Time) string {
 	if from.IsZero() || to.IsZero() {
 		return ""

@@ -22,7 +22,7 @@ func Runs(w io.Writer, runs []store.Run) error {
 type Aborted struct {
 	Job      string   `json:"job"`
 	Disabled bool     `json:"disabled"`
-	Runs     []string `json:"runs"` // that are to be cancelled
+	Runs     []string `json:"runs"` // ids of the runs that will be cancelled
 }
 
 // String is the same in a line.
@@ -34,7 +34,7 @@ func (a Aborted) String() string {
 	return text
 }
 
-// runState is the state of a run; of one that waits, what it waits for.
+// runState is the state of a run. For a run held by something, it says by what.
 func runState(r store.Run) string {
 	if r.HeldBy != "" {
 		return "held by " + r.HeldBy
@@ -42,7 +42,7 @@ func runState(r store.Run) string {
 	return r.State
 }
 
-// scheduled is the nominal time of a run, or what it was made for.
+// scheduled is the nominal time of a run, or the event that it was made for.
 func scheduled(at time.Time, occurrence string) string {
 	kind, _, _ := strings.Cut(occurrence, ":")
 	switch {
@@ -56,7 +56,7 @@ func scheduled(at time.Time, occurrence string) string {
 	return "on request"
 }
 
-// Run prints what run show tells.
+// Run prints the facts of run show.
 func Run(w io.Writer, r store.RunDetail) error {
 	f := newFacts(w)
 	f.add("run", r.ID)
@@ -88,7 +88,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 		f.add("lease until", Instant(r.LeaseUntil))
 	}
 	if !r.CancelAt.IsZero() {
-		f.add("cancel asked for", Instant(r.CancelAt)+" by "+r.CancelBy)
+		f.add("cancel requested", Instant(r.CancelAt)+" by "+r.CancelBy)
 	}
 	f.add("deliveries", count(int64(r.Fence)))
 	if err := f.flush(); err != nil || len(r.Tries) == 0 {
@@ -126,7 +126,7 @@ func attemptError(a store.Attempt) string {
 	return text
 }
 
-// Backfilled is what job backfill asked for.
+// Backfilled is the result of job backfill.
 type Backfilled struct {
 	Job  string      `json:"job"`
 	Runs []store.Run `json:"runs"`

@@ -7,7 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Schema is what migrate --status tells.
+// Schema holds the facts of migrate --status.
 type Schema struct {
 	Database string `json:"database"` // without password
 	Engine   string `json:"engine"`
@@ -35,14 +35,14 @@ func (s Schema) Print(w io.Writer) error {
 	return f.flush()
 }
 
-// Version is what version tells.
+// Version holds the facts of version.
 type Version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
+	Modified bool   `json:"modified,omitempty"` // built from a tree with changes that were not committed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	Schema   int    `json:"schema"` // the newest that it knows
+	Schema   int    `json:"schema"` // the newest version of the schema that it knows
 }
 
 // Print lays it out in a line.

@@ -26,7 +26,7 @@ func Tick(w io.Writer, r tick.Report) error {
 	return worked(w, r, fmt.Sprintf("%s; %s made%s; ", Plural(r.Decided, "decision"), Plural(r.Made, "run"), gaps(r.Gaps)))
 }
 
-// Work prints what a worker did; nothing where it did nothing.
+// Work prints what a worker did. A worker that did nothing prints nothing.
 func Work(w io.Writer, r tick.Report) error {
 	if r.Frozen {
 		_, err := fmt.Fprintln(w, "everything is paused: nothing was taken")
@@ -72,7 +72,7 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 	return err
 }
 
-// Wrong is the report without the runs that went well, or that wait to be tried again.
+// Wrong is the report without the runs that succeeded, or that wait for another attempt.
 func Wrong(r tick.Report) tick.Report {
 	r.Runs = slices.DeleteFunc(slices.Clone(r.Runs), func(e tick.Ended) bool {
 		return e.State == store.Succeeded || e.State == store.Waiting || e.State == store.Cancelled
@@ -88,7 +88,7 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// gaps says what was decided not to run.
+// gaps counts the nominal times that were decided not to run, by reason.
 func gaps(byReason map[string]int) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
@@ -100,7 +100,7 @@ func gaps(byReason map[string]int) string {
 	return ", gaps: " + strings.Join(parts, ", ")
 }
 
-// shortJob leaves out an owner that is empty, as it is on SQLite.
+// shortJob leaves out an empty owner. On SQLite all owners are empty.
 func shortJob(name string) string { return strings.TrimPrefix(name, "/") }
 
 func due(w io.Writer, r tick.Report) error {
@@ -113,7 +113,7 @@ func due(w io.Writer, r tick.Report) error {
 		return err
 	}
 	t := newTable(w, "JOB", "NEEDS A DECISION", "SINCE")
-	told := map[string]bool{} // a new job has several reasons; the first says enough
+	told := map[string]bool{} // a new job has several reasons; the first one is enough
 	for _, d := range r.Due {
 		if told[d.Job] {
 			continue

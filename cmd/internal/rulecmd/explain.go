@@ -40,14 +40,14 @@ func encode(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// verdict is what Lint says of one rule.
+// verdict is the result of Lint for one rule.
 type verdict struct {
 	Rule     string          `json:"rule"`
 	Error    string          `json:"error,omitempty"`
 	Warnings []rules.Warning `json:"warnings"`
 }
 
-// ErrLint is returned by Lint if a rule was refused. Warnings are no error.
+// ErrLint is returned by Lint if a rule was refused. Warnings are not errors.
 var ErrLint = errors.New("a rule was refused")
 
 // Lint prints what is questionable about each rule; each is compared with all
@@ -55,7 +55,7 @@ var ErrLint = errors.New("a rule was refused")
 // result ErrLint.
 func Lint(stdout io.Writer, o Options) error {
 	if len(o.Rules) == 0 {
-		return errors.New("no rule given; quote a rule that has blanks")
+		return errors.New("no rule is given; put a rule that contains blanks in quotes")
 	}
 	list := make([]verdict, len(o.Rules))
 	parsed := make([]*rules.Rule, len(o.Rules))
@@ -92,7 +92,7 @@ func Lint(stdout io.Writer, o Options) error {
 	return failed
 }
 
-// others gives all parsed rules but the ith.
+// others returns all parsed rules but the ith.
 func others(parsed []*rules.Rule, i int) (list []*rules.Rule) {
 	for j, r := range parsed {
 		if j != i && r != nil {

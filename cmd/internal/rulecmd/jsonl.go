@@ -27,15 +27,15 @@ type question struct {
 // keys are those of a question.
 var keys = []string{"id", "rule", "after", "count", "tz"}
 
-// longestLine is the most a line may have. A longer one is answered with an
-// error and passed over, without being held in memory.
+// longestLine is the longest line in bytes. The answer to a longer one is an
+// error; the line is skipped without being held in memory.
 const longestLine = 1 << 20
 
 // NextLines answers questions about rules, an object a line, in order: for
 // {"id","rule","after","count","tz"} it writes {"id","next","exhausted"}, times in
 // UTC, or {"id","error"}. A line that cannot be answered does not end the run;
-// blank lines are passed over. Memory does not grow with the number of lines.
-// Answers are written when no further question is at hand, so that a program
+// blank lines are skipped. Memory does not grow with the number of lines.
+// Answers are flushed when no further question has arrived, so that a program
 // may ask one at a time.
 func NextLines(stdin io.Reader, stdout io.Writer, o Options) error {
 	in := bufio.NewReaderSize(stdin, 64<<10)
@@ -65,7 +65,7 @@ func NextLines(stdin io.Reader, stdout io.Writer, o Options) error {
 	}
 }
 
-// readLine appends the next line to buf; of one that is too long, the start.
+// readLine appends the next line to buf, or the start of one that is too long.
 func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -115,7 +115,7 @@ func (o *Options) answer(buf, line []byte, tooLong bool) []byte {
 // rest is wrong.
 func decode(line []byte, q *question) error {
 	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields() // a mistyped key would be answered with a default
+	d.DisallowUnknownFields() // or a mistyped key would mean the default
 	err := d.Decode(q)
 	if err == nil {
 		if _, more := d.Token(); more == io.EOF {

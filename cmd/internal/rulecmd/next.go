@@ -27,7 +27,7 @@ type Options struct {
 }
 
 const (
-	// DefaultCount is how many times `rule next` gives.
+	// DefaultCount is how many times `rule next` prints.
 	DefaultCount = 5
 	// MaxCount bounds --count and "count", and with them memory.
 	MaxCount = 100_000
@@ -105,7 +105,7 @@ func Next(stdout io.Writer, o Options) error {
 
 func (o *Options) single() (string, error) {
 	if len(o.Rules) != 1 {
-		return "", fmt.Errorf("one rule is wanted, %d given; quote a rule that has blanks", len(o.Rules))
+		return "", fmt.Errorf("found %d rules, want one; put a rule that contains blanks in quotes", len(o.Rules))
 	}
 	return o.Rules[0], nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// held is a secret as Secrets Manager keeps it: the URL itself, or the JSON that RDS and its rotation write, of which the
-// secret that RDS manages itself has user and password only.
+// held is a secret as Secrets Manager keeps it: the URL itself, or the JSON that RDS and its rotation
+// write. A secret that RDS manages has only user and password.
 type held struct {
 	Engine   string      `json:"engine"`
 	Host     string      `json:"host"`
@@ -36,7 +36,7 @@ func readHeld(id, text string) (held, error) {
 	}
 	var h held
 	if err := json.Unmarshal([]byte(text), &h); err != nil { // its text may quote the secret
-		return held{}, fmt.Errorf("the secret %s looks like JSON and is none, or its port or names are of the wrong kind", id)
+		return held{}, fmt.Errorf("the secret %s is not valid JSON, or its members are not of the type that RDS writes", id)
 	}
 	if h.Username == "" || h.Password == "" {
 		return held{}, fmt.Errorf("the secret %s has no username, or no password", id)
@@ -44,7 +44,7 @@ func readHeld(id, text string) (held, error) {
 	return h, nil
 }
 
-// login is who to be, by the secret.
+// login returns user and password of the secret.
 func (h held) login() (user, password string, err error) {
 	if h.url == "" {
 		return h.Username, h.Password, nil
@@ -57,7 +57,7 @@ func (h held) login() (user, password string, err error) {
 	return u.User.Username(), password, nil
 }
 
-// address is the URL of a secret that names the database too.
+// address returns the URL of a secret that also names the database.
 func (h held) address(id string) (string, error) {
 	if h.url != "" {
 		return h.url, nil
@@ -65,7 +65,7 @@ func (h held) address(id string) (string, error) {
 	schemes := map[string]string{"postgres": "postgres", "postgresql": "postgres", "aurora-postgresql": "postgres",
 		"mysql": "mysql", "mariadb": "mysql", "aurora-mysql": "mysql", "aurora": "mysql"}
 	if h.Host == "" || h.Database == "" || schemes[h.Engine] == "" {
-		return "", fmt.Errorf("the secret %s does not name engine, host and dbname, as those that RDS manages itself do not; put the URL without user and password into %s beside it",
+		return "", fmt.Errorf("the secret %s does not name engine, host and dbname (secrets that RDS manages never do); put the URL without user and password into %s",
 			id, URLVariable)
 	}
 	u := url.URL{Scheme: schemes[h.Engine], Host: h.Host, Path: "/" + h.Database, User: url.User(h.Username)}
@@ -75,11 +75,11 @@ func (h held) address(id string) (string, error) {
 	return u.String(), nil
 }
 
-// secretFresh is how long a secret that was read is used without asking again: a pass opens several connections.
+// secretFresh is how long a secret is used before it is read again: a pass opens several connections.
 const secretFresh = 30 * time.Second
 
-// fromSecret takes user and password from a secret and, where the environment has no URL, the URL. They are read again
-// for the connections of a process that lives longer, since secrets are rotated.
+// fromSecret takes user and password from a secret and, if the environment has no URL, the URL too. A
+// process that lives longer reads them again for new connections, because secrets are rotated.
 func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error {
 	var mu sync.Mutex
 	var last held
@@ -124,13 +124,13 @@ func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error 
 	return err
 }
 
-// authenticate makes the way of logging in that is not a password.
+// authenticate sets up a login without a password, as DBJOBS_DATABASE_AUTH names it.
 func (d *Database) authenticate(how string, env Lookup) error {
 	switch {
 	case how == "":
 		return lost(AuthVariable)
 	case how != "rds-iam":
-		return fmt.Errorf("there is no %.80q; want rds-iam, or unset it", how)
+		return fmt.Errorf("found %.80q, want rds-iam; or unset it", how)
 	case d.Login != nil:
 		return fmt.Errorf("rds-iam makes the password itself; unset %s", SecretVariable)
 	}
@@ -146,7 +146,7 @@ func (d *Database) authenticate(how string, env Lookup) error {
 		return err
 	}
 	if !e.Encrypted(u) {
-		return errors.New("rds-iam sends a token that must not be overheard; add sslmode=verify-full&sslrootcert=FILE to a postgres:// URL, ssl-ca=FILE to a mysql:// one")
+		return errors.New("rds-iam sends a token, so it needs an encrypted and verified connection; add sslmode=verify-full&sslrootcert=FILE to a postgres:// URL, ssl-ca=FILE to a mysql:// one")
 	}
 	region, err := aws.RegionOf(u.Hostname(), aws.Lookup(env))
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *Database) authenticate(how string, env Lookup) error {
 	}
 	address, user := net.JoinHostPort(u.Hostname(), port), u.User.Username()
 	d.Login = func(context.Context) (string, string, error) {
-		c, err := aws.CredentialsOf(aws.Lookup(env)) // Lambda replaces them while a function lives
+		c, err := aws.CredentialsOf(aws.Lookup(env)) // each time: Lambda replaces them while a function lives
 		if err != nil {
 			return "", "", err
 		}

@@ -24,6 +24,6 @@ func (d Database) Display() string {
 	return shown.String()
 }
 
-// Scrub takes credentials out of a text: those of the database, should a driver or a server have put them there, and
-// whatever else looks like one.
+// Scrub removes credentials from a text: those of the database, in case a driver or a server put them
+// there, and whatever else looks like one.
 func (d Database) Scrub(text string) string { return d.secrets.Hide(text) }

@@ -1,8 +1,9 @@
-// Package settings says which database the command line works on, and keeps what is secret in that answer out of
-// everything that is printed.
+// Package settings finds the database for the command line, and keeps its secrets out of everything
+// that is printed.
 //
-// A setting is a flag, else a variable, else a default. What stands in a variable that is set but empty is treated as
-// lost, not as unset: the crontab line whose secret was not substituted must fail, not tick another database.
+// A setting comes from a flag, or else from a variable, or else it is the default. A variable that is
+// set but empty is an error, not a missing one: a crontab line whose secret was not substituted must
+// fail, and not tick another database.
 package settings
 
 import (
@@ -21,7 +22,7 @@ import (
 // Lookup finds a variable of the environment, as os.LookupEnv does.
 type Lookup func(name string) (value string, found bool)
 
-// The variables that tell of the database, where no flag does.
+// The variables that name the database if no flag does.
 const (
 	URLVariable    = "DBJOBS_DATABASE_URL"
 	FileVariable   = "DBJOBS_DATABASE_URL_FILE"   // a file that holds the URL, as platforms mount secrets
@@ -32,19 +33,20 @@ const (
 // Variables are all of them.
 func Variables() []string { return []string{URLVariable, FileVariable, SecretVariable, AuthVariable} }
 
-// Database is the answer: a URL, and whether nobody asked for it.
+// Database is the URL of a database, and whether it is the default.
 type Database struct {
 	URL      string
 	Embedded bool   // the default: an embedded SQLite file in the user's data directory
 	Path     string // of that file
-	// Login, if it is set, tells user and password for each new connection, in place of those in the URL.
+	// Login, if it is set, returns user and password for each new connection, instead of those in the URL.
 	Login func(context.Context) (user, password string, err error)
 
 	secrets *secret.Known
 }
 
-// Find decides on the database: the flag, the variables, or the embedded default. A URL that nothing can be made of is
-// an error here, before anything is opened; no error quotes it, since it may hold a password.
+// Find finds the database: by the flag, by the variables, or the embedded default. A URL that is not
+// valid is an error here, before anything is opened. No error quotes it, because it may hold a
+// password.
 func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Database, error) {
 	raw, from, err := written(flag, flagGiven, env)
 	if err != nil {
@@ -78,7 +80,7 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Databas
 	return d, nil
 }
 
-// written is the URL as it stands somewhere, and where; nothing, where it stands nowhere.
+// written returns the URL and the name of the flag or variable that holds it, or nothing.
 func written(flag string, flagGiven bool, env Lookup) (raw, from string, err error) {
 	if flagGiven {
 		if flag = strings.TrimSpace(flag); flag == "" {
@@ -87,7 +89,7 @@ func written(flag string, flagGiven bool, env Lookup) (raw, from string, err err
 		return flag, "--database", nil
 	}
 	raw, found := env(URLVariable)
-	raw = strings.TrimSpace(raw) // a file's last line end is easily carried along
+	raw = strings.TrimSpace(raw) // the line end of a file's last line is often part of it
 	file, inFile := env(FileVariable)
 	switch {
 	case found && inFile:
@@ -111,11 +113,11 @@ func written(flag string, flagGiven bool, env Lookup) (raw, from string, err err
 	return raw, FileVariable, nil
 }
 
-// fileMost is the longest file with a URL: far beyond what any URL takes.
+// fileMost is the longest file with a URL. No URL is nearly as long.
 const fileMost = 64 << 10
 
-// readFile reads the file with the URL. Only a file that has an end can be one: a pipe would be waited for, and a device
-// may never end.
+// readFile reads the file with the URL. It must be a regular file: a pipe could make the program wait,
+// and a device may have no end.
 func readFile(path string) ([]byte, error) {
 	if strings.Contains(path, "://") {
 		return nil, fmt.Errorf("found a URL; want the path of a file that holds it, or put the URL into %s", URLVariable)
@@ -134,7 +136,7 @@ func readFile(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, fileMost+1))
 	if len(text) > fileMost {
-		return nil, fmt.Errorf("the file %s is longer than %d bytes; it is to hold a URL and nothing else", path, fileMost)
+		return nil, fmt.Errorf("the file %s is longer than %d bytes; it must hold a URL and nothing else", path, fileMost)
 	}
 	return text, err
 }
@@ -143,7 +145,7 @@ func lost(from string) error {
 	return fmt.Errorf("%s is set but empty; give it a value, or unset it (without any, the database is the embedded one)", from)
 }
 
-// embedded is the default. Platforms that throw the file away after each call have no use for it.
+// embedded is the default. It is refused on platforms that delete the file after each call.
 func embedded(env Lookup) (Database, error) {
 	for _, platform := range [][2]string{{"AWS_LAMBDA_FUNCTION_NAME", "Lambda"}, {"K_SERVICE", "Cloud Run"}, {"CLOUD_RUN_JOB", "Cloud Run"}} {
 		if _, found := env(platform[0]); found {
@@ -151,7 +153,7 @@ func embedded(env Lookup) (Database, error) {
 		}
 	}
 	dir, _ := env("XDG_DATA_HOME")
-	if !filepath.IsAbs(dir) { // the standard says to ignore a relative one
+	if !filepath.IsAbs(dir) { // the XDG standard says to ignore a relative path
 		home, _ := env("HOME")
 		if home == "" {
 			return Database{}, fmt.Errorf("neither %s nor HOME is set, so there is no database to use; set one", URLVariable)
@@ -162,12 +164,12 @@ func embedded(env Lookup) (Database, error) {
 	return Database{URL: "sqlite:" + path, Embedded: true, Path: path}, nil
 }
 
-// check tells what is wrong with a URL, without quoting it.
+// check returns what is wrong with a URL, without quoting it.
 func check(raw string) error {
 	scheme, rest, _ := strings.Cut(raw, ":")
 	e, err := engine.Of(raw)
 	switch {
-	case err != nil || scheme == "file": // which means a file of SQLite, too, but has one name here
+	case err != nil || scheme == "file": // in SQLite, file: names a file, too; here only sqlite: does
 		return errors.New("not the URL of a database that dbjobs knows")
 	case e.Port == 0:
 		if strings.Trim(rest, "/") == "" {
