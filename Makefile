@@ -3,7 +3,8 @@
 
 GO       ?= go
 FUZZTIME ?= 20s
-BENCH    ?= .
+BENCH    ?=
+JOBS     ?= 2000
 BUILD    ?= .build
 
 # The architecture of the function, arm64 or amd64, and files to lie beside it in /var/task, such as a bundle of
@@ -97,8 +98,9 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 	@GO="$(GO)" scripts/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: $(SERVERS) ## the benchmarks that match BENCH, on all databases
-	$(SERVERS) -- $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 1h ./...
+bench: build $(SERVERS) ## beside its peers, as ratios: all tables, or BENCH=noop,due; JOBS=2000 due (scripts/bench/doc.go)
+	@$(GO) build -C scripts/bench -o "$(CURDIR)/.build/bench" .
+	$(SERVERS) -- .build/bench -program "$(BUILD)/dbjobs" -cache .build/peers -only '$(BENCH)' -jobs $(JOBS) $(BENCHFLAGS)
 
 .PHONY: lint
 lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
@@ -106,6 +108,7 @@ lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
 		echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -C scripts/image ./...
+	$(GO) vet -C scripts/bench ./...
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
 
 .PHONY: terraform-check

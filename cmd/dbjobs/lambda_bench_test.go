@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -64,4 +65,9 @@ func BenchmarkLambda(b *testing.B) {
 		b.ReportMetric(float64(median(d).Microseconds())/1000, "ms/"+name)
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
 }

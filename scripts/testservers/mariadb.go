@@ -94,6 +94,7 @@ func mariadbArgs(s *server) []string {
 		"--pid-file=" + filepath.Join(s.dir, "pid"),
 		"--skip-name-resolve", // 127.0.0.1 is not localhost, where the administrator is
 		"--max-connections=300",
+		"--event-scheduler=ON", // make bench measures it
 		"--ssl-cert=" + filepath.Join(s.dir, certificateFile),
 		"--ssl-key=" + filepath.Join(s.dir, keyFile),
 		"--server-id=1",
