@@ -149,7 +149,7 @@ func fold(text string) string {
 }
 
 // letter reads one character: small for large, decoded where it is escaped as in URLs, in Go or in JSON, and 0 for what
-// does not count, which are blanks, line ends and backslashes.
+// does not count, which are blanks, line ends, backslashes, and the plus sign, which is a blank in the query of a URL.
 func letter(text string, i int) (c byte, size int) {
 	for _, escape := range []struct {
 		mark   string
@@ -168,7 +168,7 @@ func letter(text string, i int) (c byte, size int) {
 }
 
 func plain(c byte) byte {
-	if c == '\\' || c == ' ' || c >= '\t' && c <= '\r' {
+	if c == '\\' || c == ' ' || c == '+' || c >= '\t' && c <= '\r' {
 		return 0
 	}
 	return lower(c)

@@ -51,6 +51,7 @@ func TestKnown(t *testing.T) {
 		{"postgres://ann:geheimnis@h/d", "cut: geh\n    eim\\nnis.", "cut: [hidden]."},
 		{"postgres://h/d?user=ann&password=geheim", "using geheim", "using [hidden]"},
 		{"postgres://h/d?password=ge+heim", "using 'ge heim'", "using '[hidden]'"},
+		{"postgres://ann:ge%20heim@h/d", "refused GE+HEIM and ge%20heim", "refused [hidden] and [hidden]"},
 		{"postgres://h/d?password=geh&eimnis", "using geh&eimnis", "using [hidden]"},
 		// What is short is hidden where it stands alone.
 		{"postgres://me:ann@h/d", "created job annual", "created job annual"},
