@@ -61,12 +61,12 @@ func (s *Store) Backfill(ctx context.Context, name string, within Interval, agai
 func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again bool) ([]Run, error) {
 	w := newWriter(a.s, a.tx, a.now, len(chosen))
 	at := a.s.db.Engine().Instant
-	mark := "" // a second fill of a nominal time is told from the first
+	mark := ""
 	if again {
-		mark = ":" + NewRunID(a.now, 0)
+		mark = NewRunID(a.now, 0)
 	}
 	for i, n := range chosen {
-		r := Run{ID: NewRunID(a.now, i), Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: "fill:" + n.End.UTC().Format("2006-01-02T15:04:05.000000Z") + mark,
+		r := Run{ID: NewRunID(a.now, i), Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: fillOccurrence(n.End, mark),
 			State: Waiting, Queue: j.Queue, Priority: j.Priority, ScheduledFor: n.End, IntervalStart: n.Start, IntervalEnd: n.End, ReadyAt: a.now, CreatedAt: a.now, Step: 1}
 		w.made = append(w.made, r)
 		w.runs = append(w.runs, runRow{ID: r.ID, JobID: r.JobID, Occurrence: r.Occurrence, State: r.State, Queue: r.Queue, Priority: r.Priority,

@@ -296,19 +296,19 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 // applies it to that schedule's times.
 func (p *Pause) covers(c *Snapshot) bool {
 	switch p.Scope {
-	case "all":
+	case ScopeAll:
 		return true
-	case "job":
+	case ScopeJob:
 		return p.SubjectID == c.Plan.JobID
-	case "owner":
+	case ScopeOwner:
 		return p.Subject == c.Job.Owner
-	case "tag":
+	case ScopeTag:
 		for _, t := range c.Job.Tags {
 			if t == p.Subject {
 				return true
 			}
 		}
-	case "schedule":
+	case ScopeSchedule:
 		for i := range c.Rules {
 			if c.Rules[i].ScheduleID == p.SubjectID {
 				return true

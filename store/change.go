@@ -47,7 +47,7 @@ func shortLine(s string, most int) error {
 // CheckTrigger refuses the name of a trigger, or the identity of a start, that one of the engines has no room for: it would
 // stop the pass, for all jobs.
 func CheckTrigger(name, startup string) error {
-	return firstError("trigger", check{"name", shortLine(name, maxName)}, check{"startup-id", shortLine(startup, maxName-len("start:"))})
+	return firstError("trigger", check{"name", shortLine(name, maxName)}, check{"startup-id", shortLine(startup, maxName-len(occurrenceStart))})
 }
 
 // change runs fn as an applier in a transaction, for commands that change one thing.

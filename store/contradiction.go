@@ -33,11 +33,11 @@ func (j *Job) contradictions() []check {
 			checks = append(checks, check{field, fmt.Errorf(format, a...)})
 		}
 	}
-	refuse(j.MaxRunning > 1 && j.Overlap != "allow", "max_running", "%d needs overlap: allow", j.MaxRunning)
-	refuse(j.MissedLimit != usualLimit && j.Missed != "all", "missed_limit", "%d needs missed: all", j.MissedLimit)
-	refuse(j.MissedGrace != usualMissedGrace && j.Missed != "skip", "missed_grace", "%s needs missed: skip", j.MissedGrace)
+	refuse(j.MaxRunning > 1 && j.Overlap != OverlapAllow, "max_running", "%d needs overlap: allow", j.MaxRunning)
+	refuse(j.MissedLimit != usualLimit && j.Missed != MissedAll, "missed_limit", "%d needs missed: all", j.MissedLimit)
+	refuse(j.MissedGrace != usualMissedGrace && j.Missed != MissedSkip, "missed_grace", "%s needs missed: skip", j.MissedGrace)
 	refuse(!j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore), "not_after", "is before %s", j.beginning())
-	refuse(j.PauseAfterFailures > 1 && j.OnError == "pause", "pause_after_failures", "%d has no effect beside on_error: pause, which pauses at the first failure; remove one of them", j.PauseAfterFailures)
+	refuse(j.PauseAfterFailures > 1 && j.OnError == OnErrorPause, "pause_after_failures", "%d has no effect beside on_error: pause, which pauses at the first failure; remove one of them", j.PauseAfterFailures)
 	most, first := *j.Retry.MaxBackoff, *j.Retry.Backoff
 	refuse(most < first && most != usualMaxBackoff, "retry.max_backoff", "%s is below backoff, %s", most, first)
 	refuse(j.StartZone != "" && j.Start == "", "start_zone", "needs start")

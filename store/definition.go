@@ -93,7 +93,7 @@ type Attempts int
 // MarshalText writes a number or until-next.
 func (a Attempts) MarshalText() ([]byte, error) {
 	if a == 0 {
-		return []byte("until-next"), nil
+		return []byte(attemptsUntilNext), nil
 	}
 	return fmt.Appendf(nil, "%d", int(a)), nil
 }
@@ -101,7 +101,7 @@ func (a Attempts) MarshalText() ([]byte, error) {
 // UnmarshalText reads a number from 1 to 1000, or until-next.
 func (a *Attempts) UnmarshalText(b []byte) error {
 	var n int
-	if string(b) == "until-next" {
+	if string(b) == attemptsUntilNext {
 		*a = 0
 		return nil
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"strings"
 	"time"
 )
 
@@ -62,9 +61,6 @@ func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
 func (r *Run) UnderWay() bool {
 	return r.State == Queued || r.State == Running || r.State == Waiting && r.Begun()
 }
-
-// Requested reports whether the run was requested, and is no occurrence of the schedule: it waits behind what is active, and judges nothing.
-func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, "at:") }
 
 // Attempt is one try of a step.
 type Attempt struct {

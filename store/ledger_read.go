@@ -81,7 +81,7 @@ func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) (
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {
 			if !v.Begun() && (v.State == Waiting || v.State == Queued) && pauses[i].covers(&c) {
-				v.HeldBy = "pause"
+				v.HeldBy = HeldByPause
 			}
 		}
 		out = append(out, v)

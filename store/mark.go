@@ -13,31 +13,42 @@ import (
 // index.
 const window = 1000
 
-// markSize bounds how many are locked at a time.
+// markSize bounds how many definitions one transaction locks.
 const markSize = 1000
 
-// Unmarked are changed schedules or pauses, as they were read before their jobs were decided for.
+// Unmarked are changed schedules or pauses, as they were read before the decisions for their jobs.
 type Unmarked struct {
-	kind   string
-	ids    []int64
-	inputs map[int64]string
-	wide   bool // one of them is a pause whose jobs no key leads to
+	statements marking
+	ids        []int64
+	inputs     map[int64]string
+	wide       bool // one of them is a pause whose jobs no key leads to
 }
 
-// More reports whether there may be others, which were not read.
+// marking names the statements that read, lock and mark the changed definitions of a kind.
+type marking struct{ stale, lock, mark string }
+
+// markings are the kinds by their needs. Jobs and links are marked with the plan of their job.
+var markings = map[Need]marking{
+	ScheduleChanged: {"stale_schedules", "lock_schedules", "mark_schedules"},
+	PauseChanged:    {"stale_pauses", "lock_pauses", "mark_pauses"},
+}
+
+// More reports whether there may be more of them, which were not read.
 func (u *Unmarked) More() bool { return len(u.ids) == window }
 
-// Unmarked reads what is to be marked when all pages of the need were decided; nothing for needs without such rows.
-// Call it before the first page: what changes after that is still to be seen.
+// Unmarked reads the changed definitions that Mark marks after all pages of the need were decided. For
+// needs without such definitions it reads nothing. Call it before the first page: a definition that
+// changes after that must not be marked as seen.
 func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
-	u := &Unmarked{kind: map[Need]string{ScheduleChanged: "schedules", PauseChanged: "pauses"}[n], inputs: map[int64]string{}}
-	if u.kind == "" {
+	statements, ok := markings[n]
+	u := &Unmarked{statements: statements, inputs: map[int64]string{}}
+	if !ok {
 		return u, nil
 	}
 	var id int64
 	var input string
 	var wide bool
-	err := s.db.Query(ctx, "stale_"+u.kind, engine.Args{"window": window}, engine.Reads(&id, engine.Nullable(&input), &wide).Each(func(string) error {
+	err := s.db.Query(ctx, u.statements.stale, engine.Args{"window": window}, engine.Reads(&id, engine.Nullable(&input), &wide).Each(func(string) error {
 		u.wide = u.wide || wide
 		u.ids, u.inputs[id] = append(u.ids, id), input
 		return nil
@@ -45,8 +56,9 @@ func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
 	return u, err
 }
 
-// Mark marks changed schedules or pauses as seen by all of their jobs, and tells how many. Call it when all of the need's
-// pages were decided and none passed over; a schedule that a job still waits for stays unmarked all the same.
+// Mark marks changed schedules or pauses as seen by all of their jobs, and returns how many it marked.
+// Call it when all pages of the need were decided and no job was left out. A schedule stays unmarked
+// if one of its jobs has not been planned with it yet.
 func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error) {
 	for ids := range slices.Chunk(u.ids, markSize) {
 		n, err := s.mark(ctx, u, ids)
@@ -57,14 +69,15 @@ func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error)
 	return marked, nil
 }
 
-// mark marks as many of them as the database lets it: one that it refuses stays unmarked, and is looked at by each pass.
+// mark marks definitions. If the database refuses one of them, that one stays unmarked, and each pass
+// looks at it again; the others are marked.
 func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int64, err error) {
 	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
-		same, err := s.unedited(ctx, tx, "lock_"+u.kind, ids, u.inputs)
+		same, err := s.unedited(ctx, tx, u.statements.lock, ids, u.inputs)
 		if err != nil || len(same) == 0 {
 			return err
 		}
-		marked, err = tx.Exec(ctx, "mark_"+u.kind, engine.Args{"ids": same})
+		marked, err = tx.Exec(ctx, u.statements.mark, engine.Args{"ids": same})
 		return err
 	})
 	if err == nil || !s.Refused(ctx, err) {
@@ -82,8 +95,8 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 	return first + second, err
 }
 
-// unedited locks definitions, and returns those that nobody is editing or has edited since they were read: an edit that was
-// committed in between is still to be decided for.
+// unedited locks definitions, and returns those that nobody is editing or has edited since they were
+// read. An edit that was committed since then still needs a decision.
 func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
 	var id int64
 	var input string
@@ -96,8 +109,9 @@ func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []
 	return same, err
 }
 
-// markOwn marks the jobs' own schedules with them: else a pass over a million jobs with a rule each would leave as many
-// schedules to decide for. One that was edited since it was read differs from what the plan was made from.
+// markOwn marks the jobs' own schedules together with the jobs. Otherwise a pass over a million jobs
+// with a rule each would leave a million schedules to decide for. A schedule that was edited since it
+// was read differs from the plan, and stays unmarked.
 func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 	var own []int64
 	err := w.tx.Query(ctx, "lock_own_schedules", engine.Args{"ids": jobs}, func(r *sql.Rows) error {

@@ -27,7 +27,7 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error)
 			return err
 		}
 		id := NewRunID(a.now, 0)
-		r = Run{ID: id, Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: "now:" + id, State: Waiting, Queue: j.Queue, Priority: j.Priority,
+		r = Run{ID: id, Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: occurrenceNow + id, State: Waiting, Queue: j.Queue, Priority: j.Priority,
 			ReadyAt: a.now, CreatedAt: a.now, Step: 1, IntervalStart: q.Interval.Start, IntervalEnd: q.Interval.End}
 		if err := cmp.Or(instant(r.IntervalStart), instant(r.IntervalEnd)); err != nil {
 			return &FieldError{"job " + j.FullName(), "interval", err.Error()}

@@ -26,8 +26,8 @@ func orDefault[T comparable](p *T, v T) {
 // Normalize fills in the defaults.
 func (c *Schedule) Normalize() {
 	orDefault(&c.Zone, "UTC")
-	orDefault(&c.Nonexistent, "forward")
-	orDefault(&c.Ambiguous, "first")
+	orDefault(&c.Nonexistent, NonexistentForward)
+	orDefault(&c.Ambiguous, AmbiguousFirst)
 }
 
 // Normalize fills in the defaults of the policies, so that equal jobs are equal structs. What the job's lists are shared
@@ -50,8 +50,8 @@ func (j *Job) Normalize() {
 	for i := range j.Steps {
 		st := &j.Steps[i]
 		orDefault(&st.Name, fmt.Sprintf("step %d", i+1))
-		orDefault(&st.OnSuccess, "next")
-		orDefault(&st.OnFailure, "fail")
+		orDefault(&st.OnSuccess, StepNext)
+		orDefault(&st.OnFailure, StepFail)
 		st.Spec = canonical(st.Spec)
 	}
 }
@@ -125,8 +125,8 @@ func (c *Schedule) Validate() error {
 		check{"name", checkName(c.Name)},
 		check{"rule", notEmpty(c.Rule)},
 		check{"zone", notEmpty(c.Zone)},
-		check{"nonexistent", oneOf(c.Nonexistent, "forward", "skip")},
-		check{"ambiguous", oneOf(c.Ambiguous, "first", "last", "both")},
+		check{"nonexistent", oneOf(c.Nonexistent, NonexistentForward, NonexistentSkip)},
+		check{"ambiguous", oneOf(c.Ambiguous, AmbiguousFirst, AmbiguousLast, AmbiguousBoth)},
 	)
 }
 
@@ -243,13 +243,13 @@ func (st *Step) checkSpec() error {
 func (j *Job) endless() string {
 	position := map[string]int{}
 	for i := range j.Steps {
-		position["step:"+j.Steps[i].Name] = i
+		position[StepNamed+j.Steps[i].Name] = i
 	}
 	after := func(i int, what string) int { // the steps' number is the end
 		switch to, ok := position[what]; {
 		case ok:
 			return to
-		case what == "next":
+		case what == StepNext:
 			return i + 1
 		}
 		return len(j.Steps)
@@ -287,11 +287,11 @@ func reached(ways [][]int, from int) []bool {
 
 // follow checks what comes after a step.
 func follow(v string, names map[string]bool) error {
-	if name, ok := strings.CutPrefix(v, "step:"); ok {
+	if name, ok := strings.CutPrefix(v, StepNamed); ok {
 		if !names[name] {
 			return fmt.Errorf("there is no step %q", name)
 		}
 		return nil
 	}
-	return oneOf(v, "next", "succeed", "fail", "step:NAME")
+	return oneOf(v, StepNext, StepSucceed, StepFail, StepNamed+"NAME")
 }

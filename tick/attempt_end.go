@@ -105,17 +105,17 @@ func backoff(r store.Retry, attempt int) time.Duration {
 // step did. A way back is bounded.
 func follow(t *store.Task, what, state string) store.StepEnd {
 	switch what {
-	case "succeed":
+	case store.StepSucceed:
 		return store.StepEnd{Final: store.Succeeded}
-	case "fail":
+	case store.StepFail:
 		return store.StepEnd{Final: store.Failed}
-	case "next":
+	case store.StepNext:
 		if t.StepAt(t.Run.Step+1) != nil {
 			return store.StepEnd{NextStep: t.Run.Step + 1}
 		}
 		return store.StepEnd{Final: state}
 	}
-	name := strings.TrimPrefix(what, "step:")
+	name := strings.TrimPrefix(what, store.StepNamed)
 	for i := range t.Job.Steps {
 		if t.Job.Steps[i].Name != name {
 			continue

@@ -192,7 +192,7 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job, queue string) er
 		c.say("the job is disabled; this requested run executes anyway")
 	}
 	room := 1
-	if j.Overlap == "allow" {
+	if j.Overlap == store.OverlapAllow {
 		room = j.MaxRunning
 	}
 	if before := j.RunsOpen - 1; before >= room { // RunsOpen counts the requested run, too

@@ -204,7 +204,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 // decision of that job queues it.
 func (d *decision) makeFollowers(run *store.Run) {
 	for _, f := range d.snapshot.Followers {
-		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: "after:" + run.ID,
+		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run.ID),
 			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
 			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd})
 	}
@@ -216,14 +216,14 @@ func (d *decision) onError(occurrence string) {
 	switch {
 	case d.pauseReason != "" || d.gone():
 		return
-	case j.OnError == "pause":
+	case j.OnError == store.OnErrorPause:
 		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", occurrence)
 	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
 		d.pauseReason = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
 	default:
 		return
 	}
-	d.pauses = append(d.pauses, store.Pause{Scope: "job", SubjectID: d.plan.JobID, Since: d.now})
+	d.pauses = append(d.pauses, store.Pause{Scope: store.ScopeJob, SubjectID: d.plan.JobID, Since: d.now})
 }
 
 // retention says which of the job's history is kept. It is empty where no run was settled.
@@ -277,22 +277,22 @@ func (d *decision) admit() {
 	place := func(r *store.Run) {
 		first := !r.Begun()
 		switch {
-		case r.State != store.Waiting || r.HeldBy == "pause":
+		case r.State != store.Waiting || r.HeldBy == store.HeldByPause:
 		case r.ReadyAt.After(d.now): // back-off or jitter: ready_at wakes the job
 			r.HeldBy = ""
 		case nextHasCome && d.untilNext(*r): // the next pass of a host that can run the job ends it
 			if r.HeldBy = ""; d.othersJob {
-				r.HeldBy = "predecessor"
+				r.HeldBy = store.HeldByPredecessor
 			}
 		case first && room <= 0:
-			r.HeldBy = "predecessor"
+			r.HeldBy = store.HeldByPredecessor
 		default:
 			if first {
 				room--
 			}
 			r.State, r.HeldBy = store.Queued, ""
 			if first && d.snapshot.Group != nil { // until Groups admits it
-				r.State, r.HeldBy = store.Waiting, "group"
+				r.State, r.HeldBy = store.Waiting, store.HeldByGroup
 			}
 		}
 	}
@@ -335,8 +335,8 @@ func (d *decision) cancelOrHold(r *store.Run) {
 		cancel("the job was removed")
 	case r.Begun():
 	case d.pauseHolds(r):
-		r.State, r.HeldBy = store.Waiting, "pause"
-	case r.HeldBy == "pause":
+		r.State, r.HeldBy = store.Waiting, store.HeldByPause
+	case r.HeldBy == store.HeldByPause:
 		r.HeldBy = ""
 	}
 }
@@ -349,7 +349,7 @@ func (d *decision) update(r *store.Run, before store.Run, was string) {
 		return
 	}
 	same := r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
-	if same && r.HeldBy != "group" {
+	if same && r.HeldBy != store.HeldByGroup {
 		return
 	}
 	d.updates = append(d.updates, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
@@ -366,7 +366,7 @@ func leaseRead(r *store.Run, was string) time.Time {
 
 // capacity is the number of runs of the job that may be under way at once.
 func (d *decision) capacity() int {
-	if d.job().Overlap == "allow" {
+	if d.job().Overlap == store.OverlapAllow {
 		return d.job().MaxRunning
 	}
 	return 1

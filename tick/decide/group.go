@@ -55,12 +55,12 @@ func admitGroup(c *store.GroupLoad, members []*store.GroupDecision) (wake []stri
 		d := &m.Decision
 		room -= d.UnderWay
 		for i := range d.Updates {
-			if r := &d.Updates[i].Run; r.State == store.Waiting && r.HeldBy == "group" {
+			if r := &d.Updates[i].Run; r.State == store.Waiting && r.HeldBy == store.HeldByGroup {
 				list = append(list, contender{r.Priority, r.ReadyAt, r.ID, r, &d.Updates[i]})
 			}
 		}
 		for i := range d.Made {
-			if r := &d.Made[i]; r.State == store.Waiting && r.HeldBy == "group" {
+			if r := &d.Made[i]; r.State == store.Waiting && r.HeldBy == store.HeldByGroup {
 				list = append(list, contender{r.Priority, r.ReadyAt, "", r, nil})
 			}
 		}

@@ -207,7 +207,7 @@ func (d *decision) decideOccurrences() {
 	if id := d.pass.StartupID; id != "" && !d.othersJob && d.job().OnStartup && !d.plan.KnowsStartup(id) {
 		d.plan.AddStartup(id)
 		d.plan.RunsMade++
-		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: "start:" + id, State: store.Waiting,
+		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceStart(id), State: store.Waiting,
 			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})
 	}
 }
@@ -244,7 +244,7 @@ func (d *decision) applyPolicies(owed [][]window) {
 	if overlaps || len(due) == 0 {
 		return
 	}
-	if d.job().Overlap == "replace" {
+	if d.job().Overlap == store.OverlapReplace {
 		d.replace()
 	}
 	for _, t := range due {
@@ -275,7 +275,7 @@ func (d *decision) skipAllDue(reason string) {
 // oldest first.
 func (d *decision) dueTimes(owed [][]window) []time.Time {
 	most := 1
-	if d.job().Missed == "all" {
+	if d.job().Missed == store.MissedAll {
 		most = d.job().MissedLimit
 	}
 	var found []time.Time
@@ -290,7 +290,7 @@ func (d *decision) dueTimes(owed [][]window) []time.Time {
 		if within := time.Duration(d.job().MissedWithin); within > 0 && age > within {
 			return true
 		}
-		return d.job().Missed == "skip" && age > time.Duration(d.job().MissedGrace+d.job().Jitter)
+		return d.job().Missed == store.MissedSkip && age > time.Duration(d.job().MissedGrace+d.job().Jitter)
 	}
 	return slices.DeleteFunc(found, tooOld)
 }
@@ -317,7 +317,7 @@ func (d *decision) overlaps() bool {
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
 		active = active || !r.Ended()
 	}
-	return d.job().Overlap == "wait" && waits || d.job().Overlap == "skip" && active
+	return d.job().Overlap == store.OverlapWait && waits || d.job().Overlap == store.OverlapSkip && active
 }
 
 // replace makes room for newer occurrences. It cancels runs that have not begun, and asks the
@@ -352,7 +352,7 @@ func (d *decision) makeRun(t time.Time) {
 	d.plan.LastScheduledFor = t
 	ready := later(d.now, t.Add(d.jitter(t)))
 	d.made = append(d.made, store.Run{
-		JobID: j.ID, Number: d.plan.RunsMade, Occurrence: "at:" + t.UTC().Format("2006-01-02T15:04:05.000000Z"),
+		JobID: j.ID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceAt(t),
 		State: store.Waiting, Queue: j.Queue, Priority: j.Priority, ScheduledFor: t, IntervalStart: start, IntervalEnd: t, ReadyAt: ready,
 	})
 }

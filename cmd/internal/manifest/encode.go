@@ -188,8 +188,8 @@ func (o *object) steps(steps []store.Step) error {
 		}
 		entry.duration("timeout", s.Timeout, 0)
 		entry.policy(section("retry"), &store.Job{Retry: s.Retry}, &store.Job{})
-		entry.text("on_success", s.OnSuccess, "next")
-		entry.text("on_failure", s.OnFailure, "fail")
+		entry.text("on_success", s.OnSuccess, store.StepNext)
+		entry.text("on_failure", s.OnFailure, store.StepFail)
 		all.Content = append(all.Content, entry.node())
 	}
 	if len(all.Content) == 1 && plainStep(steps[0], all.Content[0]) {

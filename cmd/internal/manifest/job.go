@@ -81,16 +81,16 @@ func (f *file) readStart(j *store.Job, path string) {
 // together with the job's own policies.
 func (f *file) dropDefaults(j *store.Job, path string) {
 	inherited := func(key string) bool { return f.places[path+"."+key] == nil }
-	if j.Overlap != "allow" && inherited("max_running") {
+	if j.Overlap != store.OverlapAllow && inherited("max_running") {
 		j.MaxRunning = 0
 	}
-	if j.Missed != "all" && inherited("missed_limit") {
+	if j.Missed != store.MissedAll && inherited("missed_limit") {
 		j.MissedLimit = 0
 	}
-	if j.Missed != "skip" && inherited("missed_grace") {
+	if j.Missed != store.MissedSkip && inherited("missed_grace") {
 		j.MissedGrace = 0
 	}
-	if j.OnError == "pause" && inherited("pause_after_failures") {
+	if j.OnError == store.OnErrorPause && inherited("pause_after_failures") {
 		j.PauseAfterFailures = 0
 	}
 	if r := &j.Retry; r.MaxBackoff != nil && r.Backoff != nil && *r.MaxBackoff < *r.Backoff && inherited("retry.max_backoff") {

@@ -94,8 +94,8 @@ func scheduleFields(s *store.Schedule) []field {
 	return []field{
 		{"rule", text(&s.Rule)},
 		{"zone", text(&s.Zone)},
-		{"nonexistent", choice(&s.Nonexistent, "forward", "skip")},
-		{"ambiguous", choice(&s.Ambiguous, "first", "last", "both")},
+		{"nonexistent", choice(&s.Nonexistent, store.NonexistentForward, store.NonexistentSkip)},
+		{"ambiguous", choice(&s.Ambiguous, store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth)},
 		{"description", text(&s.Description)},
 	}
 }

@@ -13,7 +13,7 @@ import (
 func Runs(w io.Writer, runs []store.Run) error {
 	t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "STARTED", "TOOK", "ERROR")
 	for _, r := range runs {
-		t.row(r.ID, r.Job, scheduled(r.ScheduledFor, r.Occurrence), runState(r), Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.Error)
+		t.row(r.ID, r.Job, scheduled(&r), runState(r), Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.Error)
 	}
 	return t.flush()
 }
@@ -43,14 +43,13 @@ func runState(r store.Run) string {
 }
 
 // scheduled is the nominal time of a run, or the event that it was made for.
-func scheduled(at time.Time, occurrence string) string {
-	kind, _, _ := strings.Cut(occurrence, ":")
+func scheduled(r *store.Run) string {
 	switch {
-	case !at.IsZero():
-		return Instant(at)
-	case kind == "after":
+	case !r.ScheduledFor.IsZero():
+		return Instant(r.ScheduledFor)
+	case r.Predecessor() != "":
 		return "after a run"
-	case kind == "start":
+	case r.StartupID() != "":
 		return "at start-up"
 	}
 	return "on request"
@@ -65,13 +64,9 @@ func Run(w io.Writer, r store.RunDetail) error {
 	f.add("state", r.State)
 	f.add("held by", r.HeldBy)
 	f.add("error", r.Error)
-	f.add("scheduled for", scheduled(r.ScheduledFor, r.Occurrence))
-	if before, ok := strings.CutPrefix(r.Occurrence, "after:"); ok {
-		f.add("after run", before)
-	}
-	if start, ok := strings.CutPrefix(r.Occurrence, "start:"); ok {
-		f.add("start-up", start)
-	}
+	f.add("scheduled for", scheduled(&r.Run))
+	f.add("after run", r.Predecessor())
+	f.add("start-up", r.StartupID())
 	if !r.IntervalEnd.IsZero() {
 		f.add("interval", Instant(r.IntervalStart)+" to "+Instant(r.IntervalEnd))
 	}

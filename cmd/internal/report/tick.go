@@ -43,7 +43,7 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 	if len(r.Runs) > 0 {
 		t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "ERROR")
 		for _, e := range r.Runs {
-			t.row(e.ID, shortJob(e.Job), scheduled(e.ScheduledFor, e.Occurrence), e.State, e.Error)
+			t.row(e.ID, shortJob(e.Job), scheduled(&store.Run{ScheduledFor: e.ScheduledFor, Occurrence: e.Occurrence}), e.State, e.Error)
 		}
 		if err := t.flush(); err != nil {
 			return err

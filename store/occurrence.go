@@ -1,0 +1,59 @@
+package store
+
+import (
+	"strings"
+	"time"
+)
+
+// The occurrence of a run is its key within its job: no job has two runs with the same one, so nothing
+// is decided or requested twice. It begins with the reason for the run, and all keys are made and read
+// here. Two statements read them as well: the macro @predecessor of each engine, and jobs in
+// store/engine/sql/queries.sql.
+const (
+	occurrenceAt    = "at:"    // a nominal time
+	occurrenceAfter = "after:" // the id of the run that succeeded
+	occurrenceStart = "start:" // the identity of a start-up
+	occurrenceNow   = "now:"   // requested: the id of the run itself
+	occurrenceFill  = "fill:"  // requested by a backfill: a nominal time, and for a second one an id
+
+	occurrenceTime = "2006-01-02T15:04:05.000000Z"
+)
+
+// OccurrenceAt is the occurrence of a run for a nominal time.
+func OccurrenceAt(nominal time.Time) string {
+	return occurrenceAt + nominal.UTC().Format(occurrenceTime)
+}
+
+// OccurrenceAfter is the occurrence of a run that follows a run of another job.
+func OccurrenceAfter(predecessor string) string { return occurrenceAfter + predecessor }
+
+// OccurrenceStart is the occurrence of a run for a start-up.
+func OccurrenceStart(id string) string { return occurrenceStart + id }
+
+// fillOccurrence is the occurrence of a backfill's run for a nominal time. again is empty, or the id
+// that distinguishes a second backfill of the same nominal time.
+func fillOccurrence(nominal time.Time, again string) string {
+	key := occurrenceFill + nominal.UTC().Format(occurrenceTime)
+	if again != "" {
+		key += ":" + again
+	}
+	return key
+}
+
+// Requested reports whether the run is not for a nominal time: a person requested it, or it follows a
+// run of another job or a start-up. It waits behind what is active, and the policies for nominal times
+// do not judge it.
+func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, occurrenceAt) }
+
+// Predecessor is the id of the run that this run follows; empty if it follows none.
+func (r *Run) Predecessor() string { return r.reason(occurrenceAfter) }
+
+// StartupID is the identity of the start-up that this run is for; empty if it is for none.
+func (r *Run) StartupID() string { return r.reason(occurrenceStart) }
+
+func (r *Run) reason(kind string) string {
+	if id, ok := strings.CutPrefix(r.Occurrence, kind); ok {
+		return id
+	}
+	return ""
+}
