@@ -113,12 +113,16 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 			return err
 		}
 	}
-	schedules, err := a.s.schedules(ctx, a.tx)
+	names := make([]string, len(d.Schedules))
+	for i := range d.Schedules {
+		names[i] = d.Schedules[i].Name
+	}
+	schedules, err := a.s.schedulesNamed(ctx, a.tx, names)
 	if err != nil {
 		return err
 	}
 	for i := range d.Schedules {
-		if err := a.schedule(ctx, d.Schedules[i], schedules.named); err != nil {
+		if err := a.schedule(ctx, d.Schedules[i], schedules); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,8 @@
 //	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
 //	take.go, work.go, step_end.go      delivering runs, heartbeats, ending steps and runs
 //	apply.go, apply_job.go, change.go  writing definitions, with the change log
-//	read.go, ledger_read.go, state.go  reading for commands
+//	read.go, schedule_read.go          reading definitions
+//	ledger_read.go, state.go           reading for commands
 //	migrate.go                         the schema and its version
 //	secret/                            keeping passwords out of errors and records
 //	storetest/                         running a test on each engine

@@ -51,11 +51,12 @@ type Job struct {
 	Manifest           string    `json:"manifest,omitempty"`
 	CreatedAt          time.Time `json:"created_at,omitzero"`
 
-	afterID   int64 // what After names
-	lostLink  bool  // one of its schedules was deleted by plain SQL
-	changedAt time.Time
-	removedAt time.Time
-	fault     string // what of its row cannot be read
+	afterID    int64 // what After names
+	lostLink   bool  // one of its schedules was deleted by plain SQL
+	staleTimes bool  // a schedule or rule of it, or a link, was changed since its plan was made
+	changedAt  time.Time
+	removedAt  time.Time
+	fault      string // what of its row cannot be read
 }
 
 // Removed tells since when the definition is only history; zero: it is not.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -30,22 +31,33 @@ func (a *applier) leave(ctx context.Context, d Definitions, jobs map[string]Job)
 			return err
 		}
 	}
-	known, err := a.s.schedules(ctx, a.tx)
+	return a.leaveSchedules(ctx, d.Schedules)
+}
+
+func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
+	var gone []Schedule
+	err := a.s.readSchedules(ctx, a.tx, "schedules_owned", engine.Args{"manifest": a.o.Manifest}, func(c Schedule, _ int64) { gone = append(gone, c) })
 	if err != nil {
 		return err
 	}
-	for _, c := range d.Schedules {
-		delete(known.named, c.Name)
+	stays := map[string]bool{}
+	for _, c := range named {
+		stays[c.Name] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(known.named)) {
-		switch c := known.named[name]; {
-		case c.Manifest != a.o.Manifest:
-		case !a.o.Prune:
-			a.left("schedule", name)
-		default:
-			if err := a.removeSchedule(ctx, c); err != nil {
-				return err
-			}
+	gone = slices.DeleteFunc(gone, func(c Schedule) bool { return stays[c.Name] })
+	slices.SortFunc(gone, func(x, y Schedule) int { return cmp.Compare(x.Name, y.Name) })
+	if !a.o.Prune {
+		for _, c := range gone {
+			a.left("schedule", c.Name)
+		}
+		return nil
+	}
+	if err := a.s.countUsers(ctx, a.tx, gone); err != nil {
+		return err
+	}
+	for _, c := range gone {
+		if err := a.removeSchedule(ctx, c); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -58,12 +70,32 @@ func (a *applier) left(kind, subject string) {
 
 func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	if c.Jobs > 0 {
-		return &FieldError{"schedule " + c.Name, "jobs", fmt.Sprintf("%d jobs use it; remove it from these jobs first", c.Jobs)}
+		users, err := a.users(ctx, c)
+		if err != nil {
+			return err
+		}
+		return &FieldError{"schedule " + c.Name, "cannot be removed", "it is used by " + users + "; remove it from these jobs first"}
 	}
 	if _, err := a.tx.Exec(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
 		return err
 	}
 	return a.record(ctx, "schedule", c.Name, "remove", c.ID, c, nil)
+}
+
+// users names jobs that use a schedule, and counts those beyond the first few.
+func (a *applier) users(ctx context.Context, c Schedule) (string, error) {
+	const shown = 5
+	var names []string
+	var j Job
+	err := a.tx.Query(ctx, "first_users", engine.Args{"id": c.ID, "limit": shown}, engine.Reads(&j.Owner, &j.Name).Each(func(string) error {
+		names = append(names, j.FullName())
+		j = Job{}
+		return nil
+	}))
+	if more := c.Jobs - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", "), err
 }
 
 // removeJob keeps the row as history and frees its name. Its links go; its plan notices by the changed row. It is

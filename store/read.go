@@ -5,48 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
-
-// knownSchedules are all schedules: the shared by name, the own rules by job.
-type knownSchedules struct {
-	named map[string]Schedule
-	own   map[int64]Schedule
-}
-
-func (s *Store) schedules(ctx context.Context, q engine.Runner) (knownSchedules, error) {
-	k := knownSchedules{map[string]Schedule{}, map[int64]Schedule{}}
-	var c Schedule
-	var job int64
-	rd := engine.Reads(&c.ID, engine.Nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, engine.Nullable(&c.Manifest), must{engine.At(&c.CreatedAt)},
-		engine.Nullable(&job), &c.Jobs, &c.stale)
-	err := q.Query(ctx, "schedules", engine.Args{}, rd.Each(func(fault string) error {
-		defer func() { c = Schedule{} }()
-		if c.Fault = fault; job != 0 {
-			k.own[job] = c
-		} else {
-			k.named[c.Name] = c
-		}
-		return nil
-	}))
-	return k, err
-}
-
-func (s *Store) groups(ctx context.Context, q engine.Runner) (map[string]Group, error) {
-	m := map[string]Group{}
-	var g Group
-	err := q.Query(ctx, "groups", engine.Args{}, engine.Reads(&g.Name, &g.MaxRunning).Each(func(fault string) error {
-		g.Fault = fault
-		m[g.Name] = g
-		g = Group{}
-		return nil
-	}))
-	return m, err
-}
 
 // jobs reads all jobs by full name, with steps and schedules.
 func (s *Store) jobs(ctx context.Context, q engine.Runner) (map[string]Job, error) {
@@ -63,95 +28,138 @@ func (s *Store) jobs(ctx context.Context, q engine.Runner) (map[string]Job, erro
 
 // statuses reads one job, or all with job 0, with the facts of their plans, by name.
 func (s *Store) statuses(ctx context.Context, q engine.Runner, job int64) ([]JobStatus, error) {
+	first, last := job, job
+	if job == 0 {
+		last = math.MaxInt64
+	}
 	var list []JobStatus
-	index := map[int64]int{}
 	var v JobStatus
 	rd := engine.Reads(append(scanJob(&v.Job), engine.At(&v.NextRun), engine.At(&v.DecidedThrough), engine.Nullable(&v.Parked), engine.Nullable(&v.LastState), engine.At(&v.LastScheduled),
 		engine.At(&v.LastFinished), engine.At(&v.LastSuccess), engine.Nullable(&v.LastError), engine.Nullable(&v.Streak), engine.Nullable(&v.Cycles), engine.Nullable(&v.RunsMade), engine.At(&v.LastNominal), engine.At(&v.LastStarted),
 		engine.Nullable(&v.lastAction), engine.At(&v.lastActionAt), &v.RunsOpen, &v.RunsRunning, &v.Stale)...)
-	err := q.Query(ctx, "jobs", engine.Args{"job": job}, rd.Each(func(fault string) error {
-		defer func() { v = JobStatus{} }()
+	err := q.Query(ctx, "jobs", engine.Args{"first": first, "last": last}, rd.Each(func(fault string) error {
 		v.fault = fault
-		index[v.ID] = len(list)
 		list = append(list, v)
+		v = JobStatus{}
 		return nil
 	}))
 	if err != nil {
 		return nil, err
 	}
-	return list, s.complete(ctx, q, list, index, job)
+	jobs := make([]*Job, len(list))
+	for i := range list {
+		jobs[i] = &list[i].Job
+	}
+	if err := s.complete(ctx, q, jobs); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		v := &list[i]
+		v.Stale, v.Unreadable = v.Stale || v.staleTimes, v.fault
+	}
+	return list, nil
 }
 
-// complete adds steps, schedules and the names behind ids.
-func (s *Store) complete(ctx context.Context, q engine.Runner, list []JobStatus, index map[int64]int, job int64) error {
-	all, err := s.schedules(ctx, q)
-	if err != nil {
+// page bounds how many ids or names a statement that reads is given.
+const page = 5000
+
+// complete adds steps, schedules and the names behind ids to jobs that were read.
+func (s *Store) complete(ctx context.Context, q engine.Runner, jobs []*Job) error {
+	index := make(map[int64]*Job, len(jobs))
+	ids := make([]int64, len(jobs))
+	for i, j := range jobs {
+		index[j.ID], ids[i] = j, j.ID
+	}
+	for part := range slices.Chunk(ids, page) {
+		in := engine.Args{"ids": part}
+		for _, add := range []func(context.Context, engine.Runner, engine.Args, map[int64]*Job) error{s.addRules, s.addLinks, s.addSteps} {
+			if err := add(ctx, q, in, index); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.addPredecessors(ctx, q, jobs, index); err != nil {
 		return err
 	}
-	err = q.Query(ctx, "job_links", engine.Args{"job": job}, func(r *sql.Rows) error {
+	for _, j := range jobs {
+		j.Normalize()
+	}
+	return nil
+}
+
+// addRules reads the jobs' own rules.
+func (s *Store) addRules(ctx context.Context, q engine.Runner, in engine.Args, index map[int64]*Job) error {
+	return s.readSchedules(ctx, q, "own_rules", in, func(c Schedule, job int64) {
+		j := index[job]
+		if c.Fault != "" {
+			j.fault = engine.JoinFaults(j.fault, "its rule: "+c.Fault)
+		}
+		j.Own, j.staleTimes = &c, j.staleTimes || c.stale
+	})
+}
+
+// addLinks reads which shared schedules the jobs use.
+func (s *Store) addLinks(ctx context.Context, q engine.Runner, in engine.Args, index map[int64]*Job) error {
+	return q.Query(ctx, "job_links", in, func(r *sql.Rows) error {
 		var job, id int64
 		var name sql.NullString
-		var stale bool
-		if err := r.Scan(&job, engine.Nullable(&id), &name, &stale); err != nil {
+		var link, schedule bool
+		if err := r.Scan(&job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule)); err != nil {
 			return err
 		}
-		i, ok := index[job]
-		if !ok {
-			return nil
-		}
-		if stale || name.Valid && all.named[name.String].stale {
-			list[i].Stale = true
-		}
+		j := index[job]
+		j.staleTimes = j.staleTimes || link || schedule
 		if name.Valid {
-			list[i].Schedules = append(list[i].Schedules, name.String)
+			j.Schedules = append(j.Schedules, name.String)
 		} else if id == 0 {
-			list[i].lostLink = true
+			j.lostLink = true
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
+}
+
+func (s *Store) addSteps(ctx context.Context, q engine.Runner, in engine.Args, index map[int64]*Job) error {
 	var of int64
 	var position int
 	var st Step
-	err = q.Query(ctx, "all_steps", engine.Args{"job": job}, engine.Reads(scanStep(&of, &position, &st)...).Each(func(fault string) error {
-		if i, ok := index[of]; ok {
-			list[i].Steps = append(list[i].Steps, st)
-			if fault != "" {
-				list[i].fault = engine.JoinFaults(list[i].fault, fmt.Sprintf("step %d: %s", position, fault))
-			}
+	return q.Query(ctx, "batch_steps", in, engine.Reads(scanStep(&of, &position, &st)...).Each(func(fault string) error {
+		j := index[of]
+		if j.Steps = append(j.Steps, st); fault != "" {
+			j.fault = engine.JoinFaults(j.fault, fmt.Sprintf("step %d: %s", position, fault))
 		}
 		st = Step{}
 		return nil
 	}))
-	if err != nil {
-		return err
+}
+
+// addPredecessors names the jobs after which the jobs run.
+func (s *Store) addPredecessors(ctx context.Context, q engine.Runner, jobs []*Job, index map[int64]*Job) error {
+	names, missing := map[int64]string{}, []int64{}
+	for _, j := range jobs {
+		id := j.afterID
+		if _, asked := names[id]; id == 0 || asked {
+			continue
+		}
+		if k := index[id]; k != nil {
+			names[id] = k.FullName()
+			continue
+		}
+		names[id] = fmt.Sprintf("job %d, whose row is gone", id) // deleted by plain SQL, unless it is read
+		missing = append(missing, id)
 	}
-	for i := range list {
-		v := &list[i]
-		if own, ok := all.own[v.ID]; ok {
-			if own.Fault != "" {
-				v.fault = engine.JoinFaults(v.fault, "its rule: "+own.Fault)
-			}
-			own.Jobs = 0
-			v.Own, v.Stale = &own, v.Stale || own.stale
+	for part := range slices.Chunk(missing, page) {
+		var other Job
+		err := q.Query(ctx, "job_names", engine.Args{"ids": part}, engine.Reads(&other.ID, &other.Owner, &other.Name).Each(func(string) error {
+			names[other.ID] = other.FullName()
+			other = Job{}
+			return nil
+		}))
+		if err != nil {
+			return err
 		}
-		slices.Sort(v.Schedules)
-		if k, ok := index[v.afterID]; ok {
-			v.After = list[k].FullName()
-		} else if v.afterID != 0 {
-			var other Job
-			err := q.PartialRow(ctx, "job_name", engine.Args{"id": v.afterID}, &other.Owner, &other.Name)
-			if v.After = other.FullName(); errors.Is(err, ErrNotFound) { // deleted by plain SQL
-				v.After, err = fmt.Sprintf("job %d, whose row is gone", v.afterID), nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-		v.Normalize()
-		v.Unreadable = v.fault
+	}
+	for _, j := range jobs {
+		j.After = names[j.afterID]
 	}
 	return nil
 }
@@ -237,81 +245,6 @@ func (s *Store) Job(ctx context.Context, name string) (JobStatus, error) {
 	list := []JobStatus{v}
 	err = s.deriveAll(ctx, list)
 	return list[0], err
-}
-
-// Schedules lists the shared schedules by name.
-func (s *Store) Schedules(ctx context.Context) ([]Schedule, error) {
-	k, err := s.schedules(ctx, s.db)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Schedule, 0, len(k.named))
-	for _, c := range k.named {
-		out = append(out, c)
-	}
-	slices.SortFunc(out, func(x, y Schedule) int {
-		if x.Name < y.Name {
-			return -1
-		}
-		return 1
-	})
-	return out, nil
-}
-
-// ScheduleStatuses lists the shared schedules by name, or the one named, with the pauses that hold them.
-func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleStatus, error) {
-	list, err := s.Schedules(ctx)
-	if name != "" {
-		var one Schedule
-		one, err = s.Schedule(ctx, name)
-		list = []Schedule{one}
-	}
-	if err != nil {
-		return nil, err
-	}
-	pauses, err := s.Pauses(ctx, false, maxPauses)
-	out := make([]ScheduleStatus, len(list))
-	for i, c := range list {
-		out[i].Schedule = c
-		out[i].derive(pauses)
-	}
-	return out, err
-}
-
-// Groups lists the groups by name.
-func (s *Store) Groups(ctx context.Context) ([]Group, error) {
-	m, err := s.groups(ctx, s.db)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Group, 0, len(m))
-	for _, g := range m {
-		out = append(out, g)
-	}
-	slices.SortFunc(out, func(x, y Group) int {
-		if x.Name < y.Name {
-			return -1
-		}
-		return 1
-	})
-	return out, nil
-}
-
-// Schedule finds a shared schedule by name.
-func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
-	return s.findSchedule(ctx, s.db, name)
-}
-
-func (s *Store) findSchedule(ctx context.Context, q engine.Runner, name string) (Schedule, error) {
-	k, err := s.schedules(ctx, q)
-	if err != nil {
-		return Schedule{}, err
-	}
-	c, ok := k.named[name]
-	if !ok {
-		return c, fmt.Errorf("schedule %q: %w; `dbjobs schedule list` shows them", name, ErrNotFound)
-	}
-	return c, nil
 }
 
 // Now is the database's clock.

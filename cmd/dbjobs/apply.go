@@ -113,7 +113,8 @@ func (i interruptible) Read(b []byte) (int, error) {
 // resolve looks up the schedules that the manifest names but does not define, before anything is
 // created.
 func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
-	if !m.Elsewhere() {
+	used := m.Elsewhere()
+	if len(used) == 0 {
 		return nil
 	}
 	if err := c.find(cmd); err != nil {
@@ -127,13 +128,19 @@ func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
 		return err
 	}
 	defer s.Close()
-	schedules, err := s.Schedules(cmd.Context())
+	names, err := s.KnownSchedules(cmd.Context(), used)
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, sc := range schedules {
-		names = append(names, sc.Name)
+	if len(names) < len(used) { // one is missing: the message lists what there is
+		all, err := s.Schedules(cmd.Context())
+		if err != nil {
+			return err
+		}
+		names = names[:0]
+		for _, sc := range all {
+			names = append(names, sc.Name)
+		}
 	}
 	return m.Resolve(names)
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,9 +83,6 @@ func (c *cli) scheduleRemove() *cobra.Command {
 	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME"),
 		Example: `  dbjobs schedule remove nightly --reason "no job uses it any more"`}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		if err := unused(ctx, s, args[0]); err != nil {
-			return err
-		}
 		if err := s.RemoveSchedule(ctx, args[0], c.author(s)); err != nil {
 			return err
 		}
@@ -95,23 +90,4 @@ func (c *cli) scheduleRemove() *cobra.Command {
 		return nil
 	})
 	return c.authored(cmd)
-}
-
-// unused returns an error that names the jobs that still use a schedule. The store refuses to remove
-// such a schedule, too, but does not name the jobs.
-func unused(ctx context.Context, s *store.Store, schedule string) error {
-	jobs, err := s.Jobs(ctx, store.JobFilter{})
-	if err != nil {
-		return err
-	}
-	var users []string
-	for _, j := range jobs {
-		if slices.Contains(j.Schedules, schedule) {
-			users = append(users, j.Name)
-		}
-	}
-	if len(users) > 0 {
-		return badInput("schedule %s is used by %s; remove it from these jobs first", schedule, strings.Join(users, ", "))
-	}
-	return nil
 }

@@ -63,19 +63,29 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	return m, nil
 }
 
-// Elsewhere reports whether jobs name schedules that the file does not define. Resolve checks those.
-func (m *Manifest) Elsewhere() bool { return len(m.elsewhere) > 0 }
+// Elsewhere names the schedules that jobs use and the file does not define, each once.
+func (m *Manifest) Elsewhere() []string {
+	names := make([]string, len(m.elsewhere))
+	for i, r := range m.elsewhere {
+		names[i] = r.name
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Resolve checks the schedules that jobs name against those of the file and of the database.
 func (m *Manifest) Resolve(inDatabase []string) error {
-	names := make([]string, 0, len(m.Schedules)+len(inDatabase))
+	names, known := make([]string, 0, len(m.Schedules)+len(inDatabase)), make(map[string]bool, len(inDatabase))
 	for _, s := range m.Schedules {
 		names = append(names, s.Name)
 	}
 	names = append(names, inDatabase...)
+	for _, name := range inDatabase {
+		known[name] = true
+	}
 	var problems []Problem
 	for _, r := range m.elsewhere {
-		if slices.Contains(inDatabase, r.name) {
+		if known[r.name] {
 			continue
 		}
 		r.at.Text = "there is no schedule " + excerpt(r.name)

@@ -425,10 +425,27 @@ WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- ------------------------------------------------------------------------------------------------- definitions
 
+-- Schedules that jobs share. How many jobs use one is for schedule_users: it may be many.
+
 -- name: schedules
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
-  (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id), CASE WHEN @stale THEN 1 ELSE 0 END
-FROM dbjobs.schedules s ORDER BY s.name, s.id;
+SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+
+-- name: schedules_named
+-- overridden: sqlite
+SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.name @among_names;
+
+-- name: schedules_owned
+SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.manifest = :manifest AND s.name IS NOT NULL;
+
+-- name: own_rules
+SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.job_id @among;
+
+-- name: schedule_users
+SELECT schedule_id, COUNT(*) FROM dbjobs.job_schedules WHERE schedule_id @among GROUP BY schedule_id;
+
+-- name: first_users
+SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id
+WHERE l.schedule_id = :id ORDER BY l.job_id LIMIT :limit;
 
 -- name: insert_schedule
 INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
@@ -459,7 +476,7 @@ FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)
-WHERE j.removed_at IS NULL AND (j.id = :job OR :job = 0) ORDER BY j.name, j.owner;
+WHERE j.removed_at IS NULL AND j.id >= :first AND j.id <= :last ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
@@ -476,16 +493,15 @@ SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 -- name: job_id
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
 
+-- name: job_names
+SELECT id, owner, name FROM dbjobs.jobs WHERE id @among;
+
 -- name: job_links
 SELECT l.job_id, s.id, s.name,
-  (SELECT CASE WHEN @stale_link THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
+  (SELECT CASE WHEN @stale_link THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
+  (SELECT CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.schedules y WHERE y.id = l.schedule_id)
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE l.job_id = :job OR :job = 0 ORDER BY l.job_id, s.name;
-
--- name: all_steps
-SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
-  retry_jitter, on_success, on_failure
-FROM dbjobs.steps WHERE job_id = :job OR :job = 0 ORDER BY job_id, position;
+WHERE l.job_id @among ORDER BY l.job_id, s.name;
 
 -- name: insert_job
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, @job_fields)

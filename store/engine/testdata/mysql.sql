@@ -20,12 +20,6 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d
   p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
   p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
 
--- name: all_steps
--- arguments: job, job
-SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
-  retry_jitter, on_success, on_failure
-FROM dbjobs_steps WHERE job_id = ? OR ? = 0 ORDER BY job_id, position;
-
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
@@ -293,6 +287,11 @@ INSERT INTO dbjobs_installation (id, version, oldest, migrated_at)
 SELECT 1, 0, 0, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM (SELECT 1 AS one) AS source
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_installation WHERE id = 1);
 
+-- name: first_users
+-- arguments: id, limit
+SELECT j.owner, j.name FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = l.job_id
+WHERE l.schedule_id = ? ORDER BY l.job_id LIMIT ?;
+
 -- name: followers
 -- arguments: id
 SELECT id, owner, name FROM dbjobs_jobs WHERE after_job_id = ? AND removed_at IS NULL ORDER BY name, owner;
@@ -442,18 +441,23 @@ WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_s
 SELECT id FROM dbjobs_jobs WHERE owner = ? AND live_name = ?;
 
 -- name: job_links
--- arguments: job, job
+-- arguments: each_ids
 SELECT l.job_id, s.id, s.name,
-  (SELECT CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
+  (SELECT CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
+  (SELECT CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules y WHERE y.id = l.schedule_id)
 FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
-WHERE l.job_id = ? OR ? = 0 ORDER BY l.job_id, s.name;
+WHERE l.job_id IN (each_) ORDER BY l.job_id, s.name;
 
 -- name: job_name
 -- arguments: id
 SELECT owner, name FROM dbjobs_jobs WHERE id = ?;
 
+-- name: job_names
+-- arguments: each_ids
+SELECT id, owner, name FROM dbjobs_jobs WHERE id IN (each_);
+
 -- name: jobs
--- arguments: job, job
+-- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
@@ -467,7 +471,7 @@ FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
 LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NULL AND (j.id = ? OR ? = 0) ORDER BY j.name, j.owner;
+WHERE j.removed_at IS NULL AND j.id >= ? AND j.id <= ? ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: name
@@ -673,6 +677,11 @@ WHERE p.scope = ? AND (p.subject_id = ? OR ? = 0) AND (? = '' OR p.subject = ?) 
 -- arguments: each_ids
 UPDATE dbjobs_plans SET owner = COALESCE((SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_plans.job_id), owner) WHERE job_id IN (each_);
 
+-- name: own_rules
+-- arguments: each_ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (each_);
+
 -- name: own_schedule_id
 -- arguments: job
 SELECT id FROM dbjobs_schedules WHERE job_id = ?;
@@ -853,10 +862,23 @@ WHERE r.unwell = ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 -- arguments: name
 SELECT id FROM dbjobs_schedules WHERE name = ?;
 
+-- name: schedule_users
+-- arguments: each_ids
+SELECT schedule_id, COUNT(*) FROM dbjobs_job_schedules WHERE schedule_id IN (each_) GROUP BY schedule_id;
+
 -- name: schedules
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
-  (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id), CASE WHEN stale = 1 THEN 1 ELSE 0 END
-FROM dbjobs_schedules s ORDER BY s.name, s.id;
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+
+-- name: schedules_named
+-- arguments: each_ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IN (each_);
+
+-- name: schedules_owned
+-- arguments: manifest
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ? AND s.name IS NOT NULL;
 
 -- name: set_instance
 -- arguments: instance

@@ -15,12 +15,6 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, 
   runs_made bigint, startup_ids text, repeat_from timestamptz)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
--- name: all_steps
--- arguments: job
-SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
-  retry_jitter, on_success, on_failure
-FROM dbjobs.steps WHERE job_id = $1 OR $1 = 0 ORDER BY job_id, position;
-
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
@@ -287,6 +281,11 @@ INSERT INTO dbjobs.installation (id, version, oldest, migrated_at)
 SELECT 1, 0, 0, coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM (SELECT 1 AS one) AS source
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.installation WHERE id = 1);
 
+-- name: first_users
+-- arguments: id, limit
+SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id
+WHERE l.schedule_id = $1 ORDER BY l.job_id LIMIT $2;
+
 -- name: followers
 -- arguments: id
 SELECT id, owner, name FROM dbjobs.jobs WHERE after_job_id = $1 AND removed_at IS NULL ORDER BY name, owner;
@@ -423,18 +422,23 @@ WHERE job_id = $1 AND interval_end >= $2 AND (interval_start IS NULL OR interval
 SELECT id FROM dbjobs.jobs WHERE owner = $1 AND removed_at IS NULL AND name = $2;
 
 -- name: job_links
--- arguments: job
+-- arguments: ids
 SELECT l.job_id, s.id, s.name,
-  (SELECT CASE WHEN planned IS DISTINCT FROM schedule_id THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
+  (SELECT CASE WHEN planned IS DISTINCT FROM schedule_id THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
+  (SELECT CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules y WHERE y.id = l.schedule_id)
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE l.job_id = $1 OR $1 = 0 ORDER BY l.job_id, s.name;
+WHERE l.job_id = ANY($1::bigint[]) ORDER BY l.job_id, s.name;
 
 -- name: job_name
 -- arguments: id
 SELECT owner, name FROM dbjobs.jobs WHERE id = $1;
 
+-- name: job_names
+-- arguments: ids
+SELECT id, owner, name FROM dbjobs.jobs WHERE id = ANY($1::bigint[]);
+
 -- name: jobs
--- arguments: job
+-- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
@@ -448,7 +452,7 @@ FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NULL AND (j.id = $1 OR $1 = 0) ORDER BY j.name, j.owner;
+WHERE j.removed_at IS NULL AND j.id >= $1 AND j.id <= $2 ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: name
@@ -666,6 +670,11 @@ WHERE p.scope = $1 AND (p.subject_id = $2 OR $2 = 0) AND ($3 = '' OR p.subject =
 -- arguments: ids
 UPDATE dbjobs.plans SET owner = COALESCE((SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.plans.job_id), owner) WHERE job_id = ANY($1::bigint[]);
 
+-- name: own_rules
+-- arguments: ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.job_id = ANY($1::bigint[]);
+
 -- name: own_schedule_id
 -- arguments: job
 SELECT id FROM dbjobs.schedules WHERE job_id = $1;
@@ -852,10 +861,23 @@ WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = $1 ORDER BY r.cre
 -- arguments: name
 SELECT id FROM dbjobs.schedules WHERE name = $1;
 
+-- name: schedule_users
+-- arguments: ids
+SELECT schedule_id, pg_catalog.COUNT(*) FROM dbjobs.job_schedules WHERE schedule_id = ANY($1::bigint[]) GROUP BY schedule_id;
+
 -- name: schedules
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
-  (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END
-FROM dbjobs.schedules s ORDER BY s.name, s.id;
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+
+-- name: schedules_named
+-- arguments: ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.name = ANY($1::text[]);
+
+-- name: schedules_owned
+-- arguments: manifest
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.manifest = $1 AND s.name IS NOT NULL;
 
 -- name: set_instance
 -- arguments: instance

@@ -18,12 +18,6 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value
   value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(?1)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
--- name: all_steps
--- arguments: job
-SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
-  retry_jitter, on_success, on_failure
-FROM dbjobs_steps WHERE job_id = ?1 OR ?1 = 0 ORDER BY job_id, position;
-
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
@@ -279,6 +273,11 @@ INSERT INTO dbjobs_installation (id, version, oldest, migrated_at)
 SELECT 1, 0, 0, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM (SELECT 1 AS one) AS source
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_installation WHERE id = 1);
 
+-- name: first_users
+-- arguments: id, limit
+SELECT j.owner, j.name FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = l.job_id
+WHERE l.schedule_id = ?1 ORDER BY l.job_id LIMIT ?2;
+
 -- name: followers
 -- arguments: id
 SELECT id, owner, name FROM dbjobs_jobs WHERE after_job_id = ?1 AND removed_at IS NULL ORDER BY name, owner;
@@ -420,18 +419,23 @@ WHERE job_id = ?1 AND interval_end >= ?2 AND (interval_start IS NULL OR interval
 SELECT id FROM dbjobs_jobs WHERE owner = ?1 AND removed_at IS NULL AND name = ?2;
 
 -- name: job_links
--- arguments: job
+-- arguments: ids
 SELECT l.job_id, s.id, s.name,
-  (SELECT CASE WHEN planned IS NOT schedule_id THEN 1 ELSE 0 END FROM dbjobs_job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id)
+  (SELECT CASE WHEN planned IS NOT schedule_id THEN 1 ELSE 0 END FROM dbjobs_job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
+  (SELECT CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules y WHERE y.id = l.schedule_id)
 FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
-WHERE l.job_id = ?1 OR ?1 = 0 ORDER BY l.job_id, s.name;
+WHERE l.job_id IN (SELECT value FROM json_each(?1)) ORDER BY l.job_id, s.name;
 
 -- name: job_name
 -- arguments: id
 SELECT owner, name FROM dbjobs_jobs WHERE id = ?1;
 
+-- name: job_names
+-- arguments: ids
+SELECT id, owner, name FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1));
+
 -- name: jobs
--- arguments: job
+-- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
@@ -445,7 +449,7 @@ FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
 LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NULL AND (j.id = ?1 OR ?1 = 0) ORDER BY j.name, j.owner;
+WHERE j.removed_at IS NULL AND j.id >= ?1 AND j.id <= ?2 ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: name
@@ -652,6 +656,11 @@ WHERE p.scope = ?1 AND (p.subject_id = ?2 OR ?2 = 0) AND (?3 = '' OR p.subject =
 -- arguments: ids
 UPDATE dbjobs_plans SET owner = COALESCE((SELECT '' FROM dbjobs_jobs j WHERE j.id = dbjobs_plans.job_id), owner) WHERE job_id IN (SELECT value FROM json_each(?1));
 
+-- name: own_rules
+-- arguments: ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (SELECT value FROM json_each(?1));
+
 -- name: own_schedule_id
 -- arguments: job
 SELECT id FROM dbjobs_schedules WHERE job_id = ?1;
@@ -831,10 +840,23 @@ WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = ?1 ORDER BY r.cre
 -- arguments: name
 SELECT id FROM dbjobs_schedules WHERE name = ?1;
 
+-- name: schedule_users
+-- arguments: ids
+SELECT schedule_id, COUNT(*) FROM dbjobs_job_schedules WHERE schedule_id IN (SELECT value FROM json_each(?1)) GROUP BY schedule_id;
+
 -- name: schedules
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
-  (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END
-FROM dbjobs_schedules s ORDER BY s.name, s.id;
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+
+-- name: schedules_named
+-- arguments: ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM json_each(?1) AS n CROSS JOIN dbjobs_schedules s ON s.name = n.value;
+
+-- name: schedules_owned
+-- arguments: manifest
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ?1 AND s.name IS NOT NULL;
 
 -- name: set_instance
 -- arguments: instance

@@ -20,6 +20,11 @@ INSERT INTO dbjobs.group_plans (name)
 SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
 ON CONFLICT DO NOTHING;
 
+-- Name by name: most names are NULL, so that the planner takes their index for useless.
+
+-- name: schedules_named
+SELECT @schedule_columns FROM json_each(:ids) AS n CROSS JOIN dbjobs.schedules s ON s.name = n.value;
+
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, ready_at, created_at)

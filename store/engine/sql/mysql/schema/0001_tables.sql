@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   planned          text,  -- the plan_input that its plan was made from
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
-  UNIQUE KEY jobs_name (owner, live_name),
+  UNIQUE KEY jobs_name (live_name, owner),
   KEY jobs_after (after_job_id),
   KEY jobs_group (group_name),
   KEY jobs_startup (on_startup, id),

@@ -94,7 +94,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
     || E'\x1F' || tags::text || E'\x1F' || owner) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
-CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (owner, name) WHERE removed_at IS NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (name, owner) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS jobs_after ON dbjobs.jobs (after_job_id) WHERE after_job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_group ON dbjobs.jobs (group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_startup ON dbjobs.jobs (id) WHERE on_startup;

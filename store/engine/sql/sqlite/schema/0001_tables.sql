@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
     || char(31) || tags || char(31) || owner) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 ) STRICT;
-CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (owner, name) WHERE removed_at IS NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (name, owner) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_after ON dbjobs_jobs (after_job_id) WHERE after_job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_group ON dbjobs_jobs (group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_startup ON dbjobs_jobs (id) WHERE on_startup = 1;

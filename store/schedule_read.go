@@ -1,0 +1,147 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// scheduleColumns are @schedule_columns, in the order in which readSchedules scans them.
+const scheduleColumns = `s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN @stale THEN 1 ELSE 0 END`
+
+// readSchedules hands over the schedules of a statement, each with the job that it belongs to; 0: it is shared.
+func (s *Store) readSchedules(ctx context.Context, q engine.Runner, statement string, a engine.Args, take func(c Schedule, job int64)) error {
+	var c Schedule
+	var job int64
+	rd := engine.Reads(&c.ID, engine.Nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, engine.Nullable(&c.Manifest),
+		must{engine.At(&c.CreatedAt)}, engine.Nullable(&job), &c.stale)
+	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
+		c.Fault = fault
+		take(c, job)
+		c, job = Schedule{}, 0
+		return nil
+	}))
+}
+
+// schedulesNamed reads the shared schedules that have one of these names.
+func (s *Store) schedulesNamed(ctx context.Context, q engine.Runner, names []string) (map[string]Schedule, error) {
+	found := map[string]Schedule{}
+	for part := range slices.Chunk(names, page) {
+		err := s.readSchedules(ctx, q, "schedules_named", engine.Args{"ids": part}, func(c Schedule, _ int64) { found[c.Name] = c })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// KnownSchedules are those of the names that shared schedules have.
+func (s *Store) KnownSchedules(ctx context.Context, names []string) ([]string, error) {
+	found, err := s.schedulesNamed(ctx, s.db, names)
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// countUsers counts the jobs that use the schedules.
+func (s *Store) countUsers(ctx context.Context, q engine.Runner, list []Schedule) error {
+	at := make(map[int64]int, len(list))
+	for i, c := range list {
+		at[c.ID] = i
+	}
+	for part := range slices.Chunk(slices.Collect(maps.Keys(at)), page) {
+		err := q.Query(ctx, "schedule_users", engine.Args{"ids": part}, func(r *sql.Rows) error {
+			var id int64
+			var n int
+			err := r.Scan(&id, &n)
+			list[at[id]].Jobs = n
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Schedules lists the shared schedules by name.
+func (s *Store) Schedules(ctx context.Context) ([]Schedule, error) {
+	var out []Schedule
+	err := s.readSchedules(ctx, s.db, "schedules", engine.Args{}, func(c Schedule, _ int64) { out = append(out, c) })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(x, y Schedule) int { return cmp.Compare(x.Name, y.Name) }) // by bytes, whatever the database's order
+	return out, s.countUsers(ctx, s.db, out)
+}
+
+// ScheduleStatuses lists the shared schedules by name, or the one named, with the pauses that hold them.
+func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleStatus, error) {
+	var list []Schedule
+	var err error
+	if name == "" {
+		list, err = s.Schedules(ctx)
+	} else {
+		var one Schedule
+		one, err = s.Schedule(ctx, name)
+		list = []Schedule{one}
+	}
+	if err != nil {
+		return nil, err
+	}
+	pauses, err := s.Pauses(ctx, false, maxPauses)
+	out := make([]ScheduleStatus, len(list))
+	for i, c := range list {
+		out[i].Schedule = c
+		out[i].derive(pauses)
+	}
+	return out, err
+}
+
+// Schedule finds a shared schedule by name.
+func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
+	return s.findSchedule(ctx, s.db, name)
+}
+
+func (s *Store) findSchedule(ctx context.Context, q engine.Runner, name string) (Schedule, error) {
+	known, err := s.schedulesNamed(ctx, q, []string{name})
+	if err != nil {
+		return Schedule{}, err
+	}
+	c, ok := known[name]
+	if !ok {
+		return c, fmt.Errorf("schedule %q: %w; `dbjobs schedule list` shows them", name, ErrNotFound)
+	}
+	list := []Schedule{c}
+	err = s.countUsers(ctx, q, list)
+	return list[0], err
+}
+
+func (s *Store) groups(ctx context.Context, q engine.Runner) (map[string]Group, error) {
+	m := map[string]Group{}
+	var g Group
+	err := q.Query(ctx, "groups", engine.Args{}, engine.Reads(&g.Name, &g.MaxRunning).Each(func(fault string) error {
+		g.Fault = fault
+		m[g.Name] = g
+		g = Group{}
+		return nil
+	}))
+	return m, err
+}
+
+// Groups lists the groups by name.
+func (s *Store) Groups(ctx context.Context) ([]Group, error) {
+	m, err := s.groups(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Group, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[name])
+	}
+	return out, nil
+}

@@ -1,0 +1,58 @@
+package load
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// A command about one job or one schedule finds its rows by a key, however many others there are: none of its statements
+// reads a table from end to end.
+func TestExplainOneJobIsReadAlone(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			n := extent{8_000, 8_000, 4_000, 4_000, 50}
+			var c storetest.Calls
+			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
+			crowded(t, d, n)
+			d.Analyze(t)
+			failed, err := d.Runs(t.Context(), store.RunFilter{State: store.Failed, Limit: 1})
+			if err != nil || len(failed) != 1 {
+				t.Fatal(err, len(failed))
+			}
+			ctx, who := t.Context(), store.Author{By: "ada"}
+			paused := store.Subject{Scope: store.ScopeJob, Name: "job 11"}
+			commands := map[string]func() error{
+				"job show":          func() error { _, err := d.Job(ctx, "job 8"); return err },
+				"job show, after":   func() error { _, err := d.Job(ctx, "job 97"); return err },
+				"job gaps":          func() error { _, err := d.Gaps(ctx, "job 8", 10); return err },
+				"job pause":         func() error { _, err := d.Pause(ctx, paused, time.Time{}, who); return err },
+				"job run-now":       func() error { _, err := d.RunNow(ctx, "job 8", store.Request{Author: who}); return err },
+				"job remove":        func() error { return d.RemoveJob(ctx, "job 13", who) },
+				"run retry":         func() error { _, err := d.RetryRun(ctx, failed[0].ID, "", who); return err },
+				"schedule show":     func() error { _, err := d.ScheduleStatuses(ctx, "schedule 2"); return err },
+				"schedules by name": func() error { _, err := d.KnownSchedules(ctx, []string{"schedule 2"}); return err },
+			}
+			for name, command := range commands {
+				c.Reset()
+				if err := command(); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				for _, call := range c.All() {
+					if call.SQL == "" || strings.Contains(call.SQL, "pauses p") && strings.Contains(call.SQL, "LEFT JOIN") {
+						continue // the pauses are read whole
+					}
+					plan := explain(t, d, call)
+					if problem := wholeTable(e, call.SQL, plan, n); problem != "" {
+						t.Errorf("%s: %s: %s:\n%s", name, call.SQL, problem, strings.Join(plan, "\n"))
+					}
+				}
+			}
+		})
+	}
+}
