@@ -61,7 +61,12 @@ func added(list []pattern, text string) []pattern {
 	if len(text) < leastAlone || slices.ContainsFunc(list, func(p pattern) bool { return p.text == text }) {
 		return list
 	}
-	return append(list, pattern{text, fold(text)})
+	list = append(list, pattern{text, fold(text, letter)})
+	// What looks like an escape may be part of the secret, and is then escaped once more.
+	if literal := fold(text, character); literal != list[len(list)-1].folded {
+		list = append(list, pattern{text, literal})
+	}
+	return list
 }
 
 // Hide hides what is known, and what looks like a credential.
@@ -135,11 +140,12 @@ func (p pattern) at(text string, i int) int {
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// fold is a text without what a text loses or gains where it is quoted, escaped, or broken into lines.
-func fold(text string) string {
+// fold is a text without what a text loses or gains where it is quoted, escaped, or broken into
+// lines; read tells how it is read.
+func fold(text string, read func(text string, i int) (c byte, size int)) string {
 	var b []byte
 	for i := 0; i < len(text); {
-		c, size := letter(text, i)
+		c, size := read(text, i)
 		if c != 0 {
 			b = append(b, c)
 		}
@@ -166,6 +172,9 @@ func letter(text string, i int) (c byte, size int) {
 	}
 	return plain(text[i]), 1
 }
+
+// character reads one character as letter does, but takes nothing for an escape.
+func character(text string, i int) (c byte, size int) { return plain(text[i]), 1 }
 
 func plain(c byte) byte {
 	if c == '\\' || c == ' ' || c == '+' || c >= '\t' && c <= '\r' {
