@@ -5,6 +5,7 @@ GO       ?= go
 FUZZTIME ?= 20s
 BENCH    ?=
 JOBS     ?= 2000
+PEERS    ?= pgcron
 BUILD    ?= .build
 
 # The architecture of the function, arm64 or amd64, and files to lie beside it in /var/task, such as a bundle of
@@ -100,7 +101,7 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 .PHONY: bench
 bench: build $(SERVERS) ## beside its peers, as ratios: all tables, or BENCH=noop,due; JOBS=2000 due (scripts/bench/doc.go)
 	@$(GO) build -C scripts/bench -o "$(CURDIR)/.build/bench" .
-	$(SERVERS) -- .build/bench -program "$(BUILD)/dbjobs" -cache .build/peers -only '$(BENCH)' -jobs $(JOBS) $(BENCHFLAGS)
+	DBJOBS_TEST_DATABASES='$(DBJOBS_TEST_DATABASES),$(PEERS)' $(SERVERS) -- .build/bench -program "$(BUILD)/dbjobs" -cache .build/peers -only '$(BENCH)' -jobs $(JOBS) $(BENCHFLAGS)
 
 .PHONY: lint
 lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml

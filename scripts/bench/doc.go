@@ -4,6 +4,7 @@
 //	make bench BENCH=noop,due              some tables
 //	make bench BENCH=due JOBS=10000        another number of jobs due at one instant
 //	make bench BENCHFLAGS='-rounds 3'      other flags: scripts/bench/main.go has them all
+//	make bench PEERS=                      without pg_cron, where its package is not to be had
 //
 // In each round every contender runs once, in turn, so that what else the machine does falls on all of
 // them. A row has the median of the rounds, the least and the greatest, and the ratio of the medians to
@@ -24,7 +25,8 @@
 //	River, defaults  100 workers, as in its documentation, and pgx's default pool
 //	graphile-worker  as its page on performance sets it: 24 jobs at a time, a local queue of 500,
 //	                 completions in batches
-//	pg_cron          2,000 jobs "* * * * *", from the full minute
+//	pg_cron          each job "* * * * *", from the full minute, with the settings that it comes with. Its
+//	                 sessions come by the socket, without a password; its server is one of its own
 //	MariaDB's events one event for each job, all from one instant
 //	plain SQL        one connection that takes, executes and ends run after run, by the statements for
 //	                 workers in store/README.md

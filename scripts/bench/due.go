@@ -29,6 +29,6 @@ func due(b *bench, t *table) error {
 
 // peers are others that execute what is due, by the engine that they need.
 var peers = map[string][]func(*bench, *table) error{
-	"postgres": {river, graphile},
+	"postgres": {river, graphile, pgCron},
 	"mariadb":  {events},
 }

@@ -25,6 +25,7 @@ type bench struct {
 	rounds  int
 	jobs    int // due at one instant
 	many    int // for deciding and applying
+	ready   int // for several ticks at once
 	engines []string
 	began   time.Time
 	closers []func()
@@ -43,6 +44,10 @@ type question struct {
 var questions = []question{
 	{"noop", "a tick with nothing due among 1,000 jobs, whole process", noop},
 	{"due", "jobs due at one instant, one INSERT each", due},
+	{"work", "queued runs of one INSERT each, taken one by one", work},
+	{"decide", "due jobs decided, none executed", decide},
+	{"ticks", "ready runs of one INSERT each, by several ticks", ticks},
+	{"apply", "apply", apply},
 	{"cost", "a tick with small jobs due, on PostgreSQL: what terraform/COST.md reckons with", cost},
 }
 
@@ -58,6 +63,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 5, "how often each contender runs")
 	flag.IntVar(&b.jobs, "jobs", 2000, "jobs due at one instant")
 	flag.IntVar(&b.many, "many", 20_000, "jobs to decide, and to apply")
+	flag.IntVar(&b.ready, "ready", 2000, "ready runs for several ticks at once")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: bench [flags]; the servers are those that the variables of scripts/testservers name\n\ntables:")
 		for _, q := range questions {

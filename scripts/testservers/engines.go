@@ -14,6 +14,9 @@ import (
 // engines is the one list of what the suite's servers are.
 var engines = []*engine{postgres, mariadb}
 
+// peers are servers that are started only where they are named: what dbjobs is measured beside.
+var peers = []*engine{pgcron}
+
 // An engine is a kind of database server.
 type engine struct {
 	parcel // its variable holds its URL
@@ -69,13 +72,14 @@ func chosen(list string) ([]*engine, error) {
 	var picked []*engine
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
-		i := slices.IndexFunc(engines, func(e *engine) bool { return e.name == name })
+		all := slices.Concat(engines, peers)
+		i := slices.IndexFunc(all, func(e *engine) bool { return e.name == name })
 		switch {
 		case name == "sqlite" || name == "":
 		case i < 0:
 			return nil, fmt.Errorf("DBJOBS_TEST_DATABASES names %q: it may name %s", name, known())
-		case !slices.Contains(picked, engines[i]):
-			picked = append(picked, engines[i])
+		case !slices.Contains(picked, all[i]):
+			picked = append(picked, all[i])
 		}
 	}
 	return picked, nil
@@ -83,7 +87,7 @@ func chosen(list string) ([]*engine, error) {
 
 func known() string {
 	names := []string{"sqlite"}
-	for _, e := range engines {
+	for _, e := range slices.Concat(engines, peers) {
 		names = append(names, e.name)
 	}
 	return strings.Join(names, ", ")

@@ -26,8 +26,7 @@ import (
 type Child struct {
 	URL    string
 	Engine string
-	Now    time.Time // the database's clock
-	Moves  bool      // the clock goes on from there, and does not stand
+	Now    time.Time // the database's clock, which stands
 	Name   string    // the trigger's; without one, "child"
 	Holder string
 	Batch  int
@@ -69,13 +68,7 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 	}
 	debug.SetGCPercent(400) // as the program does
 	ctx := context.Background()
-	began := time.Now()
-	o := store.Options{Clock: func() time.Time {
-		if c.Moves {
-			return c.Now.Add(time.Since(began))
-		}
-		return c.Now
-	}}
+	o := store.Options{Clock: func() time.Time { return c.Now }}
 	var calls storetest.Calls
 	seen := func() map[string]int { return nil }
 	if c.Meddle != "" { // a measured process is as it is; the wrapper keeps all calls
