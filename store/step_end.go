@@ -40,30 +40,15 @@ type StepEnd struct {
 // Crash window: before COMMIT the attempt counts as running; the lease ends, and the step is tried again by the next
 // delivery, with the same run id. After COMMIT it never runs again.
 func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error {
-	run := t.Run
-	var err error
-	if s.finishes(e) && e.Pause == "" {
-		err = s.db.Retry(ctx, func() error {
-			run = t.Run
-			return s.endStep(ctx, s.db, &run, t, e, h)
-		})
-	} else {
-		err = s.db.InTx(ctx, func(tx *engine.Tx) error {
-			run = t.Run
-			return s.endStep(ctx, tx, &run, t, e, h)
-		})
-	}
+	var run Run
+	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
+		run = t.Run
+		return s.endStep(ctx, tx, &run, t, e, h)
+	})
 	if err == nil {
 		t.Run = run
 	}
 	return err
-}
-
-// finishes reports whether the end is that of the run, and that there is a statement that writes both: on a server, the three
-// trips of a transaction would be most of its cost.
-func (s *Store) finishes(e StepEnd) bool {
-	whole := s.db.Has("finish_attempt")
-	return whole && e.NextStep <= 0 && !e.Retry && !e.GiveBack
 }
 
 // EndStepIn is EndStep within the transaction of an atomic step: its effects and its end commit together.
@@ -98,8 +83,6 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	case e.GiveBack:
 		move, run.State = "give_back", Waiting
 		a["later_ms"] = e.Backoff.Milliseconds()
-	case s.finishes(e):
-		move, run.State = "finish_attempt", e.Final
 	default:
 		run.State = e.Final
 	}
@@ -116,9 +99,6 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err
 		}
-	}
-	if move == "finish_attempt" {
-		return nil
 	}
 	if _, err := q.Exec(ctx, "end_attempt", a); err != nil || move != "next_step" {
 		return err

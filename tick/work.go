@@ -15,19 +15,20 @@ import (
 
 // workers are the runs that this pass executes.
 type workers struct {
-	size    int
-	queues  []string // to take from; none: all but the tick's own
-	served  string   // the queue whose turn was last
-	ended   chan result
-	running map[delivery]context.CancelCauseFunc
-	mu      sync.Mutex
-	errs    []error
-	taken   int           // by the last take
-	full    bool          // it took as many as there was room for
-	took    time.Duration // how long that was
-	stop    context.CancelFunc
-	beating sync.WaitGroup
-	release func() // the sign of life
+	size     int
+	queues   []string // to take from; none: all but the tick's own
+	served   string   // the queue whose turn was last
+	ended    chan result
+	running  map[delivery]context.CancelCauseFunc
+	mu       sync.Mutex
+	errs     []error
+	taken    int           // by the last take
+	full     bool          // it took as many as there was room for
+	took     time.Duration // how long that was
+	stop     context.CancelFunc
+	beating  sync.WaitGroup
+	release  func() // the sign of life
+	recorder recorder
 }
 
 // delivery is one handing out of a run: this pass may come to hold a run twice, where its own lease has ended unnoticed.
@@ -339,7 +340,12 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 	}
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(last, heartbeat)
-		err := p.t.Store.EndStep(within, t, end, p.holder)
+		var err error
+		if end.Finishes() {
+			err = p.together(within, t, end)
+		} else {
+			err = p.t.Store.EndStep(within, t, end, p.holder)
+		}
 		cancel()
 		switch {
 		case err == nil:

@@ -66,13 +66,22 @@ func (r runner) Exec(ctx context.Context, name string, a Args) (int64, error) {
 
 // Query runs a named statement and hands each row to scan.
 func (r runner) Query(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error {
+	return r.rows(ctx, reading, name, a, scan)
+}
+
+// Write is Query for a statement that writes, and tells of what it wrote by rows.
+func (r runner) Write(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error {
+	return r.rows(ctx, writing, name, a, scan)
+}
+
+func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan func(*sql.Rows) error) error {
 	text, bound, err := r.prepare(name, a)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	rows, err := insist(ctx, r, reading, func() (*sql.Rows, error) { return r.q.QueryContext(ctx, text, bound...) })
+	rows, err := insist(ctx, r, kind, func() (*sql.Rows, error) { return r.q.QueryContext(ctx, text, bound...) })
 	if err != nil {
 		return r.db.Wrap(words(name), unanswered(ctx, err))
 	}

@@ -60,8 +60,8 @@ var hot = []struct {
 	{"next_queue", `^SELECT (queue|queued_in) FROM dbjobs.runs`, "runs_queued"},
 	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
-	{"finish", `(?s)^(WITH moved AS \(\s*)?UPDATE dbjobs.runs (r LEFT JOIN .*)?SET (r\.)?state = \S+ (r\.)?finished_at`, "PRIMARY|after reading const tables"}, // it is finished by then
-	{"end_attempt", `^UPDATE dbjobs.attempts SET state = \S+ finished_at`, "PRIMARY"},
+	{"finish_attempts", `(?s)^WITH d AS|^UPDATE .*runs .*SET (r\.)?state = d\.final`, "PRIMARY|after reading const tables"}, // it is finished by then
+	{"end_attempts", `(?s)^WITH d AS|^UPDATE .*attempts .*SET (a\.)?state = `, "PRIMARY"},
 	{"expired_runs", `^SELECT id FROM dbjobs.runs WHERE expires_at`, "runs_expire"},
 	{"surplus_runs", `(?s)^SELECT r.id FROM .*number <= d.below`, "runs_number"},
 	{"delete_runs", `^DELETE FROM dbjobs.runs`, "PRIMARY"},

@@ -217,6 +217,19 @@ UPDATE dbjobs_attempts SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTA
   error_line = ?, error_severity = ?, error_detail = ?, error_hint = ?
 WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running';
 
+-- name: end_attempts
+-- arguments: rows, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', rows_affected BIGINT PATH '$.rows_affected',
+  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
+  code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line',
+  severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity',
+  detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail',
+  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint')) AS d
+STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
+SET a.state = d.state, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
+  a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint;
+
 -- name: end_gaps_now
 -- arguments: now, each_ids, now
 UPDATE dbjobs_gaps SET through_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE job_id IN (each_) AND through_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
@@ -261,14 +274,6 @@ SET g.through_at = d.through_at, g.recorded_at = CAST(COALESCE(?, UTC_TIMESTAMP(
 UPDATE dbjobs_runs SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), lease_until = NULL, error = ?
 WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
 
--- name: finish_attempt
--- arguments: number, fence, final, now, run_error, state, now, rows, error, code, line, severity, detail, hint, id, fence, number
-UPDATE dbjobs_runs r LEFT JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = ? AND a.fence = ? AND a.state = 'running'
-SET r.state = ?, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.lease_until = NULL, r.error = ?,
-  a.state = ?, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), a.rows_affected = ?, a.error = ?, a.error_code = ?, a.error_line = ?, a.error_severity = ?,
-  a.error_detail = ?, a.error_hint = ?
-WHERE r.id = ? AND r.fence = ? AND r.state = 'running' AND r.attempts = ?;
-
 -- name: finish_jobs
 -- arguments: now, now, each_ids
 UPDATE dbjobs_jobs SET removed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), done_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id IN (each_);
@@ -276,6 +281,14 @@ UPDATE dbjobs_jobs SET removed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETI
 -- name: finish_links
 -- arguments: each_ids
 DELETE FROM dbjobs_job_schedules WHERE job_id IN (each_);
+
+-- name: finish_runs
+-- arguments: rows, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
+  final LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.final',
+  run_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.run_error')) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
+SET r.state = d.final, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.lease_until = NULL, r.error = d.run_error;
 
 -- name: finish_schedules
 -- arguments: each_ids
@@ -485,6 +498,14 @@ FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIME
 -- name: lock_done_schedules
 -- arguments: each_ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_ending
+-- arguments: now, rows
+SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))
+FROM (SELECT * FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  fence INT PATH '$.fence', number INT PATH '$.number')) AS t) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
+FOR UPDATE SKIP LOCKED;
 
 -- name: lock_groups
 -- arguments: each_ids

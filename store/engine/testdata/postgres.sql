@@ -251,17 +251,25 @@ WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d
 UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $3
 WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
--- name: finish_attempt
--- arguments: final, now, run_error, id, fence, number, state, rows, error, code, line, severity, detail, hint
-WITH moved AS (
-  UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $3
-  WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6 RETURNING id
+-- name: finish_attempts
+-- arguments: rows, now
+WITH d AS (
+  SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
+    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text)
+), free AS (
+  SELECT r.id FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
+    WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
+), moved AS (
+  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = d.run_error
+  FROM free JOIN d ON d.id = free.id
+  WHERE r.id = free.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
 ), ended AS (
-  UPDATE dbjobs.attempts SET state = $7, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), rows_affected = $8, error = $9, error_code = $10,
-    error_line = $11, error_severity = $12, error_detail = $13, error_hint = $14
-  WHERE run_id = $4 AND number = $6 AND fence = $5 AND state = 'running' AND EXISTS (SELECT 1 FROM moved)
+  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), rows_affected = d.rows_affected, error = d.error,
+    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+  FROM moved JOIN d ON d.id = moved.id AND d.fence = moved.fence
+  WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )
-SELECT id FROM moved;
+SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp())) FROM moved;
 
 -- name: finish_jobs
 -- arguments: now, ids

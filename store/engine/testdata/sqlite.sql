@@ -213,6 +213,15 @@ UPDATE dbjobs_attempts SET state = ?1, finished_at = coalesce(?2, strftime('%Y-%
   error_line = ?6, error_severity = ?7, error_detail = ?8, error_hint = ?9
 WHERE run_id = ?10 AND number = ?11 AND fence = ?12 AND state = 'running';
 
+-- name: end_attempts
+-- arguments: now, rows
+UPDATE dbjobs_attempts AS a SET state = d.state, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), rows_affected = d.rows_affected, error = d.error,
+  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state,
+  value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error, value ->> 'code' AS code, value ->> 'line' AS line,
+  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint FROM json_each(?2)) AS d
+WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
+
 -- name: end_gaps_now
 -- arguments: now, ids
 UPDATE dbjobs_gaps SET through_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE job_id IN (SELECT value FROM json_each(?2)) AND through_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'));
@@ -262,6 +271,13 @@ UPDATE dbjobs_jobs SET removed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z
 -- name: finish_links
 -- arguments: ids
 DELETE FROM dbjobs_job_schedules WHERE job_id IN (SELECT value FROM json_each(?1));
+
+-- name: finish_runs
+-- arguments: now, rows
+UPDATE dbjobs_runs AS r SET state = d.final, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), lease_until = NULL, error = d.run_error
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final,
+  value ->> 'run_error' AS run_error FROM json_each(?2)) AS d
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: finish_schedules
 -- arguments: ids
@@ -463,6 +479,12 @@ FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', 
 -- name: lock_done_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each(?1)) ;
+
+-- name: lock_ending
+-- arguments: now, rows
+SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
+FROM json_each(?2) AS d CROSS JOIN dbjobs_runs r
+ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number';
 
 -- name: lock_groups
 -- arguments: ids

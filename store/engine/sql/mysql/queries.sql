@@ -185,12 +185,34 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLA
   step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt',
   fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
 
--- name: finish_attempt
-UPDATE dbjobs.runs r LEFT JOIN dbjobs.attempts a ON a.run_id = r.id AND a.number = :number AND a.fence = :fence AND a.state = 'running'
-SET r.state = :final, r.finished_at = @now, r.lease_until = NULL, r.error = :run_error,
-  a.state = :state, a.finished_at = @now, a.rows_affected = :rows, a.error = :error, a.error_code = :code, a.error_line = :line, a.error_severity = :severity,
-  a.error_detail = :detail, a.error_hint = :hint
-WHERE r.id = :id AND r.fence = :fence AND r.state = 'running' AND r.attempts = :number;
+-- Of the ends of several runs, those whose row nobody else has locked, and which were not delivered again; and whether
+-- everything is paused. JSON_TABLE within another table: MySQL refuses SKIP LOCKED beside it.
+
+-- name: lock_ending
+SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
+FROM (SELECT * FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  fence INT PATH '$.fence', number INT PATH '$.number')) AS t) AS d
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
+FOR UPDATE SKIP LOCKED;
+
+-- name: finish_runs
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
+  final LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.final',
+  run_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.run_error')) AS d
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
+SET r.state = d.final, r.finished_at = @now, r.lease_until = NULL, r.error = d.run_error;
+
+-- name: end_attempts
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
+  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', rows_affected BIGINT PATH '$.rows_affected',
+  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
+  code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line',
+  severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity',
+  detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail',
+  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint')) AS d
+STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
+SET a.state = d.state, a.finished_at = @now, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
+  a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint;
 
 -- name: surplus_runs
 SELECT r.id FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d

@@ -154,16 +154,27 @@ INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, ho
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
 FROM pg_catalog.json_to_recordset(:rows::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
 
--- name: finish_attempt
-WITH moved AS (
-  UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :run_error
-  WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number RETURNING id
+-- The ends of several runs, each guarded by its own fence. Whose row somebody has locked is left out, and so is who was
+-- delivered again: the answer names those that have ended, and says whether everything is paused.
+
+-- name: finish_attempts
+WITH d AS (
+  SELECT * FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
+    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text)
+), free AS (
+  SELECT r.id FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
+    WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
+), moved AS (
+  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
+  FROM free JOIN d ON d.id = free.id
+  WHERE r.id = free.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
 ), ended AS (
-  UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,
-    error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint
-  WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running' AND EXISTS (SELECT 1 FROM moved)
+  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now, rows_affected = d.rows_affected, error = d.error,
+    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+  FROM moved JOIN d ON d.id = moved.id AND d.fence = moved.fence
+  WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )
-SELECT id FROM moved;
+SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) FROM moved;
 
 -- name: surplus_runs
 SELECT r.id FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)

@@ -133,6 +133,27 @@ FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value -
   value ->> 'step_name' AS step_name, value ->> 'attempt' AS attempt, value ->> 'fence' AS fence,
   value ->> 'holder' AS holder FROM json_each(:rows)) AS d WHERE true;
 
+-- Of the ends of several runs, those that were not delivered again; and whether everything is paused.
+
+-- name: lock_ending
+SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
+FROM json_each(:rows) AS d CROSS JOIN dbjobs.runs r
+ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number';
+
+-- name: finish_runs
+UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final,
+  value ->> 'run_error' AS run_error FROM json_each(:rows)) AS d
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
+
+-- name: end_attempts
+UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now, rows_affected = d.rows_affected, error = d.error,
+  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state,
+  value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error, value ->> 'code' AS code, value ->> 'line' AS line,
+  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint FROM json_each(:rows)) AS d
+WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
+
 -- name: surplus_runs
 SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below FROM json_each(:rows)) AS d
 JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below

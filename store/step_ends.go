@@ -1,0 +1,148 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// Ending is an end that is recorded together with others.
+type Ending struct {
+	Task *Task
+	End  StepEnd
+	Err  error // what became of it: nil, ErrAlone, or why it could not be recorded
+}
+
+// ErrAlone says of an end that it was not recorded with the others, and is to be recorded by EndStep, which tells why.
+var ErrAlone = errors.New("this end is to be recorded by itself")
+
+// Finishes reports whether the end is that of the run, and nothing else is to be written with it: such ends can be
+// recorded together.
+func (e *StepEnd) Finishes() bool {
+	return e.NextStep <= 0 && !e.Retry && !e.GiveBack && e.Pause == ""
+}
+
+type endingRow struct {
+	ID       string `json:"id"`
+	Fence    int    `json:"fence"`
+	Number   int    `json:"number"`
+	Final    string `json:"final"`
+	RunError string `json:"run_error,omitempty"`
+	State    string `json:"state"`
+	Rows     *int64 `json:"rows_affected,omitempty"`
+	Error    string `json:"error,omitempty"`
+	Code     string `json:"code,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Severity string `json:"severity,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+// EndSteps records ends that finish their runs, all in one transaction, each only with the fence of its own delivery.
+// Each Err says what became of it. The row of a run that somebody else has locked keeps none of the others: that end is
+// left to EndStep, and so is one that is outdated. Where the database refuses what is to be written, the list is divided
+// by halves until the culprit stands alone. paused reports whether everything is paused.
+//
+// Crash window: as with EndStep, for all runs of the list.
+func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
+	// By id, so that two who write at once meet in the same order.
+	list = slices.SortedFunc(slices.Values(list), func(a, b *Ending) int { return cmp.Compare(a.Task.Run.ID, b.Task.Run.ID) })
+	rows := make([]endingRow, len(list))
+	for i, e := range list {
+		rows[i] = s.endingRow(e)
+	}
+	var free map[delivered]bool
+	waits := 1
+	if s.Engine().OneWriter { // it waits for the file, as anybody else would
+		waits = engine.Attempts
+	}
+	err := s.db.RetryFor(ctx, waits, fewConflicts, func() (err error) {
+		free, paused, err = s.finishRuns(ctx, rows)
+		return err
+	})
+	switch {
+	case err == nil:
+		for _, e := range list {
+			if e.Err = nil; !free[delivered{e.Task.Run.ID, e.Task.Run.Fence}] {
+				e.Err = ErrAlone
+				continue
+			}
+			e.Task.Run.State, e.Task.Run.Error = e.End.Final, s.kept(cmp.Or(e.End.RunError, e.End.Error))
+		}
+	case s.Refused(ctx, err) && len(list) > 1:
+		half := len(list) / 2
+		first, second := s.EndSteps(ctx, list[:half]), s.EndSteps(ctx, list[half:])
+		paused = first || second
+	case s.Refused(ctx, err), s.Locked(err), errors.Is(err, engine.ErrConflict):
+		for _, e := range list {
+			e.Err = ErrAlone
+		}
+	default:
+		for _, e := range list {
+			e.Err = err
+		}
+	}
+	return paused
+}
+
+func (s *Store) endingRow(e *Ending) endingRow {
+	run, end := &e.Task.Run, &e.End
+	return endingRow{run.ID, run.Fence, run.Attempts, end.Final, s.kept(cmp.Or(end.RunError, end.Error)), end.State, end.Rows, s.kept(end.Error),
+		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint)}
+}
+
+// delivered is one delivery of a run: a list may hold two of the same run.
+type delivered struct {
+	run   string
+	fence int
+}
+
+// finishRuns writes what it may of the rows, and tells which: by one statement, or where the engine has none that does
+// all, in one transaction.
+func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[delivered]bool, paused bool, err error) {
+	free = map[delivered]bool{}
+	text, err := doc(rows)
+	if err != nil {
+		return nil, false, err
+	}
+	found := func(r *sql.Rows) error {
+		var one delivered
+		err := r.Scan(&one.run, &one.fence, &paused)
+		free[one] = true
+		return err
+	}
+	if s.db.Has("finish_attempts") {
+		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "now": s.now()}, found)
+		return free, paused, err
+	}
+	err = s.db.TryTx(ctx, func(tx *engine.Tx) error {
+		if err := tx.Query(ctx, "lock_ending", engine.Args{"rows": text, "now": s.now()}, found); err != nil || len(free) == 0 {
+			return err
+		}
+		var mine []endingRow
+		for _, r := range rows {
+			if free[delivered{r.ID, r.Fence}] {
+				mine = append(mine, r)
+			}
+		}
+		text, err := doc(mine)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, "finish_runs", engine.Args{"rows": text, "now": s.now()})
+		if err != nil {
+			return err
+		}
+		if n != int64(len(mine)) { // the guard where there are no locks
+			return fmt.Errorf("end runs: %w", engine.ErrConflict)
+		}
+		_, err = tx.Exec(ctx, "end_attempts", engine.Args{"rows": text, "now": s.now()})
+		return err
+	})
+	return free, paused, err
+}

@@ -1,0 +1,76 @@
+package tick
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// recorder records the ends of runs, those together that come while a write is under way.
+type recorder struct {
+	mu       sync.Mutex
+	gathered []*gathered
+	writing  bool
+}
+
+type gathered struct {
+	store.Ending
+	done chan struct{}
+}
+
+// mostTogether bounds the ends that are recorded together, among which one that is refused is looked for.
+const mostTogether = 200
+
+// together records an end that finishes its run, with others that come at about the same time. The error is that of
+// Store.EndStep, and nil only where the end is committed. Until ctx ends it waits for its turn.
+func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) error {
+	g := &gathered{store.Ending{Task: t, End: end}, make(chan struct{})}
+	r := &p.recorder
+	r.mu.Lock()
+	r.gathered = append(r.gathered, g)
+	if !r.writing {
+		r.writing = true
+		go p.write(context.WithoutCancel(ctx))
+	}
+	r.mu.Unlock()
+	<-g.done
+	if errors.Is(g.Err, store.ErrAlone) {
+		return p.t.Store.EndStep(ctx, t, end, p.holder)
+	}
+	return g.Err
+}
+
+// write records what is gathered, until nothing is.
+func (p *pass) write(ctx context.Context) {
+	r := &p.recorder
+	for {
+		r.mu.Lock()
+		n := min(len(r.gathered), mostTogether)
+		now := r.gathered[:n:n]
+		r.gathered = r.gathered[n:]
+		r.writing = n > 0
+		r.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		list := make([]*store.Ending, n)
+		for i, g := range now {
+			list[i] = &g.Ending
+		}
+		p.writeOnce(ctx, list)
+		for _, g := range now {
+			close(g.done)
+		}
+	}
+}
+
+// writeOnce records a list of ends, within the time that there is for ends.
+func (p *pass) writeOnce(ctx context.Context, list []*store.Ending) {
+	last, stop := p.until(ctx, p.lastEnd)
+	defer stop()
+	within, cancel := context.WithTimeout(last, heartbeat)
+	defer cancel()
+	p.t.Store.EndSteps(within, list)
+}
