@@ -4,7 +4,7 @@
 //	make bench BENCH=noop,due              some tables
 //	make bench BENCH=due JOBS=10000        another number of jobs due at one instant
 //	make bench BENCHFLAGS='-rounds 3'      other flags: scripts/bench/main.go has them all
-//	make bench PEERS=                      without pg_cron, where its package is not to be had
+//	make bench PEERS=                      without pg_cron, where there is no package of it
 //
 // In each round every contender runs once, in turn, so that what else the machine does falls on all of
 // them. A row has the median of the rounds, the least and the greatest, and the ratio of the medians to
@@ -34,5 +34,5 @@
 //	                 plans advanced. It reads no rules and no policies
 //
 // River, and what it needs, are in this module only: the program's go.mod does not know them.
-// graphile-worker is fetched with npm. A peer that cannot be had is named below its table.
+// graphile-worker is fetched with npm. A peer that is not found is named below its table.
 package main

@@ -32,7 +32,7 @@ type table struct {
 	unit    time.Duration // of what is printed
 	times   int           // how often each runs in a round, in turn; 0: once
 	rows    []*contender
-	leftOut []string // peers that cannot be had here, with the reason
+	leftOut []string // peers that are not here, with the reason
 }
 
 func (t *table) add(c ...*contender) { t.rows = append(t.rows, c...) }
