@@ -36,7 +36,7 @@ func (k keepingTidy) Run() int {
 			os.RemoveAll(dir)
 		}
 	}()
-	return k.M.Run()
+	return storetest.Main(k.M)
 }
 
 // TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set.

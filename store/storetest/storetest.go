@@ -22,14 +22,17 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// engines is the list: to add one is to add an entry. fresh gives the URL of a new, empty database.
+// engines is the list: to add one is to add an entry. fresh gives a new, empty database, or one with our tables where a spare
+// one is there and the test may have it.
 var engines = []struct {
 	name  string
-	fresh func(t testing.TB) string
+	fresh func(t testing.TB, migrated bool) *spareDB
 }{
-	{"sqlite", func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "jobs.db") }},
-	{"postgres", func(t testing.TB) string { return onServer(t, "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN) }},
-	{"mariadb", func(t testing.TB) string { return onServer(t, "DBJOBS_TEST_MARIADB", "mysql", mysqlDSN) }},
+	{"sqlite", func(t testing.TB, _ bool) *spareDB {
+		return &spareDB{url: "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")}
+	}},
+	{"postgres", onPostgres},
+	{"mariadb", onMariaDB},
 }
 
 // Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.
@@ -55,13 +58,18 @@ func Engines(t testing.TB) []string {
 // URL is that of a new, empty database on the engine, which is dropped when the test ends.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
+	return fresh(t, engine, false).url
+}
+
+func fresh(t testing.TB, engine string, migrated bool) *spareDB {
+	t.Helper()
 	for _, e := range engines {
 		if e.name == engine {
-			return e.fresh(t)
+			return e.fresh(t, migrated)
 		}
 	}
 	t.Fatalf("no engine %q", engine)
-	return ""
+	return nil
 }
 
 // Skip leaves a test out for something that a developer's machine may lack. Where CI is set, the lack is a failure.
@@ -93,7 +101,9 @@ func (d *DB) Table(name string) string {
 // Open gives a migrated database on the engine, whose clock is the test's.
 func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
-	d := &DB{Engine: engine, URL: URL(t, engine), Clock: NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))}
+	// A Wrap may count or change the statements that make the tables.
+	database := fresh(t, engine, o.Wrap == nil)
+	d := &DB{Engine: engine, URL: database.url, Clock: NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))}
 	if o.Clock == nil {
 		o.Clock = d.Clock.Now
 	}
@@ -112,7 +122,11 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	if d.SQL, err = s.JobDB(store.Options{Wrap: unwrapped}); err != nil {
 		t.Fatal(err)
 	}
+	// The connection of a job is thrown away after its run. A test asks much, and to connect each
+	// time would be a third of its work.
+	d.SQL.SetMaxIdleConns(1)
 	t.Cleanup(func() { d.SQL.Close() })
+	database.migratedAt(t, d.SQL, o.Clock())
 	return d
 }
 
@@ -173,8 +187,31 @@ func (c *Clock) Set(t time.Time) {
 // Add moves the clock on.
 func (c *Clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
 
+// onPostgres gives a spare database, or makes one.
+func onPostgres(t testing.TB, migrated bool) *spareDB {
+	t.Helper()
+	s := takeSpare(migrated)
+	if s == nil {
+		s = onServer(t, "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN)
+		s.isNew(t, migrated)
+	}
+	t.Cleanup(func() { s.giveBack(t) })
+	return s
+}
+
+func onMariaDB(t testing.TB, _ bool) *spareDB {
+	t.Helper()
+	s := onServer(t, "DBJOBS_TEST_MARIADB", "mysql", mysqlDSN)
+	t.Cleanup(func() {
+		if err := s.drop(); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return s
+}
+
 // onServer makes a database of a random name, with the account that the variable's URL names.
-func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) string {
+func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) *spareDB {
 	t.Helper()
 	raw := os.Getenv(variable)
 	if raw == "" {
@@ -188,6 +225,7 @@ func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer db.Close()
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	name := "dbjobs_test_" + hex.EncodeToString(b[:])
@@ -199,24 +237,29 @@ func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) 
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		defer db.Close()
-		drop := []string{"DROP DATABASE " + name}
-		if driver == "pgx" {
-			// FORCE ends what a test left connected; it is refused while the server's own vacuum is at the database,
-			// which the plain form sends away.
-			drop = []string{drop[0] + " WITH (FORCE)", drop[0], drop[0]}
-		}
-		var err error
-		for _, st := range drop {
-			if _, err = db.Exec(st); err == nil {
-				return
-			}
-		}
-		t.Errorf("drop the test's database: %v", err)
-	})
+	server := dsn(u)
 	u.Path = "/" + name
-	return u.String()
+	return &spareDB{url: u.String(), drop: func() error { return drop(driver, server, name) }}
+}
+
+func drop(driver, server, name string) error {
+	db, err := sql.Open(driver, server)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	drop := []string{"DROP DATABASE " + name}
+	if driver == "pgx" {
+		// FORCE ends what a test left connected; it is refused while the server's own vacuum is at the database,
+		// which the plain form sends away.
+		drop = []string{drop[0] + " WITH (FORCE)", drop[0], drop[0]}
+	}
+	for _, st := range drop {
+		if _, err = db.Exec(st); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // DSN is a server's URL in the words of its driver for database/sql, which is pgx or mysql.

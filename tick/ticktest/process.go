@@ -56,7 +56,7 @@ func Main(m *testing.M, meddlers map[string]Meddler) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(storetest.Main(m))
 }
 
 // childTick connects, says so, waits for the end of its stdin, and runs one pass. Its report goes

@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Main is the TestMain of a package that opens many databases. On PostgreSQL a new one takes a
+// quarter of a second of the server's time, so there a database that a test gives back is emptied
+// and handed to the next one. Main drops them at the end.
+func Main(m interface{ Run() int }) int {
+	spare.used = true
+	code := m.Run()
+	for _, list := range spare.free {
+		for _, s := range list {
+			if err := s.drop(); err != nil {
+				fmt.Fprintln(os.Stderr, "drop a database of the tests:", err)
+				code = max(code, 1)
+			}
+		}
+	}
+	return code
+}
+
+// spare has the databases that no test uses now, and that are as new.
+var spare struct {
+	used bool // Main is there
+	mu   sync.Mutex
+	free map[bool][]*spareDB // true: with our tables
+}
+
+// spareDB is a database on PostgreSQL.
+type spareDB struct {
+	url      string
+	migrated bool
+	asNew    string // what its catalogue said when it was new
+	drop     func() error
+}
+
+// takeSpare returns a database that is as new, with our tables or without, or nil.
+func takeSpare(migrated bool) *spareDB {
+	spare.mu.Lock()
+	defer spare.mu.Unlock()
+	list := spare.free[migrated]
+	if len(list) == 0 {
+		return nil
+	}
+	spare.free[migrated] = list[:len(list)-1]
+	return list[len(list)-1]
+}
+
+// giveBack empties a database for the next test. Where it is not as new then, it is dropped.
+func (s *spareDB) giveBack(t testing.TB) {
+	t.Helper()
+	if s.asNew != "" && !t.Failed() && s.empty() {
+		spare.mu.Lock()
+		defer spare.mu.Unlock()
+		if spare.free == nil {
+			spare.free = map[bool][]*spareDB{}
+		}
+		spare.free[s.migrated] = append(spare.free[s.migrated], s)
+		return
+	}
+	if err := s.drop(); err != nil {
+		t.Errorf("drop the test's database: %v", err)
+	}
+}
+
+// isNew tells of a database that was just made. The tables that it may get are ours.
+func (s *spareDB) isNew(t testing.TB, migrated bool) {
+	t.Helper()
+	s.migrated = migrated
+	if migrated || !spare.used {
+		return
+	}
+	db, err := sql.Open("pgx", s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s.remember(t, db)
+}
+
+// migratedAt tells of a database on which Migrate was called at that time.
+func (s *spareDB) migratedAt(t testing.TB, db *sql.DB, now time.Time) {
+	t.Helper()
+	switch {
+	case !s.migrated || !spare.used:
+	case s.asNew == "":
+		s.remember(t, db)
+	default: // it was migrated for another test
+		if _, err := db.Exec("UPDATE dbjobs.installation SET migrated_at = $1", now); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// remember keeps what the catalogue of the new database says.
+func (s *spareDB) remember(t testing.TB, db *sql.DB) {
+	t.Helper()
+	if err := db.QueryRow(catalogue(s.migrated)).Scan(&s.asNew); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// empty removes what a test left, and reports whether the database is as new.
+func (s *spareDB) empty() bool {
+	db, err := sql.Open("pgx", s.url)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if !alone(db) {
+		return false
+	}
+	if _, err := db.Exec(emptying(s.migrated)); err != nil {
+		return false
+	}
+	var now string
+	return db.QueryRow(catalogue(s.migrated)).Scan(&now) == nil && now == s.asNew
+}
+
+// alone waits a moment until the sessions of the test are gone: a session ends a little later than
+// its client.
+func alone(db *sql.DB) bool {
+	for range 100 {
+		others := 1
+		if err := db.QueryRow(`SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&others); err != nil {
+			return false
+		}
+		if others == 0 {
+			return true
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return false
+}
+
+// emptying drops what a test made in the schema public, and empties or drops our tables. What else
+// it may have made, catalogue finds.
+func emptying(migrated bool) string {
+	ours := `DROP SCHEMA IF EXISTS dbjobs CASCADE;`
+	if migrated {
+		ours = `
+  FOR o IN SELECT c.oid::regclass AS name FROM pg_class c WHERE c.relnamespace = 'dbjobs'::regnamespace AND c.relkind = 'r'
+      AND c.relname <> 'installation' AND pg_relation_size(c.oid) > 0 LOOP
+    EXECUTE format('TRUNCATE %s', o.name);
+  END LOOP;
+  FOR o IN SELECT format('%I.%I', schemaname, sequencename) AS name FROM pg_sequences WHERE schemaname = 'dbjobs' AND last_value IS NOT NULL LOOP
+    EXECUTE format('ALTER SEQUENCE %s RESTART', o.name);
+  END LOOP;
+  UPDATE dbjobs.installation SET instance = NULL WHERE instance IS NOT NULL;`
+	}
+	return `DO $$ DECLARE o record; BEGIN
+  FOR o IN SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind AS kind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm') LOOP
+    EXECUTE format('DROP %s IF EXISTS %s CASCADE', CASE o.kind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END, o.name);
+  END LOOP;
+  FOR o IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace LOOP
+    EXECUTE format('DROP ROUTINE IF EXISTS %s CASCADE', o.name);
+  END LOOP;
+  FOR o IN SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = 'public' AND c.relkind = 'S' LOOP
+    EXECUTE format('DROP SEQUENCE IF EXISTS %s CASCADE', o.name);
+  END LOOP;` + ours + `
+END $$`
+}
+
+// catalogue is a query that answers with another text once anything but rows has changed in a
+// database: a table, a right, a setting, what the planner has learned. The xmin of a row of the
+// catalogue is the transaction that wrote it. Of a table and its indexes it is none, since
+// emptying writes it.
+func catalogue(migrated bool) string {
+	text := `SELECT md5(string_agg(x, '|' ORDER BY x)) FROM (
+  SELECT concat_ws(',', oid, relname, relnamespace, relkind, relowner, relacl, reloptions, relpersistence, relhastriggers, relhasrules,
+    relrowsecurity, relforcerowsecurity, relreplident, reltablespace, CASE relkind WHEN 'i' THEN 0 ELSE reltuples END) AS x FROM pg_class WHERE oid >= 16384 AND relnamespace <> 'pg_toast'::regnamespace
+  UNION ALL SELECT concat_ws(',', 'column', attrelid, attnum, xmin) FROM pg_attribute WHERE attrelid >= 16384
+  UNION ALL SELECT concat_ws(',', 'namespace', oid, xmin) FROM pg_namespace WHERE nspname NOT LIKE 'pg\_t%'
+  UNION ALL SELECT concat_ws(',', 'index', indexrelid, xmin) FROM pg_index WHERE indexrelid >= 16384
+  UNION ALL SELECT concat_ws(',', 'statistic', schemaname, tablename, attname) FROM pg_stats WHERE schemaname IN ('dbjobs', 'public')
+  UNION ALL SELECT concat_ws(',', 'setting', setrole, setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database()
+  UNION ALL SELECT concat_ws(',', 'database', oid, xmin) FROM pg_database WHERE datname = current_database()`
+	for _, table := range []string{"pg_attrdef", "pg_cast", "pg_collation", "pg_constraint", "pg_conversion", "pg_default_acl", "pg_event_trigger", "pg_extension", "pg_operator",
+		"pg_opclass", "pg_policy", "pg_proc", "pg_publication", "pg_rewrite", "pg_statistic_ext", "pg_trigger", "pg_type"} {
+		text += "\n  UNION ALL SELECT concat_ws(',', '" + table + "', oid, xmin) FROM " + table + " WHERE oid >= 16384"
+	}
+	if migrated {
+		text += "\n  UNION ALL SELECT concat_ws(',', id, version, oldest) FROM dbjobs.installation"
+	}
+	return text + "\n) AS all_of_it"
+}
