@@ -117,7 +117,7 @@ func (s *Store) openPause(ctx context.Context, q engine.Runner, known engine.Arg
 		return nil
 	}))
 	if err == nil && !found {
-		err = fmt.Errorf("open pause: %w", ErrNotFound)
+		err = fmt.Errorf("look for a pause: %w", ErrNotFound)
 	}
 	return err
 }

@@ -46,7 +46,7 @@ var words = map[string]string{
 // Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
 // Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a *URLError.
 func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
-	db, err := engine.Open(ctx, rawURL, engine.Options{Create: o.Create, Wrap: o.Wrap, Login: o.Login, Words: words})
+	db, err := engine.Open(ctx, rawURL, engine.Options{Create: o.Create, Wrap: o.Wrap, Login: o.Login, Words: words, Actions: actions})
 	if err != nil {
 		return nil, err
 	}

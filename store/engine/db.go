@@ -23,6 +23,8 @@ type Options struct {
 	Login func(context.Context) (user, password string, err error)
 	// Words are macros of the caller's in the statements, such as the columns that it reads in one order.
 	Words map[string]string
+	// Actions say what statements do, by their names: for errors. A statement without one is named by its name.
+	Actions map[string]string
 
 	forJobs bool // the connections are for the SQL of jobs
 	secrets *secret.Known
@@ -35,6 +37,7 @@ type DB struct {
 	pool       *sql.DB
 	e          *Engine
 	statements *Statements
+	actions    map[string]string
 	url        string
 	// around and login are the Wrap and the Login of the options.
 	around func(driver.Connector) driver.Connector
@@ -50,7 +53,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{e: e, statements: e.Statements(o.Words), url: rawURL, around: o.Wrap, secrets: &secret.Known{}}
+	db := &DB{e: e, statements: e.Statements(o.Words), actions: o.Actions, url: rawURL, around: o.Wrap, secrets: &secret.Known{}}
 	db.secrets.AddURL(rawURL)
 	if login := o.Login; login != nil {
 		o.Login = func(ctx context.Context) (string, string, error) {

@@ -58,10 +58,10 @@ func (r runner) Exec(ctx context.Context, name string, a Args) (int64, error) {
 		if r.alone() {
 			err = r.db.waited(err)
 		}
-		return 0, r.db.Wrap(words(name), unanswered(ctx, err))
+		return 0, r.db.Wrap(r.action(name), unanswered(ctx, err))
 	}
 	n, err := res.RowsAffected()
-	return n, r.db.Wrap(words(name), err)
+	return n, r.db.Wrap(r.action(name), err)
 }
 
 // Query runs a named statement and hands each row to scan.
@@ -83,15 +83,15 @@ func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan f
 	defer cancel()
 	rows, err := insist(ctx, r, kind, func() (*sql.Rows, error) { return r.q.QueryContext(ctx, text, bound...) })
 	if err != nil {
-		return r.db.Wrap(words(name), unanswered(ctx, err))
+		return r.db.Wrap(r.action(name), unanswered(ctx, err))
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			return r.db.Wrap(words(name), err)
+			return r.db.Wrap(r.action(name), err)
 		}
 	}
-	return r.db.Wrap(words(name), unanswered(ctx, errors.Join(rows.Err(), rows.Close())))
+	return r.db.Wrap(r.action(name), unanswered(ctx, errors.Join(rows.Err(), rows.Close())))
 }
 
 // Row scans the one row of a named statement; ErrNotFound where there is none.
@@ -116,12 +116,18 @@ func (r runner) one(ctx context.Context, name string, a Args, dest []any, judge 
 		return judge(fault)
 	}))
 	if err == nil && !found {
-		return fmt.Errorf("%s: %w", words(name), ErrNotFound)
+		return fmt.Errorf("%s: %w", r.action(name), ErrNotFound)
 	}
 	return err
 }
 
-func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+// action says what a statement does, for errors.
+func (r runner) action(name string) string {
+	if a := r.db.actions[name]; a != "" {
+		return a
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
 
 // sent says what a statement that stands alone does.
 type sent int

@@ -1,0 +1,29 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// An error says what was being done: by an action, or by a statement's name that begins with a verb.
+func TestStatementsHaveActions(t *testing.T) {
+	verbs := []string{"begin", "count", "delete", "drop", "enable", "end", "extend", "forget", "insert", "lock", "mark", "park", "record",
+		"remove", "request", "set", "update"}
+	var names []string
+	for _, e := range engine.All() {
+		names = append(names, e.Statements(words).Names()...)
+	}
+	for _, name := range names {
+		if verb, _, _ := strings.Cut(name, "_"); actions[name] == "" && !slices.Contains(verbs, verb) {
+			t.Errorf("statement %s has no entry in actions, and its name does not say what it does", name)
+		}
+	}
+	for name := range actions {
+		if !slices.Contains(names, name) {
+			t.Errorf("actions has %s, which is not a statement", name)
+		}
+	}
+}
