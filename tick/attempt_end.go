@@ -12,16 +12,16 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// failure tells what follows on an attempt that did not succeed.
+// failure decides what follows an attempt that did not succeed.
 func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err error) store.StepEnd {
 	end := store.StepEnd{State: store.Failed, Error: err.Error()}
 	var detail *executor.Error
 	if errors.As(err, &detail) {
 		end.Code, end.Line, end.Severity, end.Detail, end.Hint = detail.Code, detail.Line, detail.Severity, detail.Detail, detail.Hint
 	}
-	if errors.Is(err, executor.ErrNotAtomic) { // whatever it has done would be done again, by a try or by the next run
+	if errors.Is(err, executor.ErrNotAtomic) { // another attempt, or the next run, would repeat what it has done
 		end.Final = store.Failed
-		end.Pause = fmt.Sprintf("step %.100q is atomic, but ended its transaction; see run %s", step.Name, t.Run.ID)
+		end.Pause = fmt.Sprintf("step %.100q is atomic, but its SQL ended the transaction; see run %s", step.Name, t.Run.ID)
 		return end
 	}
 	cause := context.Cause(ctx)
@@ -39,7 +39,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	case errors.Is(cause, errCancelled):
 		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
 		return end
-	case cause != nil: // the pass ends: a delivery is used up, not an attempt
+	case cause != nil: // the pass ends: that uses up a delivery, not an attempt
 		end.State, end.Error = "cut", errCut.Error()
 		if end.GiveBack = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.GiveBack {
 			end.Final = store.Lost
@@ -48,13 +48,13 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		return end
 	}
 	retry := step.Retry.Or(t.Job.Retry)
-	if err := t.Job.EndsBeforeNext(retry.Attempts); err != nil { // a step's row that came by plain SQL
+	if err := t.Job.EndsBeforeNext(retry.Attempts); err != nil { // plain SQL wrote the step's row
 		end.Final, end.Error = store.Failed, fmt.Sprintf("%s; not tried again: retry.attempts: %v", end.Error, err)
 		return end
 	}
 	if n := int(*retry.Attempts); n == 0 || t.Run.Attempt < n {
 		end.Retry, end.Backoff = true, backoff(retry, t.Run.Attempt)
-		if n == 0 { // without an end of its own, a hot one would keep the pass for itself
+		if n == 0 { // the attempts have no end, and a step that fails at once would keep the pass busy
 			end.Backoff = max(end.Backoff, time.Second)
 		}
 		return end
@@ -67,15 +67,16 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	return end
 }
 
-// idleDeliveries is how often at least a run may be delivered of which nothing was done, such as for want of a connection; then
-// it has failed, as an attempt does. It may be more often than a run may be lost, since that may have done something.
+// idleDeliveries is how often a run may at least be delivered without being executed, such as for want
+// of a connection. After that it has failed, like an attempt. It may exceed max_deliveries, which
+// bounds deliveries that may have done something.
 const idleDeliveries = 3
 
-// maxAttempts bounds a loop of steps: beyond that number of attempts of a run, going back to an earlier step, or to the same,
-// fails it.
+// maxAttempts bounds a loop of steps. A run with that number of attempts fails when it would go back to
+// an earlier step, or to the same.
 const maxAttempts = 1000
 
-// inTime gives up on a try that would come after the run's own timeout.
+// inTime gives up on an attempt that would begin after the run's own timeout.
 func (p *pass) inTime(t *store.Task, over time.Time, end store.StepEnd) store.StepEnd {
 	if end.Retry && !over.IsZero() && !p.t.Now().Add(end.Backoff).Before(over) {
 		end.Retry, end.Final = false, store.Failed
@@ -84,8 +85,8 @@ func (p *pass) inTime(t *store.Task, over time.Time, end store.StepEnd) store.St
 	return end
 }
 
-// backoff doubles with every try up to its cap, and has a random share on top, so that what failed together does not
-// come back together.
+// backoff doubles with every attempt up to its cap. A random share is added, so that runs that failed
+// together are not tried again together.
 func backoff(r store.Retry, attempt int) time.Duration {
 	wait, most := time.Duration(*r.Backoff), time.Duration(*r.MaxBackoff)
 	for range attempt - 1 {
@@ -101,8 +102,8 @@ func backoff(r store.Retry, attempt int) time.Duration {
 	return wait
 }
 
-// follow reads what comes after a step: next, succeed, fail, or step:NAME. Beyond the last step, the run ends as the
-// step did. A way back is bounded.
+// follow reads what comes after a step: next, succeed, fail, or step:NAME. After the last step, the run
+// ends like the step. The number of steps back is bounded.
 func follow(t *store.Task, what, state string) store.StepEnd {
 	switch what {
 	case store.StepSucceed:

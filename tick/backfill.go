@@ -8,17 +8,17 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// Range says which nominal times a backfill takes.
+// Range selects the nominal times of a backfill.
 type Range struct {
-	From, To time.Time // both of them belong to it; a zero To is what has been decided
-	Limit    int       // at most this number, the oldest
-	Again    bool      // also those that lie in the interval of a run
+	From, To time.Time // both included; a zero To is the instant up to which is decided
+	Limit    int       // at most this number of times, the oldest first
+	Again    bool      // also times that lie in the interval of a run
 	store.Author
 }
 
-// Backfill asks for runs of past nominal times: those of the range that lie in no run's interval yet, each with its own
-// interval, from the nominal time before it. What is not decided yet is left to the next tick. more is the first nominal
-// time beyond the limit.
+// Backfill requests runs for past nominal times: those of the range that lie in no run's interval yet.
+// The interval of each run begins at the nominal time before it. Times that are not decided yet are
+// left to the next tick. more is the first nominal time beyond the limit.
 func Backfill(ctx context.Context, s *store.Store, job string, r Range) (made []store.Run, more time.Time, err error) {
 	within := store.Interval{Start: r.From, End: r.To}
 	if within.End.IsZero() {

@@ -8,29 +8,31 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// margin is what is kept of a budget for giving back what runs at its end.
+// margin is the part of a budget that is reserved for giving back the runs that still execute.
 func margin(budget time.Duration) time.Duration { return min(budget/10, 2*time.Second) }
 
-// whole is the budget of all passes of the trigger, of which the pass may have only what earlier ones left.
+// whole is the budget of all passes of the trigger. This pass has only what earlier ones have left.
 func (p *pass) whole() time.Duration { return max(p.t.whole, p.t.Budget) }
 
-// left is the time that is left to work.
+// left is the time that is left for work.
 func (p *pass) left() time.Duration {
 	return p.t.Budget - margin(p.whole()) - p.t.Now().Sub(p.began)
 }
 
-// last is the end of what may take time at all: behind it the budget has room for the record of the pass and the way
-// out. A server that does not answer any more must not keep a pass longer; what it held is recovered when its leases end.
+// last is the instant after which the pass starts nothing that may take time: the rest of the budget is
+// for the record of the pass and for exiting. A server that does not answer any more must not keep a
+// pass longer. The runs that the pass still holds are recovered when their leases end.
 func (p *pass) last() (time.Time, bool) {
 	return p.ends.Add(-margin(p.whole()) / 4), p.t.Budget > 0
 }
 
-// lastEnd is the end of what may take time to record the end of a step: then there is time to say why it could not.
+// lastEnd is the instant until which the end of a step may be recorded. After it there is still time to
+// say why that failed.
 func (p *pass) lastEnd() (time.Time, bool) {
 	return p.ends.Add(-margin(p.whole()) / 2), p.t.Budget > 0
 }
 
-// grace is the time for the record of a pass that has ended otherwise.
+// grace is the time for recording a pass whose work has ended.
 func (p *pass) grace() time.Duration {
 	const most = 10 * time.Second
 	if p.t.Budget <= 0 {
@@ -39,7 +41,7 @@ func (p *pass) grace() time.Duration {
 	return min(most, max(p.ends.Sub(p.t.Now())-margin(p.whole())/8, time.Millisecond))
 }
 
-// until is a context that outlives the end of the work, and ends where last or lastEnd says.
+// until is a context that outlives the work, and ends at the instant of last or lastEnd.
 func (p *pass) until(ctx context.Context, end func() (time.Time, bool)) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	if at, bounded := end(); bounded {
@@ -48,7 +50,7 @@ func (p *pass) until(ctx context.Context, end func() (time.Time, bool)) (context
 	return context.WithCancel(ctx)
 }
 
-// budget ends the work a margin before the budget does, so that what runs can still be given back.
+// budget ends the work a margin before the budget ends, so that runs can still be given back.
 func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.t.Budget <= 0 {
 		return context.WithCancel(ctx)
@@ -56,13 +58,13 @@ func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, p.left())
 }
 
-// halfUsed: a run without a timeout starts while half of the budget is left, or as the first of the pass; one with a
-// timeout whenever it fits what is left.
+// halfUsed reports whether half of the budget is used. Until then, or as the first of the pass, a run
+// without a timeout may start. A run with a timeout may start whenever it fits into what is left.
 func (p *pass) halfUsed() bool {
 	return p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2
 }
 
-// stopwatch adds up how long something took, by the host's clock.
+// stopwatch adds up durations by the host's clock.
 type stopwatch struct {
 	sum   time.Duration
 	since time.Time
@@ -71,8 +73,9 @@ type stopwatch struct {
 func (s *stopwatch) start(now time.Time) { s.since = now }
 func (s *stopwatch) stop(now time.Time)  { s.sum += now.Sub(s.since) }
 
-// giveWay lets the work go on before another page of jobs is decided, where deciding has had its share of the budget: a
-// third, for as long as runs are queued that may start here. What their ends call for is decided after that.
+// giveWay interrupts deciding, before another page of jobs, when deciding has used its share of the
+// budget: a third, as long as runs are queued that may start here. What follows from the ends of these
+// runs is decided afterwards.
 func (p *pass) giveWay(ctx context.Context) error {
 	p.deciding.stop(p.t.Now())
 	defer func() { p.deciding.start(p.t.Now()) }()
@@ -96,8 +99,9 @@ func (p *pass) giveWay(ctx context.Context) error {
 	return nil
 }
 
-// overdue ends the work on a run when its timeout does, which is over at that time by the host's clock; zero: never. It
-// counts from the first delivery, over all steps, attempts and waits between them.
+// overdue ends the work on a run at its timeout, which is given as a time by the host's clock; zero
+// means no timeout. The timeout counts from the first delivery, over all steps, attempts and the waits
+// between them.
 func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Context, over time.Time, release context.CancelFunc) {
 	limit := time.Duration(t.Job.Timeout)
 	if limit <= 0 {
@@ -118,8 +122,9 @@ func over(ctx context.Context) bool {
 	}
 }
 
-// leftOver reports what the budget keeps from being taken: runs that wait for a pass with more time left, and the jobs
-// whose runs never fit. Those would wait for ever for a host with a longer budget, and nobody would know.
+// leftOver reports the runs that were not taken because of the budget: those that the next pass can
+// take, and those that never fit into a budget of this length. The latter would wait for ever for a
+// host with a longer budget, and nobody would know.
 func (p *pass) leftOver(ctx context.Context) error {
 	whole := p.whole()
 	if whole <= 0 || over(ctx) {

@@ -7,10 +7,11 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// runError is what the run says of its end, where its job has several steps: which step failed and with what, and where
-// on_failure led on from an earlier failure, that one first. A step for the alarm hides no cause.
+// runError is the error of a run whose job has several steps. It says which step failed, and why. If
+// on_failure led on from an earlier failure, that one comes first: a step that sends an alarm must not
+// hide the cause.
 //
-// The cause is read from the ledger, and not kept here, since the steps of a run may be executed by several passes.
+// The cause is read from the ledger, because several passes may execute the steps of a run.
 func (p *pass) runError(ctx context.Context, t *store.Task, end store.StepEnd) string {
 	if len(t.Job.Steps) < 2 {
 		return end.Error
@@ -34,13 +35,13 @@ func (p *pass) runError(ctx context.Context, t *store.Task, end store.StepEnd) s
 
 func failureOf(step, what string) string { return fmt.Sprintf("step %.100q: %s", step, what) }
 
-// firstFailure is that of the first step of this run that has failed and not succeeded since, other than the step that
-// it is in; what was before the run was opened again does not count. "" where there is none, or the ledger is out of
-// reach.
+// firstFailure is the failure of the first step that has failed and not succeeded since, other than the
+// current step. Attempts before the run was opened again do not count. It is "" if there is none, or if
+// the ledger cannot be read.
 func (p *pass) firstFailure(ctx context.Context, t *store.Task) string {
 	detail, err := p.t.Store.Run(ctx, t.Run.ID)
-	if err != nil { // the attempts tell it all the same
-		p.log.Warn("look for the first cause of a failure", "run", t.Run.ID, "error", err)
+	if err != nil { // the cause is still in the attempts
+		p.log.Warn("looking for the first cause of a failure", "run", t.Run.ID, "error", err)
 		return ""
 	}
 	var failed []store.Attempt

@@ -9,8 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// Forecast reads the rules of a job and says what they tell beyond the facts on record, with up to count of its next nominal
-// times.
+// Forecast reads the rules of a job and returns what follows from them beyond the facts on record, with
+// up to count of its next nominal times.
 func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int) (decide.Forecast, error) {
 	list, err := s.Rules(ctx, v.ID)
 	var unreadable *store.FieldError
@@ -26,7 +26,7 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 	}
 	n, err := decide.NewNominal(&v.Job, list)
 	if err != nil {
-		return decide.Forecast{Problem: err.Error()}, nil //nolint:nilerr // what keeps the job from being planned is what is asked for
+		return decide.Forecast{Problem: err.Error()}, nil //nolint:nilerr // the answer is why the job cannot be planned
 	}
 	now, err := s.Now(ctx)
 	if err != nil {

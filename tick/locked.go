@@ -8,27 +8,29 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// lockedLong is how long what needs a decision may stay without one because of the locks of others, until the pass fails
-// for it: another pass that decides for it, or an editor, takes seconds.
+// lockedLong is how long a job may need a decision and not get one, because other sessions hold locks,
+// before the pass fails. Another pass, or somebody who edits, holds locks for seconds only.
 const lockedLong = 5 * time.Minute
 
-// maxWaits is how often a pass waits for the lock of somebody else to tell apart whom it concerns: each time for a second.
+// maxWaits is how often a pass waits for another session's lock, to find out which jobs it concerns.
+// Each wait lasts up to a second.
 const maxWaits = 16
 
-// lockedTold is how many jobs a report names.
+// lockedTold is how many locked jobs a report names.
 const lockedTold = 10
 
-// lockedTries is how often a job is asked for again before that is an error: other passes may be at it.
+// lockedTries is how often a locked job is asked for again before it is an error: another pass may be
+// deciding for it.
 const lockedTries = 3
 
-// Locked is a job that the pass has left, because somebody else has locked something of it.
+// Locked is a job that the pass has left because another session has locked one of its rows.
 type Locked struct {
 	Job   string    `json:"job"`            // owner/name
-	What  string    `json:"what"`           // that is locked
-	Since time.Time `json:"since,omitzero"` // when it came to need a decision
+	What  string    `json:"what"`           // what is locked, such as its plan
+	Since time.Time `json:"since,omitzero"` // since when it needs a decision
 }
 
-// stuck are the jobs that need a decision for long, and those for which the pass has waited.
+// stuck collects the jobs that have needed a decision for long, and those for which the pass has waited.
 func (p *pass) stuck() (list []store.PassedOver, waited bool) {
 	seen := map[int64]bool{}
 	for _, n := range append(store.Needs(), store.Startup, store.Check) {
@@ -47,8 +49,9 @@ func (p *pass) long(l store.PassedOver) bool {
 	return !l.Due.IsZero() && p.probe.Now.Sub(l.Due) > lockedLong
 }
 
-// tellLocked reports the jobs that somebody else has locked, and who has it, as far as the engine tells. It is an
-// error where one of them has needed a decision for long: nobody would know that it does not run.
+// tellLocked reports the jobs that other sessions have locked, and those sessions, as far as the engine
+// knows them. If a job has needed a decision for long, it returns an error: otherwise nobody would know
+// that the job does not run.
 func (p *pass) tellLocked(ctx context.Context) error {
 	list, waited := p.stuck()
 	for try := 0; len(list) > 0 && !waited && try < lockedTries; try++ {

@@ -10,16 +10,16 @@ import (
 // pruning is how long a pass without a budget deletes history; one with a budget takes a quarter of it at most.
 const pruning = 10 * time.Second
 
-// prune deletes the history that is not kept: of the jobs that had a run settled, of some others, and whatever is too old.
-// What there is no time for is for a later pass.
+// prune deletes history that is not kept: of the jobs whose runs were settled, of some other jobs, and
+// all that is too old. If time runs out, a later pass deletes the rest.
 func (p *pass) prune(ctx context.Context) error {
 	if len(p.kept) == 0 && !p.probe.Expired || over(ctx) {
 		return nil
 	}
 	kept := p.kept
-	if len(kept) > 0 { // a pass that has settled nothing has nothing to add to what others will look at
+	if len(kept) > 0 { // a pass that settled nothing leaves this to the passes that do
 		also, err := p.t.Store.Sweep(ctx)
-		if err != nil { // it is not what the pass is for
+		if err != nil { // pruning must not fail the pass
 			p.log.Warn("looking for old history", "error", err)
 		}
 		kept = append(kept, also...)
@@ -34,7 +34,7 @@ func (p *pass) prune(ctx context.Context) error {
 	return err
 }
 
-// latest leaves of each job what was said of it last.
+// latest keeps the last order for each job.
 func latest(kept []store.Retention) []store.Retention {
 	at := make(map[int64]int, len(kept))
 	list := kept[:0:0]

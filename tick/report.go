@@ -8,67 +8,69 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Report is what one pass did: the JSON of `dbjobs tick --json`, and what its table is made from.
+// Report is what one pass did. It is the JSON of `dbjobs tick --json`, and its table is made from it.
 type Report struct {
 	Name       string          `json:"name"`
 	Database   string          `json:"database"`
 	StartedAt  time.Time       `json:"started_at"` // by the database's clock
 	DryRun     bool            `json:"dry_run,omitempty"`
 	Frozen     bool            `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
-	Decided    int             `json:"decided"`          // jobs that were decided for
+	Decided    int             `json:"decided"`          // jobs for which a decision was made
 	Made       int             `json:"made"`             // runs made
 	Gaps       map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
 	Started    int             `json:"started"`          // runs delivered here
 	Succeeded  int             `json:"succeeded"`
-	Failed     int             `json:"failed"`              // finally
-	Cancelled  int             `json:"cancelled,omitempty"` // here: on request, or replaced
+	Failed     int             `json:"failed"`              // runs that failed for good
+	Cancelled  int             `json:"cancelled,omitempty"` // runs stopped here, on request or because they were replaced
 	Waiting    int             `json:"waiting"`             // runs that wait for a retry
 	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
-	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused: the run was delivered again
+	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused, because the run was delivered again
 	Runs       []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
-	Due        []Coming        `json:"due,omitempty"`       // with a dry run: what a pass would decide
+	Due        []Coming        `json:"due,omitempty"`       // of a dry run: the jobs for which a pass would decide
 	NextRun    time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
-	MoreDue    bool            `json:"more_due,omitempty"`  // something is due already, such as what became due during the pass
+	MoreDue    bool            `json:"more_due,omitempty"`  // something is due already: it became due during the pass, or was left
 	CutShort   string          `json:"cut_short,omitempty"`
-	Unrecorded string          `json:"unrecorded,omitempty"` // why the pass is not on record among the ticks
+	Unrecorded string          `json:"unrecorded,omitempty"` // why the pass could not be recorded
 	TooLong    []store.TooLong `json:"too_long,omitempty"`   // jobs with a queued run whose timeout never fits the budget
-	Passes     int             `json:"passes,omitempty"`     // of RunFor: the report is the sum of this number of passes
+	Passes     int             `json:"passes,omitempty"`     // of RunFor: how many passes the report sums up
 
-	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never came back
-	OldestDue time.Time `json:"oldest_due,omitzero"`   // what was due longest when the pass began
+	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
+	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
-	// OldestQueued is since when the oldest run that may be taken now is ready, of whatever queue; only where Gauges asks.
+	// OldestQueued is since when the oldest queued run of any queue is ready; only where Gauges asks.
 	OldestQueued time.Time `json:"oldest_queued,omitzero"`
 
-	// The states of jobs when the pass ended, whether it decided for them or not: how many there are, and the first of them.
-	// Jobs that are removed or disabled do not count. A worker does not look at them: States is false.
+	// The states of jobs when the pass ended, whether it decided for them or not: how many there are, and
+	// the first of them. Removed and disabled jobs do not count. A worker does not look at the states of
+	// jobs: States is false.
 	States      bool            `json:"-"`
-	ParkedJobs  int             `json:"parked_jobs"`      // whose definition cannot be used
-	FailingJobs int             `json:"failing_jobs"`     // their last run has failed
-	Parked      []store.Parked  `json:"parked,omitempty"` // those that this pass has parked come first
+	ParkedJobs  int             `json:"parked_jobs"`      // jobs whose definition cannot be used
+	FailingJobs int             `json:"failing_jobs"`     // jobs whose last run has failed
+	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
-	// Unserved are jobs of other logins that have been due for more than five minutes: nobody ticks for them.
+	// Unserved are jobs of other logins that have been due for more than five minutes: no tick seems to
+	// log in as their owner.
 	Unserved []store.Unserved `json:"unserved,omitempty"`
 
-	// Ahead are jobs that were decided up to AheadUntil at most while the database's clock was ahead: they sleep until then,
-	// or until Store.Replan.
+	// Ahead counts jobs that were decided while the database's clock was ahead. They sleep, the last of
+	// them until AheadUntil, or until Store.Replan.
 	Ahead      int       `json:"ahead_jobs,omitempty"`
 	AheadUntil time.Time `json:"ahead_until,omitzero"`
 
-	// Locked are jobs that were left since somebody else has locked something of them: the first of LockedJobs; and those who
-	// have locks, as far as the engine tells.
+	// Locked are the first of the LockedJobs, which were left because other sessions have locked their
+	// rows. LockHolders names these sessions, as far as the engine knows them.
 	LockedJobs  int      `json:"locked_jobs,omitempty"`
 	Locked      []Locked `json:"locked,omitempty"`
 	LockHolders string   `json:"lock_holders,omitempty"`
 
-	// Warning tells, once a day, what is wrong with the settings of the database, and what to do.
+	// Warning says, once a day, what is wrong with the settings of the database, and what to do.
 	Warning string `json:"warning,omitempty"`
 
-	due  time.Time // what NextRun is made from, which may be past
-	wake time.Time // the same by the host's clock
+	due  time.Time // like NextRun, but it may be past
+	wake time.Time // the same instant by the host's clock
 }
 
-// UnservedJobs counts them.
+// UnservedJobs counts the jobs of Unserved.
 func (r *Report) UnservedJobs() (n int) {
 	for _, u := range r.Unserved {
 		n += u.Jobs
@@ -79,7 +81,7 @@ func (r *Report) UnservedJobs() (n int) {
 // named is how many jobs of a state a report names.
 const named = 10
 
-// Ended is a run that this pass executed, or has given up.
+// Ended is a run that this pass executed or gave up.
 type Ended struct {
 	ID           string    `json:"id"`
 	Job          string    `json:"job"` // owner/name
@@ -104,7 +106,7 @@ func (r *Report) join(next Report) {
 		r.Passes = 1
 		return
 	}
-	if next.StartedAt.IsZero() { // the budget ended before the database answered: what the passes before told stands
+	if next.StartedAt.IsZero() { // the budget ended before the database answered: earlier facts still hold
 		r.CutShort = next.CutShort
 		return
 	}
@@ -122,7 +124,7 @@ func (r *Report) join(next Report) {
 	r.LockedJobs, r.Locked, r.LockHolders, r.Unrecorded = next.LockedJobs, next.Locked, next.LockHolders, next.Unrecorded
 }
 
-// add takes a batch into the report.
+// add adds the figures of a batch.
 func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
 	r.Made += len(b.Made)
@@ -133,7 +135,7 @@ func (r *Report) add(b store.Batch) {
 	r.addParked(b.Parked)
 }
 
-// addParked names each job once, however often it was looked at.
+// addParked names each job only once, even if it was parked several times.
 func (r *Report) addParked(parked []store.Parked) {
 	for _, p := range parked {
 		same := func(q store.Parked) bool { return p.Job == q.Job }
@@ -152,7 +154,7 @@ func (r *Report) addGaps(gaps map[string]int) {
 	}
 }
 
-// end takes the end of a run into the report.
+// end adds the end of a run.
 func (r *Report) end(run *store.Run, job string) {
 	switch run.State {
 	case store.Succeeded:

@@ -7,21 +7,23 @@ import (
 
 const (
 	shortest = 10 * time.Millisecond // of the waits of RunFor
-	// staysDue is the wait where something is due and was left so, such as a job that only another host can run: to ask
-	// without a rest would keep the database busy with nothing.
+	// staysDue is the wait if something stays due, such as a job that only another host can run. Asking
+	// again without a pause would keep the database busy for nothing.
 	staysDue = time.Second
 )
 
-// least is what must be left of a budget to work in, for another pass to begin.
+// least is the working time that a budget must still have for another pass to begin.
 func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.Millisecond) }
 
-// RunFor runs a pass, and another whenever something is due next, for a length of time: one trigger a minute then
-// serves schedules finer than that. It returns before the length is over, at once where nothing more is due within it.
-// A pass that finds nothing to do is the probe and its record. The end of ctx ends a sleep without an error.
+// RunFor runs a pass, and another one whenever something is due next, for a length of time. So one
+// trigger a minute serves schedules that are finer than a minute. It returns at once if nothing more is
+// due within the length. A pass that finds nothing to do sends the probe and its record. The end of ctx
+// ends a sleep without an error.
 //
-// No pass begins beyond the length, but what runs then goes on, as in a single pass: a job that takes longer than the
-// length would be cut each time, and be lost. A budget bounds both: no further pass begins where too little of it
-// is left. The limit counts over all passes, and the report is their sum.
+// No pass begins after the length, but runs that execute then continue, as in a single pass: otherwise
+// a job that takes longer than the length would be stopped each time, and be lost. A budget bounds
+// both: no further pass begins if too little of it is left. The limit counts over all passes, and the
+// report is their sum.
 func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error) {
 	began := t.Now()
 	end := began.Add(length)

@@ -7,7 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// states names jobs that are parked or failing, and finds the figures that take a statement more.
+// states names jobs that are parked or failing, and reads the figures that need another statement.
 func (p *pass) states(ctx context.Context) (err error) {
 	r := &p.report
 	if r.States = true; r.ParkedJobs+r.FailingJobs > 0 {
@@ -15,7 +15,7 @@ func (p *pass) states(ctx context.Context) (err error) {
 		if parked, r.Failing, err = p.t.Store.Troubled(ctx, named); err != nil {
 			return err
 		}
-		if len(parked) == r.ParkedJobs { // all of them: what this pass has parked may be mended again
+		if len(parked) == r.ParkedJobs { // the list has all: a job that this pass parked may be repaired by now
 			r.Parked = nil
 		}
 		r.addParked(parked)
@@ -35,8 +35,8 @@ func (p *pass) states(ctx context.Context) (err error) {
 	return err
 }
 
-// found notes what a probe tells of the jobs: their states, and when something needs a decision next, also by the host's
-// clock, of which the difference counts.
+// found notes the facts of a probe: how many jobs are in which state, and when something needs a
+// decision next. The wake time is the same instant by the host's clock.
 func (p *pass) found(probe *store.Probe) {
 	p.report.ParkedJobs, p.report.FailingJobs = probe.Parked, probe.Failing
 	r, due := &p.report, probe.NextWake

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// connectError is one of a connection that was never made: whatever it says, the database was not reached.
+// connectError is the error of a connection that was never made. Whatever it says, the database was not
+// reached.
 type connectError struct{ error }
 
 func (e connectError) Unwrap() error { return e.error }
@@ -18,17 +19,17 @@ type connector struct {
 	makeRoom func()
 }
 
-// connecting marks the errors of connections to a server that were never made. Where there are as many connections as there
-// may be, makeRoom ends some that nobody uses.
+// connecting marks the errors of connections to a server that were never made. If the server refuses
+// more connections, makeRoom closes idle ones.
 func connecting(e *Engine, c driver.Connector, makeRoom func()) driver.Connector {
-	if e.OneWriter { // a file is locked, or not to be read, as in any statement
+	if e.OneWriter { // a file: an error at opening is like an error of any statement
 		return c
 	}
 	return connector{c, e, makeRoom}
 }
 
-// slotWait is how long a connection is waited for where the server, or the login, has as many as it may have: those of our
-// own end with their runs.
+// slotWait is how long to wait for a connection if the server or the login has all that are allowed.
+// Connections of our own become free when their runs end.
 const slotWait = 10 * time.Second
 
 // Connect connects.

@@ -14,17 +14,17 @@ import (
 // An Engine is what differs between databases beyond the text of the statements.
 type Engine struct {
 	Name        string // its folder below sql
-	OneWriter   bool   // it has one writer at a time, which waits for its turn by itself
-	Creates     bool   // Open makes a database where there is none, if it is asked to
-	KnowsLogins bool   // jobs belong to the login that made them
+	OneWriter   bool   // it has one writer at a time, and the driver waits for its turn
+	Creates     bool   // Open can create a database
+	KnowsLogins bool   // sessions have logins, and a job belongs to one
 	Isolation   sql.IsolationLevel
-	Port        int    // of its servers, where the URL names none; 0: it is a file
-	SchemaLock  string // is sent at the start of a migration, in its transaction
+	Port        int    // default port of its servers; 0: the database is a file
+	SchemaLock  string // statement at the start of a migration, in its transaction
 
 	schemes   []string          // of its URLs
-	prefix    string            // what stands for "dbjobs." in the statements
-	numbered  bool              // an argument that is used twice has one placeholder
-	functions string            // what stands before the functions that every engine has
+	prefix    string            // replaces "dbjobs." in the statements
+	numbered  bool              // placeholders are numbered: an argument that is used twice has only one
+	functions string            // written before the functions that every engine has
 	layout    string            // of an instant in a document
 	least     any               // see Earliest
 	macros    map[string]string // @name in the statements
@@ -37,39 +37,39 @@ type Engine struct {
 
 	encrypted  func(options url.Values) bool // nil: there is nothing to encrypt
 	connector  func(rawURL string, o Options) (driver.Connector, error)
-	where      func(rawURL string) string                           // names the database for messages; nil: the URL without its secrets does
-	version    func(answer string) string                           // what the statement engine answers, for people; nil: as it is
+	where      func(rawURL string) string                           // name of the database for messages; nil: the URL without its secrets
+	version    func(answer string) string                           // makes the answer of the statement engine readable; nil: it is
 	classify   func(error) class                                    // of a driver's error
 	atFault    func(error) bool                                     // see Engine.Refused
-	advise     func(error) string                                   // what to do about an error whose own words do not say it; empty for all others
-	holderLock func(rawURL, holder string) (path string, err error) // see DB.Hold; nil: the heartbeat alone tells
-	ddlCommits bool                                                 // DDL ends a transaction: each statement stands alone
-	untold     string                                               // why lock_holders may be refused
+	advise     func(error) string                                   // what to do about an error whose text does not say it; "" for others
+	holderLock func(rawURL, holder string) (path string, err error) // see DB.Hold; nil: there is only the heartbeat
+	ddlCommits bool                                                 // DDL ends a transaction, so each statement stands alone
+	untold     string                                               // why the engine may refuse lock_holders
 
 	jobs jobSQL
 }
 
-// All are the engines.
+// All returns the engines.
 func All() []*Engine { return []*Engine{sqlite, postgres, mysqlEngine} }
 
-// class is what is done about an error of the engine.
+// class is the kind of an error, by what has to be done about it.
 type class int
 
 const (
 	other       class = iota
 	transient         // serialization failure, deadlock, busy: the transaction can be tried again
-	lockTimeout       // a lock that was waited for until its time was over: likewise, and it may be waited for again
-	noTable           // our schema is not there
-	readOnly          // the database takes no writes
-	diskFull          // nor does its disk
-	unreachable       // no connection, or it broke
-	gone              // the server had ended the session before it got the statement, of which nothing is done
-	refused           // the server does not let us in
-	crowded           // it has as many connections as it, or the login, may have
-	duplicate         // a unique key
+	lockTimeout       // the wait for a lock timed out: the transaction can be tried again, and wait again
+	noTable           // our tables do not exist
+	readOnly          // the database accepts no writes
+	diskFull          // the disk is full
+	unreachable       // there is no connection, or it broke
+	gone              // the server had ended the session before the statement arrived: nothing of it is done
+	refused           // the server refuses the login, or the login lacks a right
+	crowded           // the server or the login has all connections that are allowed
+	duplicate         // a unique key exists already
 )
 
-// Of is the engine of a URL. The error is a *URLError.
+// Of returns the engine of a URL. The error is a *URLError.
 func Of(rawURL string) (*Engine, error) {
 	scheme, _, ok := strings.Cut(rawURL, ":")
 	for _, e := range All() {
@@ -80,7 +80,7 @@ func Of(rawURL string) (*Engine, error) {
 	return nil, &URLError{"want postgres://USER@HOST:PORT/DATABASE, mysql://USER@HOST:PORT/DATABASE, or sqlite:PATH"}
 }
 
-// Encrypted reports whether a URL asks for TLS with a server whose certificate is good.
+// Encrypted reports whether a URL asks for TLS and for a check of the server's certificate.
 func (e *Engine) Encrypted(u *url.URL) bool { return e.encrypted != nil && e.encrypted(u.Query()) }
 
 // URLError says what is wrong with a database URL. It never holds the URL, which may hold a password.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// The sentinels of this package; every error that a caller may want to tell apart wraps one of them.
+// The sentinels of this package. An error that a caller may want to distinguish wraps one of them.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrExists      = errors.New("already there")
@@ -18,7 +18,7 @@ var (
 	ErrReadOnly    = errors.New("database not writable")
 )
 
-// Wrap translates an error of the engine at the one door through which all of them leave.
+// Wrap translates an error of the engine. All errors of drivers leave the package through it.
 func (db *DB) Wrap(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -44,7 +44,7 @@ func (db *DB) Wrap(doing string, err error) error {
 	return fmt.Errorf("%s: %w%s", doing, err, db.e.advise(err))
 }
 
-// class is what is done about an error.
+// class is the kind of an error, by what has to be done about it.
 func (db *DB) class(err error) class {
 	c := db.e.classify(err)
 	var never connectError
@@ -54,26 +54,26 @@ func (db *DB) class(err error) class {
 	return c
 }
 
-// Transient tells of an error that the transaction lost against another one, and that it can be tried again.
+// Transient reports whether the transaction lost against another one and can be tried again.
 func (e *Engine) Transient(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, errInterrupted) || e.classify(err) == transient || e.Locked(err)
 }
 
-// Locked tells of an error that a statement waited for rows that another session has locked, until its time was over.
+// Locked reports whether a statement waited too long for rows that another session has locked.
 func (e *Engine) Locked(err error) bool {
 	return errors.Is(err, ErrLocked) || e.classify(err) == lockTimeout
 }
 
-// Broken tells of an error that the connection was lost, or was never made.
+// Broken reports whether the connection was lost, or was never made.
 func (e *Engine) Broken(err error) bool {
 	var never connectError
 	c := e.classify(err)
 	return errors.As(err, &never) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (c == unreachable || c == gone)
 }
 
-// Refused reports whether a single row may be at fault: the engine refused what was written or asked for. It is the engine's own
-// answer, and none about a connection, a lock, a right, room or time, of which it is not known what became, or which hold
-// for all rows. A conflict came each time that it was tried.
+// Refused reports whether a single row may be at fault, because the engine refused what was written or
+// read. Errors about connections, locks, rights, disk space and time do not count: they concern all
+// rows, or their outcome is unknown. A conflict that came at each try counts.
 func (e *Engine) Refused(err error) bool {
 	return errors.Is(err, ErrConflict) || e.atFault(err)
 }
@@ -86,7 +86,7 @@ type hidden struct {
 func (h hidden) Error() string { return h.text }
 func (h hidden) Unwrap() error { return h.error }
 
-// hide takes credentials out of an error's text: a driver or a server may quote ours.
+// hide removes credentials from an error's text: a driver or a server may quote them.
 func (db *DB) hide(err error) error {
 	if err == nil {
 		return nil
@@ -97,15 +97,15 @@ func (db *DB) hide(err error) error {
 	return err
 }
 
-// Hide takes credentials out of a text.
+// Hide removes credentials from a text.
 func (db *DB) Hide(text string) string { return db.secrets.Hide(text) }
 
-// isBroken reports whether the connection went away under a statement.
+// isBroken reports whether the connection broke during a statement.
 func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, sql.ErrConnDone)
 }
 
-// rights is the advice about a right that is not there.
+// rights is the advice about a missing right.
 const rights = "; this login lacks a right that dbjobs needs: store/README.md lists them, with their GRANTs"

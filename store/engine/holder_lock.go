@@ -5,11 +5,11 @@ import (
 	"hash/fnv"
 )
 
-// Hold gives the sign of life of a holder of runs until release is called.
+// Hold shows that a holder of runs is alive, until release is called.
 //
-// On SQLite a job's open write transaction blocks every heartbeat, so that a lease can end while its holder works.
-// There the sign of life is a lock on a file beside the database, which the kernel frees with the process. On a
-// server it is the heartbeat alone, and Hold does nothing.
+// On SQLite, a job's open write transaction blocks every heartbeat, so a lease can end while its holder
+// works. There the sign of life is a lock on a file beside the database; the kernel frees the lock when
+// the process ends. On a server the heartbeat is enough, and Hold does nothing.
 func (db *DB) Hold(holder string) (release func(), err error) {
 	if db.e.holderLock == nil {
 		return func() {}, nil
@@ -24,7 +24,8 @@ func (db *DB) Hold(holder string) (release func(), err error) {
 	return release, nil
 }
 
-// Alive reports whether a holder shows its sign of life; always false where there is none but the heartbeat.
+// Alive reports whether a holder shows by its lock that it is alive. It is always false on engines that
+// have only the heartbeat.
 func (db *DB) Alive(holder string) bool {
 	if db.e.holderLock == nil || holder == "" {
 		return false
@@ -33,7 +34,7 @@ func (db *DB) Alive(holder string) bool {
 	return err == nil && locked(path)
 }
 
-// sqliteHolderLock is the file whose lock is the sign of life.
+// sqliteHolderLock is the path of the file whose lock shows that the holder is alive.
 func sqliteHolderLock(rawURL, holder string) (string, error) {
 	path, _, err := sqlitePath(rawURL)
 	h := fnv.New64a()

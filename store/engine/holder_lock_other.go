@@ -2,7 +2,7 @@
 
 package engine
 
-// Without a lock that the kernel frees, leases alone tell who is alive.
+// Without a lock that the kernel frees, only leases show which holders are alive.
 
 func lockFile(string) (release func(), err error) { return func() {}, nil }
 

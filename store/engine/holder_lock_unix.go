@@ -19,12 +19,12 @@ func lockFile(path string) (release func(), err error) {
 		return nil, err
 	}
 	return func() {
-		os.Remove(path) // while it is locked: nobody can take it for a sign of life any more
+		os.Remove(path) // while it is locked, so that nobody can mistake it for a sign of life
 		f.Close()
 	}, nil
 }
 
-// locked reports whether some process holds the lock of a file. A file without a holder is removed.
+// locked reports whether a process holds the lock of a file. A file without a holder is removed.
 func locked(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

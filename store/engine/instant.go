@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// First and Last are the ends of time: what every engine can hold, and JSON with a year of four digits can say. Nothing that
-// lies outside is read as an instant, nor ever written. They are those of package rules.
+// First and Last are the ends of time: what every engine can store, and JSON can hold with a four-digit
+// year. An instant outside is neither read nor written. Package rules has the same ends.
 var (
 	First = time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC)
 	Last  = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Clamp keeps an instant that was counted from another within the ends of time: what would be later is at the end. All
-// instants on their way into a statement pass here.
+// Clamp moves an instant that lies outside the ends of time to the nearer end. All instants in
+// arguments of statements pass here.
 func Clamp(t time.Time) time.Time {
 	switch {
 	case t.Before(First):
@@ -25,8 +25,8 @@ func Clamp(t time.Time) time.Time {
 	return t
 }
 
-// parseInstant reads the text of an instant, as SQLite and MySQL have it: 2026-01-05T08:00:00.000000Z, or with a blank and
-// no zone.
+// parseInstant reads the text of an instant in the form of SQLite (2026-01-05T08:00:00.000000Z) or of
+// MySQL, which has a blank and no zone.
 func parseInstant(text string) (t time.Time, ok bool) {
 	if n := len(text); n == len(sqliteLayout) && text[10] == 'T' && text[n-1] == 'Z' {
 		text = text[:n-1]
@@ -58,11 +58,11 @@ func parseInstant(text string) (t time.Time, ok bool) {
 		return t, false
 	}
 	t = time.Date(year, time.Month(month), day, hour, minute, second, micros*1000, time.UTC)
-	return t, t.Day() == day && int(t.Month()) == month // a day that is none becomes another
+	return t, t.Day() == day && int(t.Month()) == month // time.Date turns February 30th into March 2nd
 }
 
-// PlannedInstant reads an instant as the engines write it into plan_input: SQLite and MySQL as they keep it, PostgreSQL as
-// seconds since the epoch.
+// PlannedInstant reads an instant from plan_input. SQLite and MySQL write it there as they store it,
+// PostgreSQL as seconds since the epoch.
 func PlannedInstant(s string) (time.Time, bool) {
 	if s == "" {
 		return time.Time{}, true

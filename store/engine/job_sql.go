@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// jobSQL is how an engine differs in what the SQL of jobs may do to a session.
+// jobSQL holds the differences between engines that concern the SQL of jobs and its session.
 type jobSQL struct {
 	refuses         func(text string) string
 	textArguments   bool
@@ -20,7 +20,7 @@ type jobSQL struct {
 	describe        func(err error, text string) (Failure, bool)
 }
 
-// Refuses says why a statement can never be executed; empty where nothing is known against it.
+// Refuses says why a statement can never be executed. It is empty if there is no known reason.
 func (e *Engine) Refuses(text string) string {
 	if e.jobs.refuses == nil {
 		return ""
@@ -28,17 +28,17 @@ func (e *Engine) Refuses(text string) string {
 	return e.jobs.refuses(text)
 }
 
-// TextArguments reports whether all arguments of a statement go as text, of which the server itself finds out the types.
-// Elsewhere a parameter has no type, and each value is of its own.
+// TextArguments reports whether all arguments of a statement are sent as text, and the server infers
+// the types. On other engines, each value has a type of its own.
 func (e *Engine) TextArguments() bool { return e.jobs.textArguments }
 
-// Stop tells how a statement is stopped on a server whose driver would leave it running when its context ends: the query
-// for the connection's number, and the statement (with %d) that stops what it executes, sent from another connection. Empty
-// where the driver stops statements itself.
+// Stop returns how to stop a statement on a server, if the driver would leave it running when its
+// context ends: the query for the connection's number, and the statement (with %d for that number) that
+// stops it from another connection. Both are empty if the driver stops statements itself.
 func (e *Engine) Stop() (connection, stop string) { return e.jobs.connection, e.jobs.stop }
 
-// TransactionOpen reports whether statements left a transaction open on a connection, which the end of its session would
-// undo in silence. It may end the transaction.
+// TransactionOpen reports whether statements left a transaction open on a connection. The end of the
+// session would silently roll it back. TransactionOpen may end the transaction.
 func (e *Engine) TransactionOpen(ctx context.Context, conn *sql.Conn) (bool, error) {
 	return e.jobs.transactionOpen(ctx, conn)
 }
@@ -46,14 +46,14 @@ func (e *Engine) TransactionOpen(ctx context.Context, conn *sql.Conn) (bool, err
 // SavepointGone reports whether an error says that the transaction in which a savepoint was set has ended.
 func (e *Engine) SavepointGone(err error) bool { return e.jobs.savepointGone(err) }
 
-// Undone reports whether the engine itself has undone the whole transaction at an error. stopped says that the statement
-// was told to stop.
+// Undone reports whether the engine itself has rolled back the whole transaction at an error. stopped
+// says that somebody stopped the statement.
 func (e *Engine) Undone(ctx context.Context, tx *sql.Tx, err error, stopped bool) bool {
 	return e.jobs.undone != nil && e.jobs.undone(ctx, tx, err, stopped)
 }
 
-// Witness is the statement that makes a temporary table whose rows tell whether a transaction was undone; empty where the
-// engine undoes none by itself, so that a savepoint always tells.
+// Witness is the statement that creates a temporary table whose rows show whether a transaction was
+// rolled back. It is empty if the engine rolls back none by itself, so that a savepoint always shows it.
 func (e *Engine) Witness(table string) string {
 	if e.jobs.undone == nil {
 		return ""
@@ -61,22 +61,23 @@ func (e *Engine) Witness(table string) string {
 	return "CREATE TEMPORARY TABLE " + table + " (n int)" + e.jobs.tableOptions
 }
 
-// Failure is what an engine tells of an error beside its message, as far as it does: PostgreSQL a SQLSTATE, the severity, a
-// detail and a hint, and the place of a mistake in the statement or in a block of PL/pgSQL; MariaDB and MySQL a number with
-// the SQLSTATE, and the line of a mistake of syntax; SQLite an extended result code.
+// Failure holds what an engine reports of an error besides its message. PostgreSQL reports a SQLSTATE,
+// the severity, a detail, a hint, and the place of a mistake in the statement or in a block of PL/pgSQL;
+// MariaDB and MySQL a number with the SQLSTATE, and the line of a syntax error; SQLite an extended result
+// code.
 type Failure struct {
 	Code     string // SQLSTATE, error number or both: 42P01, 1146 (42S02), 2067
 	Line     int    // of the statement, from 1
 	Severity string // ERROR, FATAL, PANIC
-	Detail   string // what is said beside the message: the key that is there already, the processes of a deadlock
-	Hint     string // what to do, as the engine sees it
+	Detail   string // such as the key that exists already, or the processes of a deadlock
+	Hint     string // what to do, in the engine's words
 }
 
-// Describe takes from an error of the engine what it tells beside the message. text is the statement that failed. It is
-// false where the error is none of the engine's.
+// Describe returns what an error of the engine holds besides its message. text is the statement that
+// failed. It returns false if the error is not one of the engine's.
 func (e *Engine) Describe(err error, text string) (Failure, bool) { return e.jobs.describe(err, text) }
 
-// number is what a pattern finds in a text; 0 where there is none.
+// number is the number that a pattern finds in a text, or 0.
 func number(pattern *regexp.Regexp, text string) int {
 	m := pattern.FindStringSubmatch(text)
 	if m == nil {

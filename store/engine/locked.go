@@ -9,24 +9,25 @@ import (
 	"time"
 )
 
-// The bounds of the store's own waits, where the caller gives none. The SQL of jobs is bounded by their own timeouts.
+// The bounds of the store's own waits, if the caller sets none. The SQL of jobs has their own timeouts.
 const (
-	// lockWait is how long a statement waits for rows that somebody else has locked. It is short: a transaction that
-	// has waited so long is begun again, or divided, so that what it waits for holds up no other job.
+	// lockWait is how long a statement waits for rows that another session has locked. It is short: after
+	// it, the transaction begins again or is divided, so that a lock delays no other jobs.
 	lockWait = time.Second
-	// LockPatience is how long a command goes on trying to get such rows.
+	// LockPatience is how long a command keeps trying to get such rows.
 	LockPatience = 30 * time.Second
-	// Patience is how long the database may take to answer a statement: behind a lock of a whole table, for ever.
+	// Patience is how long the database may take to answer a statement. A lock on a whole table could
+	// delay the answer for ever.
 	Patience = time.Minute
 )
 
-// ErrLocked says that somebody else has locked what a statement needs, and kept it.
+// ErrLocked says that another session holds a lock that a statement needs, and did not release it.
 var ErrLocked = errors.New("locked by another session")
 
-// ErrNoAnswer ends a statement that has no answer.
+// ErrNoAnswer ends a statement that the database does not answer.
 var ErrNoAnswer = fmt.Errorf("the database has not answered for %s", Patience)
 
-// bounded is the context of one statement: without a deadline of its own, it ends when patience does.
+// bounded is the context of one statement. If it has no deadline, it ends after Patience.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return ctx, func() {}
@@ -55,7 +56,7 @@ func unanswered(ctx context.Context, err error) error {
 	return err
 }
 
-// NameHolders adds to the error who has the locks, where it tells of one that was waited for.
+// NameHolders adds to an error about a lock which sessions hold locks.
 func (db *DB) NameHolders(ctx context.Context, err error) error {
 	if ctx.Err() != nil || db.e.OneWriter || !db.e.Locked(err) {
 		return err
@@ -63,8 +64,8 @@ func (db *DB) NameHolders(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %s", err, db.LockHolders(ctx))
 }
 
-// LockHolders says which sessions have rows or tables of dbjobs locked, those with the oldest transactions first, as far as
-// the engine tells this login. It is for messages.
+// LockHolders says which sessions hold locks on rows or tables of dbjobs, those with the oldest
+// transactions first, as far as the engine shows them to this login. The text is for messages.
 func (db *DB) LockHolders(ctx context.Context) string {
 	if !db.Has("lock_holders") {
 		return "another process has the file locked"

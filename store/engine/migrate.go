@@ -19,7 +19,7 @@ type Migration struct {
 
 var statementEnd = regexp.MustCompile(`(?m);[ \t]*$`)
 
-// Migrations are those of the engine, in their order.
+// Migrations returns the migrations of the engine, in their order.
 func (e *Engine) Migrations() ([]Migration, error) {
 	names, err := fs.Glob(files, "sql/"+e.Name+"/schema/*.sql")
 	if err != nil {
@@ -49,7 +49,7 @@ func (e *Engine) Migrations() ([]Migration, error) {
 
 var commentLine = regexp.MustCompile(`(?m)^--.*$`)
 
-// LockSchema lets one migrator after the other in, as long as its transaction lasts.
+// LockSchema makes migrators take turns: it locks the schema until the end of the transaction.
 func (db *DB) LockSchema(ctx context.Context, tx *Tx) error {
 	if db.e.SchemaLock == "" {
 		return nil
@@ -58,7 +58,8 @@ func (db *DB) LockSchema(ctx context.Context, tx *Tx) error {
 	return db.Wrap("lock the schema", err)
 }
 
-// ForDDL is where the statements of migrations run: in the transaction, or beside it where DDL would end it.
+// ForDDL is the runner for the statements of migrations: the transaction, or the database itself if DDL
+// would end a transaction.
 func (db *DB) ForDDL(tx *Tx) Runner {
 	if db.e.ddlCommits {
 		return db

@@ -20,8 +20,8 @@ import (
 
 var mysqlEngine = &Engine{
 	Name: "mysql", KnowsLogins: true, Port: 3306,
-	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so that those who take and those who
-	// insert into one index block each other.
+	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so sessions that take runs
+	// and sessions that insert runs into the same index block each other.
 	Isolation: sql.LevelReadCommitted,
 	schemes:   []string{"mysql", "mariadb"},
 	prefix:    "dbjobs_",
@@ -34,7 +34,7 @@ var mysqlEngine = &Engine{
 		"@greatest": "GREATEST",
 		"@true":     "1",
 		"@false":    "0",
-		// A change that its own row does not show; what was planned stays legible.
+		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched":    "CONCAT(planned, '.')",
 		"@has_tag":    "JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))",
 		"@knows":      "INSTR(p.startup_ids, CONCAT(CHAR(10), :startup, CHAR(10))) > 0",
@@ -56,7 +56,7 @@ var mysqlEngine = &Engine{
 		"@version":    "VERSION()",
 		"@path":       "''",
 		"@login":      "SUBSTRING_INDEX(USER(), '@', 1)",
-		// An update or deletion by a subquery would scan the table on MariaDB: those get the ids one by one.
+		// With a subquery, MariaDB would scan the table for an update or delete. So the ids are written one by one.
 		"@these":       "IN (:each_ids)",
 		"@these_runs":  "IN (:each_ids)",
 		"@among":       "IN (:each_ids)",
@@ -82,7 +82,7 @@ var mysqlEngine = &Engine{
 	ddlCommits:  true,
 }
 
-// mysqlVersion puts what the server says of itself, such as 10.11.14-MariaDB-0+deb12u2, into words.
+// mysqlVersion makes the server's version readable, such as 10.11.14-MariaDB-0+deb12u2.
 func mysqlVersion(v string) string {
 	if name, rest, ok := strings.Cut(v, "-MariaDB"); ok {
 		return strings.TrimSpace("MariaDB " + name + strings.SplitN(rest, "-", 2)[0])
@@ -90,9 +90,10 @@ func mysqlVersion(v string) string {
 	return "MySQL " + v
 }
 
-// mysqlConnector reads mysql://user:password@host:port/database?option=value, with the driver's options and two of our
-// own (see mysqlAddress and mysqlTLS). interpolateParams makes a statement one round trip instead of three;
-// clientFoundRows makes an update that changes nothing count its row, or the fence would read it as refused.
+// mysqlConnector reads mysql://user:password@host:port/database?option=value, with the driver's options
+// and two of our own (see mysqlAddress and mysqlTLS). With interpolateParams, a statement needs one round
+// trip instead of three. With clientFoundRows, an update that changes nothing still counts its row;
+// otherwise the fence would take it as refused.
 func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	u, err := parseURL(raw)
 	if err != nil {
@@ -121,15 +122,16 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	if err := mysqlTLS(c, u, authority); err != nil {
 		return nil, err
 	}
-	// An instant comes as text: of a date that is none, such as 2026-00-00, the driver would make an error that ends the rows,
-	// and of 0000-00-00 a time like any other.
+	// Instants are read as text. For an invalid date such as 2026-00-00, the driver would return an error
+	// that ends the rows, and for 0000-00-00 an ordinary time.
 	c.InterpolateParams, c.ClientFoundRows, c.ParseTime, c.Loc = true, true, o.forJobs, time.UTC
 	c.MultiStatements = false
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
 	}
 	c.Logger = silent{}
-	// What Login gives may be a token that the server wants as it is. It is sent to none but the server that is meant.
+	// The password from Login may be a token that the server wants in plain text. It is sent only over
+	// verified TLS.
 	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && c.TLS != nil && !c.TLS.InsecureSkipVerify
 	mysqlSession(c, o.forJobs)
 	var options []mysql.Option
@@ -150,18 +152,18 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	return mysqlBounded{bare}, err
 }
 
-// mysqlSession is what a session begins with, whatever is set for the server: the driver sends all of it in one statement.
-// A statement of a job stands alone unless its text says otherwise, and what we read in its session is not cut off; what
-// else is set for jobs is left to who set it.
+// mysqlSession holds the settings with which a session begins, whatever the server's settings are. The
+// driver sends all of them in one statement. In sessions for jobs, a statement stands alone unless its
+// text begins a transaction, and our reads are not cut off; other settings stay as they are.
 func mysqlSession(c *mysql.Config, forJobs bool) {
 	c.Collation = "utf8mb4_bin"
 	ours := map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": c.Collation,
-		"autocommit": "1", "completion_type": "0", "sql_select_limit": "18446744073709551615"} // which is none
+		"autocommit": "1", "completion_type": "0", "sql_select_limit": "18446744073709551615"} // means no limit
 	if !forJobs {
 		maps.Copy(ours, map[string]string{
 			"sql_mode":         "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 			"sql_safe_updates": "0",
-			"sql_big_selects":  "1", // whatever max_join_size is
+			"sql_big_selects":  "1", // or max_join_size applies
 			"sql_auto_is_null": "0",
 		})
 	}
@@ -169,15 +171,15 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 		c.Params = map[string]string{}
 	}
 	for name, wait := range map[string]time.Duration{"innodb_lock_wait_timeout": lockWait, "lock_wait_timeout": LockPatience} {
-		if c.Params[name] == "" && !forJobs { // of rows, and of tables that somebody alters
+		if c.Params[name] == "" && !forJobs { // locks of rows, and of tables that somebody alters
 			c.Params[name] = strconv.Itoa(int(wait.Seconds()))
 		}
 	}
 	maps.Copy(c.Params, ours)
 }
 
-// mysqlAddress: the host, or the option socket, a path, for servers that are reached through a Unix socket, such as those
-// that a platform mounts.
+// mysqlAddress sets the host, or the path of a Unix socket from the option socket: some platforms mount
+// a socket of the database.
 func mysqlAddress(c *mysql.Config, u *url.URL, socket string) error {
 	switch {
 	case strings.HasPrefix(socket, "/") && u.Host == "":
@@ -194,11 +196,12 @@ func mysqlAddress(c *mysql.Config, u *url.URL, socket string) error {
 	return nil
 }
 
-// mysqlTLS: with tls=true the server's certificate has to be good, and for the URL's host. The option ssl-ca, by its name
-// in MySQL's own clients, asks for the same, and is a file of the certificates that are trusted instead of the system's.
+// mysqlTLS sets TLS. With tls=true, the server's certificate must be valid for the URL's host. The option
+// ssl-ca, named as in MySQL's own clients, demands the same; it is a file of certificates to trust
+// instead of the system's.
 func mysqlTLS(c *mysql.Config, u *url.URL, authority string) error {
 	if c.TLS != nil && !c.TLS.InsecureSkipVerify {
-		c.TLS.ServerName = u.Hostname() // the driver took its own default for it, since the options came by themselves
+		c.TLS.ServerName = u.Hostname() // the driver parsed the options without the host
 	}
 	if authority == "" {
 		return nil
@@ -219,7 +222,7 @@ func mysqlTLS(c *mysql.Config, u *url.URL, authority string) error {
 	return nil
 }
 
-// silent drops what the driver would print on its own: errors are returned, not logged.
+// silent drops what the driver would print: errors are returned, not logged.
 type silent struct{}
 
 func (silent) Print(...any) {}

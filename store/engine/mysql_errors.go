@@ -17,7 +17,7 @@ func classifyMySQL(err error) class {
 			return transient
 		case 1205, 3572: // lock timeout, NOWAIT
 			return lockTimeout
-		case 1021, 1114: // disk full, and the table, which InnoDB says of its files
+		case 1021, 1114: // disk full; table full, which InnoDB reports if its files cannot grow
 			return diskFull
 		case 1146:
 			if strings.Contains(me.Message, "dbjobs_") {
@@ -45,7 +45,7 @@ func classifyMySQL(err error) class {
 	return other
 }
 
-// mysqlAtFault: what is known to be about the values of a row, and what a trigger says.
+// mysqlAtFault lists the errors about the values of a row, and those raised by a trigger.
 func mysqlAtFault(err error) bool {
 	var me *mysql.MySQLError
 	if !errors.As(err, &me) {

@@ -17,7 +17,7 @@ var mysqlJobs = jobSQL{
 	transactionOpen: mysqlTransactionOpen,
 	savepointGone:   mysqlSavepointGone,
 	undone:          undoneByMySQL,
-	tableOptions:    " ENGINE = InnoDB", // the default for temporary tables may know no transactions
+	tableOptions:    " ENGINE = InnoDB", // the default engine for temporary tables may have no transactions
 	describe:        describeMySQL,
 }
 

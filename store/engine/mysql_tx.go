@@ -8,9 +8,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction, as all other
-// statements do. The driver sends these two without one: a server that answers nothing any more, or whose commits wait for
-// a backup's lock, would keep a pass for ever, whatever its budget.
+// mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction,
+// like all other statements. The driver sends these two without a context: a server that does not
+// answer any more, or whose commits wait for a backup's lock, would keep a pass for ever, whatever its
+// budget.
 type mysqlBounded struct{ driver.Connector }
 
 // Connect connects.
@@ -27,7 +28,7 @@ func (c mysqlBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	return &boundedConn{mysqlConn: whole}, nil
 }
 
-// mysqlConn is what the driver's connections implement.
+// mysqlConn lists the interfaces that the driver's connections implement.
 type mysqlConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -42,10 +43,11 @@ type mysqlConn interface {
 
 type boundedConn struct {
 	mysqlConn
-	lost bool // nobody knows what became of its transaction
+	lost bool // the outcome of its transaction is unknown
 }
 
-// IsValid reports whether the connection may be used again. The end of a session rolls back what was not committed.
+// IsValid reports whether the connection may be used again. Closing it rolls back what was not
+// committed.
 func (c *boundedConn) IsValid() bool { return !c.lost && c.mysqlConn.IsValid() }
 
 // BeginTx begins a transaction.

@@ -20,10 +20,11 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Nothing here is found by the search path, or whoever may create objects in a schema on it would run code as the tick's
-// login. So tables and functions are written with their schema, of operators only those whose argument types are exactly
-// those of pg_catalog's own (bigint * interval is none, and anybody's would do), and of types those of pg_catalog, which is
-// searched before all but the session's own temporary schema, as long as the search path does not name it elsewhere.
+// Nothing here may be found by the search path. Otherwise, anybody who can create objects in a schema on
+// that path could run code as the tick's login. So tables and functions are written with their schema.
+// Operators are used only with the exact argument types of an operator in pg_catalog (for bigint *
+// interval there is none, so somebody else's would be used). Types are those of pg_catalog, which is
+// searched before all but the session's own temporary schema, unless the search path names it later.
 var postgres = &Engine{
 	Name: "postgres", KnowsLogins: true, Port: 5432, Isolation: sql.LevelReadCommitted,
 	schemes:  []string{"postgres", "postgresql"},
@@ -38,7 +39,7 @@ var postgres = &Engine{
 		"@greatest": "greatest",
 		"@true":     "true",
 		"@false":    "false",
-		// A change that its own row does not show; what was planned stays legible.
+		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched":    "planned || '.'",
 		"@has_tag":    "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
 		"@knows":      "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
@@ -46,7 +47,7 @@ var postgres = &Engine{
 		"@stale":      "planned IS DISTINCT FROM plan_input",
 		"@queued":     "state = 'queued' AND queue",
 		"@queue_key":  "queue",
-		// Not the words of the index of queued runs: the ids are known, and that index may be long.
+		// Written so that it does not match the index of queued runs: the ids are known, and that index may be long.
 		"@is_queued":   "state || '' = 'queued'",
 		"@urgency":     "priority DESC",
 		"@open":        "settled_at IS NULL AND job_id",
@@ -75,7 +76,7 @@ var postgres = &Engine{
 	id: func(s string) any {
 		var u pgtype.UUID
 		if err := u.Scan(s); err != nil {
-			return s // the engine will say that it is no UUID
+			return s // the engine will say that it is not a UUID
 		}
 		return u
 	},
@@ -91,7 +92,8 @@ var postgres = &Engine{
 	functions:  "pg_catalog.",
 }
 
-// postgresArray is a list as the text of an array: the driver would look up the way to write each element by itself.
+// postgresArray writes a list as the text of an array: the driver would look up the encoding of each
+// element separately.
 func postgresArray(list any) any {
 	text := []byte{'{'}
 	switch list := list.(type) {
@@ -111,15 +113,16 @@ func postgresArray(list any) any {
 
 var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// postgresConnector uses pgx's exec mode: one round trip a statement and no prepared statement, so that a
-// transaction-pooling proxy may stand between. A mode that asks the server for the types of the arguments first does not
-// do: the proxy may give the second trip to another session, which then executes what somebody else has prepared there,
-// and answers with success. The arguments go as text without a type, and the server finds that out from the statement.
+// postgresConnector uses pgx's exec mode: one round trip per statement and no prepared statements, so
+// that a transaction-pooling proxy may stand between. A mode that first asks the server for the types of
+// the arguments is wrong: the proxy may send the second trip to another session, which then executes
+// what somebody else has prepared there, and reports success. The arguments are sent as text without a
+// type, and the server infers the type from the statement.
 func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if _, err := parseURL(raw); err != nil {
 		return nil, err
 	}
-	c, err := pgx.ParseConfig(raw) // its error leaves the URL's password out, and Open hides what else is secret
+	c, err := pgx.ParseConfig(raw) // its error omits the URL's password, and Open hides other secrets
 	if err != nil {
 		return nil, &URLError{"malformed: " + afterColon(err.Error())}
 	}
@@ -132,8 +135,8 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.forJobs {
-		// The end of an attempt waits until the server has stopped its statement: without this the request to stop is
-		// sent beside the program's exit, and may never be.
+		// The end of an attempt waits until the server has stopped its statement. Otherwise the request to
+		// stop is sent while the program exits, and may never arrive.
 		c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 10 * time.Second}
 		}
@@ -156,12 +159,13 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	return postgresBounded{stdlib.GetConnector(*c, options...)}, nil
 }
 
-// postgresSession is what a session begins with, whatever is set for the server, the database or the login: the text of
-// statements and what comes back is UTF-8, or the engine would take it for that of the database, and store it garbled. The
-// store reads instants in one form. Jobs keep the form that is set, since it says how their own text is read, too.
+// postgresSession holds the settings with which a session begins, whatever is set for the server, the
+// database or the login. Statements and results are UTF-8; otherwise the engine would read them in the
+// encoding of the database and store garbled text. The store reads instants in one form. Sessions of
+// jobs keep the form that is set, because their own text is read in that form, too.
 //
-// These are of the few parameters that pooling proxies know; another would be refused. Whatever else may be set, the
-// statements are made so that it does not matter: nothing is written in a form that depends on a setting.
+// Pooling proxies know only a few parameters and refuse others; these are among the few. Other settings
+// do not matter: no statement uses a form that depends on a setting.
 func postgresSession(c *pgx.ConnConfig, forJobs bool) {
 	if _, set := c.RuntimeParams["application_name"]; !set {
 		c.RuntimeParams["application_name"] = "dbjobs"
@@ -171,7 +175,7 @@ func postgresSession(c *pgx.ConnConfig, forJobs bool) {
 		ours["datestyle"] = "ISO"
 	}
 	for name := range c.RuntimeParams {
-		if ours[strings.ToLower(name)] != "" { // as the URL writes it
+		if ours[strings.ToLower(name)] != "" { // the URL may write it in capital letters
 			delete(c.RuntimeParams, name)
 		}
 	}

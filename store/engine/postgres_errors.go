@@ -13,7 +13,7 @@ func classifyPostgres(err error) class {
 	var ce *pgconn.ConnectError
 	var pe *pgconn.PgError
 	coded := errors.As(err, &pe)
-	if errors.As(err, &ce) && !(coded && pe.Code == "53300") { // a proxy's refusals have codes of their own
+	if errors.As(err, &ce) && !(coded && pe.Code == "53300") { // refusals of a proxy have other codes
 		return refused
 	}
 	if coded {
@@ -32,14 +32,14 @@ func classifyPostgres(err error) class {
 			return readOnly
 		case "23505":
 			return duplicate
-		case "57P05", "25P03", "25P04": // idle for too long, or with a transaction, or too long with one: before it read on
+		case "57P05", "25P03", "25P04": // the session, or its transaction, was idle or open for too long: ended before the statement was read
 			return gone
-		case "28P01", "28000", "3D000", "42501": // and a right that is not there
+		case "28P01", "28000", "3D000", "42501": // login and database; a missing right
 			return refused
 		case "53300":
 			return crowded
 		}
-		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // of connections, and of a server that ends or begins
+		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // connections; a server that stops or starts
 			return unreachable
 		}
 		return other
@@ -51,7 +51,7 @@ func classifyPostgres(err error) class {
 	return other
 }
 
-// postgresAtFault: by the classes of SQLSTATE.
+// postgresAtFault goes by the classes of SQLSTATE.
 func postgresAtFault(err error) bool {
 	var pe *pgconn.PgError
 	if !errors.As(err, &pe) || len(pe.Code) != 5 {

@@ -19,7 +19,7 @@ var postgresJobs = jobSQL{
 	describe:        describePostgres,
 }
 
-// copyFromClient is a COPY that takes its rows from the client.
+// copyFromClient matches a COPY that reads its rows from the client.
 var copyFromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
 
 func postgresRefuses(text string) string {
@@ -62,7 +62,7 @@ func describePostgres(err error, text string) (Failure, bool) {
 	return f, true
 }
 
-// lineOf is the line of a character of a text, both counted from 1.
+// lineOf returns the line of the nth character of a text. Both count from 1.
 func lineOf(text string, position int) int {
 	r := []rune(text)
 	return 1 + strings.Count(string(r[:min(position-1, len(r))]), "\n")

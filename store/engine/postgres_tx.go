@@ -11,8 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresBounded makes connections whose transactions wait for no lock longer than lockWait. The setting goes with the
-// BEGIN, in one message: it costs no trip, and behind a pooling proxy it ends with the transaction.
+// postgresBounded makes connections whose transactions wait for a lock no longer than lockWait. The
+// setting is sent with the BEGIN in one message: it costs no round trip, and behind a pooling proxy it
+// ends with the transaction.
 type postgresBounded struct{ driver.Connector }
 
 // Connect connects.

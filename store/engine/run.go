@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Runner runs statements by name: a DB each by itself, a Tx all of them in its transaction.
+// Runner runs statements by name: a DB runs each alone, a Tx runs all in its transaction.
 type Runner interface {
 	// Exec runs a statement and counts the rows that it found.
 	Exec(ctx context.Context, name string, a Args) (int64, error)
 	// Query runs a statement and hands each row to scan.
 	Query(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error
-	// Row scans the one row of a statement; ErrNotFound where there is none.
+	// Row scans the one row of a statement. If there is none, the error wraps ErrNotFound.
 	Row(ctx context.Context, name string, a Args, dest ...any) error
-	// PartialRow is Row as far as the row can be read: a name is told even where it is no proper text, and a probe stops
-	// for no row.
+	// PartialRow is like Row, but leaves out columns that cannot be read: so a message can still name a
+	// row with a bad column, and such a row does not stop a probe.
 	PartialRow(ctx context.Context, name string, a Args, dest ...any) error
 }
 
-// querier is what a pool of connections and a transaction have in common.
+// querier has the methods that a pool of connections and a transaction have in common.
 type querier interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }
 
-// runner is the Runner that a DB and a Tx have in common.
+// runner is the Runner that DB and Tx share.
 type runner struct {
 	db *DB
 	q  querier
 }
 
-// alone reports whether each statement stands alone.
+// alone reports whether each statement stands alone, outside a transaction.
 func (r runner) alone() bool { return r.q == querier(r.db.pool) }
 
 func (r runner) prepare(name string, a Args) (string, []any, error) {
@@ -94,7 +94,7 @@ func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan f
 	return r.db.Wrap(r.action(name), unanswered(ctx, errors.Join(rows.Err(), rows.Close())))
 }
 
-// Row scans the one row of a named statement; ErrNotFound where there is none.
+// Row scans the one row of a named statement. If there is none, the error wraps ErrNotFound.
 func (r runner) Row(ctx context.Context, name string, a Args, dest ...any) error {
 	return r.one(ctx, name, a, dest, func(fault string) error {
 		if fault != "" {
@@ -104,7 +104,7 @@ func (r runner) Row(ctx context.Context, name string, a Args, dest ...any) error
 	})
 }
 
-// PartialRow reads the one row of a named statement as far as it can be read.
+// PartialRow scans the one row of a named statement and leaves out columns that cannot be read.
 func (r runner) PartialRow(ctx context.Context, name string, a Args, dest ...any) error {
 	return r.one(ctx, name, a, dest, func(string) error { return nil })
 }
@@ -133,22 +133,23 @@ func (r runner) action(name string) string {
 type sent int
 
 const (
-	writing sent = iota // it may have been done where its connection broke
-	reading             // it changes nothing, and may be sent again
+	writing sent = iota // if its connection broke, it may have been done
+	reading             // it changes nothing, so it may be sent again
 )
 
-// rereads is how often a statement that only reads is sent again where its connection broke under it: the server may have
-// ended the session in the moment in which it was sent.
+// rereads is how often a statement that only reads is sent again if its connection broke: the server may
+// have ended the session at the moment the statement was sent.
 const rereads = 2
 
-// insist sends a statement that stands alone again where nothing of it is done. The server had ended the session before it
-// got the statement, as it does with sessions that were idle for longer than it allows: these are found out one by one until
-// a connection is a fresh one. Or the statement lost against another, as it may in sessions that are serializable by
-// default. One that only reads is sent again, too, where its connection broke under it.
+// insist sends a statement that stands alone again if nothing of it was done. There are two such cases.
+// The server had ended the session before the statement arrived, because the session was idle for too
+// long; other idle connections may have ended, too, so several may be tried until one is fresh. Or the
+// statement lost against another one, as it may in sessions that are serializable by default. A
+// statement that only reads is also sent again if its connection broke.
 func insist[T any](ctx context.Context, r runner, kind sent, send func() (T, error)) (T, error) {
 	for try := 0; ; try++ {
 		v, err := send()
-		if err == nil || !r.alone() || try > idle || r.db.e.OneWriter { // which waits by itself
+		if err == nil || !r.alone() || try > idle || r.db.e.OneWriter { // such an engine waits by itself
 			return v, err
 		}
 		var never connectError

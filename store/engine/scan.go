@@ -9,14 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Reader reads rows column by column. What somebody put there by hand and cannot be read is a fault of that row, told by
-// the name of the column, and never the end of the rows behind it.
+// Reader reads rows column by column. If somebody has put a value there by hand that cannot be read,
+// that is a fault of this row, with the name of the column. The rows after it are still read.
 type Reader struct {
 	cells []cell
 	into  []any
 }
 
-// Reads is a reader into these destinations. They are the same for all rows: who needs them fresh resets them before row.
+// Reads returns a reader into these destinations. They are the same for all rows: a caller that needs
+// them empty resets them between rows.
 func Reads(dest ...any) *Reader {
 	r := &Reader{make([]cell, len(dest)), make([]any, len(dest))}
 	for i := range dest {
@@ -26,8 +27,8 @@ func Reads(dest ...any) *Reader {
 	return r
 }
 
-// row reads one row. The fault says which columns could not be read, what they hold and what is wanted; empty: all could.
-// A destination whose column could not be read is left as it was.
+// row reads one row. The fault says which columns could not be read, what they hold and what is wanted.
+// It is empty if all could be read. The destination of a column that could not be read keeps its value.
 func (r *Reader) row(rows *sql.Rows) (fault string, err error) {
 	if err := rows.Scan(r.into...); err != nil {
 		return "", err
@@ -45,7 +46,7 @@ func (r *Reader) row(rows *sql.Rows) (fault string, err error) {
 	return fault, nil
 }
 
-// JoinFaults joins two faults, of which one may be empty.
+// JoinFaults joins two faults. Either may be empty.
 func JoinFaults(fault, other string) string {
 	if fault != "" && other != "" && !strings.Contains(fault, other) {
 		return fault + "; " + other
@@ -56,7 +57,7 @@ func JoinFaults(fault, other string) string {
 	return fault
 }
 
-// Each hands what could not be read of each row to fn.
+// Each calls fn after each row, with the fault of that row.
 func (r *Reader) Each(fn func(fault string) error) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		fault, err := r.row(rows)
@@ -67,7 +68,8 @@ func (r *Reader) Each(fn func(fault string) error) func(*sql.Rows) error {
 	}
 }
 
-// cell is a column of a row. It takes whatever the driver gives, and keeps what is wrong with it.
+// cell is a column of a row. It takes any value from the driver, and keeps the error if the value is
+// wrong.
 type cell struct {
 	dest any
 	err  error
@@ -79,7 +81,7 @@ func (c *cell) Scan(src any) error {
 	return nil
 }
 
-// Assign is what database/sql does for destinations, with errors that say what the column holds.
+// Assign sets a destination as database/sql does, with errors that say what the column holds.
 func Assign(dest, src any) error {
 	switch d := dest.(type) {
 	case sql.Scanner:
@@ -167,8 +169,8 @@ func (n into[T]) Scan(src any) error {
 // Nullable scans a column into *T and takes NULL for the zero value.
 func Nullable[T any](p *T) sql.Scanner { return into[T]{p} }
 
-// At scans an instant, whether the driver gives a time or text, and takes NULL for the zero time. Times are UTC. What lies
-// outside the ends of time is none: infinity, a year of five digits, MySQL's 0000-00-00.
+// At scans an instant from a time or a text. NULL is the zero time. Times are in UTC. A value outside the
+// ends of time is an error: infinity, a year of five digits, MySQL's 0000-00-00.
 func At(p *time.Time) sql.Scanner { return at{p} }
 
 type at struct{ p *time.Time }
@@ -194,11 +196,11 @@ func (a at) Scan(src any) error {
 	return nil
 }
 
-// Moment scans an instant, or that there is one which cannot be read.
+// Moment scans an instant, and notes if there is a value that cannot be read.
 type Moment struct {
 	time.Time
 	Unreadable bool
-	Raw        any // as the driver gives it
+	Raw        any // the value from the driver
 }
 
 // Scan never fails.

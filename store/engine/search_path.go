@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// PathProblem tells what is wrong with the search path of our sessions, and so of those of jobs, and what to do: empty
-// where nothing is. path is what @path gives: the schemas in which a name is looked for, in turn.
+// PathProblem says what is wrong with the search path of our sessions, and so of those of jobs, and what
+// to do. It is empty if nothing is wrong. path is the value of @path: the schemas in which a name is
+// looked up, in order.
 func PathProblem(path, login string) string {
 	schemas := strings.Split(path, "\x1F")
 	if i := slices.Index(schemas, "pg_catalog"); i > 0 && !strings.HasPrefix(schemas[i-1], "pg_temp") {

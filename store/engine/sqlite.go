@@ -24,14 +24,14 @@ var sqlite = &Engine{
 	layout:   sqliteLayout,
 	least:    "",
 	macros: map[string]string{
-		// SQLite's clock has milliseconds: padded to the fixed width of all instants, or text would not compare.
+		// SQLite's clock has milliseconds. They are padded to the fixed width of all instants, so that texts compare.
 		"@now":      "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
 		"@lease":    "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
 		"@later":    "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
 		"@greatest": "max",
 		"@true":     "1",
 		"@false":    "0",
-		// A change that its own row does not show; what was planned stays legible.
+		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched":    "planned || '.'",
 		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
 		"@knows":      "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
@@ -39,7 +39,7 @@ var sqlite = &Engine{
 		"@stale":      "planned IS NOT plan_input",
 		"@queued":     "state = 'queued' AND queue",
 		"@queue_key":  "queue",
-		// Not the words of the index of queued runs: the ids are known, and that index may be long.
+		// Written so that it does not match the index of queued runs: the ids are known, and that index may be long.
 		"@is_queued":   "state || '' = 'queued'",
 		"@urgency":     "priority DESC",
 		"@open":        "settled_at IS NULL AND job_id",
@@ -96,8 +96,8 @@ func whereSQLite(raw string) string {
 	return "sqlite:" + path
 }
 
-// sqliteConnector opens the file in WAL mode with full durability. Every transaction begins IMMEDIATE: a deferred
-// one that turns to writing fails at once instead of waiting for the busy timeout.
+// sqliteConnector opens the file in WAL mode with full durability. Every transaction begins IMMEDIATE: a
+// deferred transaction that begins to write fails at once instead of waiting for the busy timeout.
 func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	path, options, err := sqlitePath(raw)
 	if err != nil {
@@ -135,12 +135,13 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	return sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
 }
 
-// makePrivate makes the file of a new database for its owner alone, whatever the umask: definitions and what jobs leave in
-// the same file may be secret. SQLite gives the files that it makes beside it the same rights. Those of a file that is there
-// are left as somebody has set them. Only a new file is opened here: to close one would free the locks that this process
-// has on it.
+// makePrivate creates the file of a new database so that only its owner can read it, whatever the umask:
+// definitions, and data of jobs in the same file, may be secret. SQLite gives the files that it creates
+// beside it the same rights. The rights of an existing file stay as they are. An existing file is not
+// opened here: closing it would free the locks that this process has on it.
 //
-// Crash window: an empty file is a database without tables, which the next to create it fills.
+// Crash window: an empty file is a database without tables. The next process that creates the database
+// fills it.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrExist) {

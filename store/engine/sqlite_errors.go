@@ -34,7 +34,7 @@ func classifySQLite(err error) class {
 	return other
 }
 
-// sqliteAtFault: by the primary result codes.
+// sqliteAtFault goes by the primary result codes.
 func sqliteAtFault(err error) bool {
 	var se *sqlitedriver.Error
 	if !errors.As(err, &se) {
@@ -57,7 +57,7 @@ func adviseOnSQLite(err error) string {
 	return sqliteAdvice[se.Code()&0xff]
 }
 
-const ownFolder = "; this user must be able to write the file and its folder" // SQLite makes files beside its own
+const ownFolder = "; this user must be able to write the file and its folder" // SQLite creates files beside the database
 
 var sqliteAdvice = map[int]string{
 	sqlite3.SQLITE_READONLY: ownFolder,

@@ -19,7 +19,7 @@ var sqliteJobs = jobSQL{
 }
 
 func sqliteTransactionOpen(ctx context.Context, conn *sql.Conn) (bool, error) {
-	_, refused := conn.ExecContext(ctx, "ROLLBACK") // refused where none is open
+	_, refused := conn.ExecContext(ctx, "ROLLBACK") // SQLite refuses this if no transaction is open
 	return refused == nil, nil
 }
 
@@ -28,9 +28,9 @@ func sqliteSavepointGone(err error) bool {
 	return errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_ERROR && strings.Contains(se.Error(), "no such savepoint")
 }
 
-// undoneBySQLite: SQLite undoes nothing for BUSY, which a statement gets that holds the lock for writing where its text has
-// given the lock away. It undoes a transaction whose write it was told to stop, of which its driver tells by the error of
-// the context.
+// undoneBySQLite reports whether SQLite rolled back the transaction. It does so if a writing statement
+// was stopped; the driver then returns the error of the context. It does not for BUSY, which a statement
+// can get in a write transaction if the text of the job has ended that transaction before.
 func undoneBySQLite(_ context.Context, _ *sql.Tx, err error, stopped bool) bool {
 	if stopped {
 		return true

@@ -15,7 +15,7 @@ import (
 //go:embed sql
 var files embed.FS
 
-// A statement is SQL text in the words of one dialect, with the names of its arguments in the order of its
+// A statement is the SQL text for one engine, with the names of its arguments in the order of the
 // placeholders.
 type statement struct {
 	name string
@@ -26,7 +26,7 @@ type statement struct {
 // Args are the named arguments of a statement.
 type Args map[string]any
 
-// With is the arguments and one more.
+// With returns the arguments with one more.
 func (a Args) With(name string, v any) Args {
 	out := make(Args, len(a)+1)
 	maps.Copy(out, a)
@@ -38,40 +38,42 @@ var (
 	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
 	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
 	macro     = regexp.MustCompile(`@[a-z_]+`)
-	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // that the statements for every engine use
+	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // those that statements for all engines use
 	shared    = map[string]string{
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
-		// A plan whose state somebody wants to know of: of a job that is there and enabled. A value by the key, as in queued_ids.
+		// A plan whose state is reported: its job exists and is enabled. Each value is looked up by key, as in queued_ids.
 		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}
 )
 
-// Statements are those of an engine. A text is put into the engine's words when it is asked for: a pass that finds
-// nothing to do needs two of them, and its process begins anew each minute.
+// Statements are the statements of an engine. A text is translated when it is first needed: a pass that
+// finds nothing to do needs two of them, and each minute a new process runs it.
 type Statements struct {
 	e     *Engine
-	words map[string]string // macros of who uses them
+	words map[string]string // macros of the caller
 	read  sync.Once
 	texts map[string]string
 	err   error
 	ready sync.Map // of statement, by name
 }
 
-// Statements are the engine's. words are macros, such as columns that the caller reads in one order.
+// Statements returns the statements of the engine. words are macros of the caller, such as lists of
+// columns.
 func (e *Engine) Statements(words map[string]string) *Statements {
 	return &Statements{e: e, words: words}
 }
 
-// Names are those of all statements, in the order of the alphabet.
+// Names returns the names of all statements in alphabetical order.
 func (all *Statements) Names() []string { return slices.Sorted(maps.Keys(all.load())) }
 
-// Text is a statement as it is sent, with the names of its arguments in the order of their placeholders.
+// Text returns the final text of a statement, and the names of its arguments in the order of their
+// placeholders.
 func (all *Statements) Text(name string) (text string, arguments []string, err error) {
 	s, err := all.get(name)
 	return s.text, s.args, err
 }
 
-// Literal is a statement with values in the place of its arguments, for who runs it by hand.
+// Literal returns a statement with values instead of placeholders, to be run by hand.
 func (all *Statements) Literal(name string, values map[string]string) (string, error) {
 	s, err := all.get(name)
 	if err != nil {
@@ -88,7 +90,7 @@ func (all *Statements) Literal(name string, values map[string]string) (string, e
 	return text, nil
 }
 
-// get is the one of that name.
+// get returns the translated statement of that name.
 func (all *Statements) get(name string) (statement, error) {
 	if s, ok := all.ready.Load(name); ok {
 		return s.(statement), nil
@@ -98,7 +100,7 @@ func (all *Statements) get(name string) (statement, error) {
 		return statement{}, all.err
 	}
 	if !ok {
-		return statement{}, fmt.Errorf("no statement %s", name)
+		return statement{}, fmt.Errorf("there is no statement %s", name)
 	}
 	s, err := all.translate(name, text)
 	if err == nil {
@@ -107,15 +109,15 @@ func (all *Statements) get(name string) (statement, error) {
 	return s, err
 }
 
-// has reports whether the engine has a statement that others do without.
+// has reports whether the engine has a statement. Some statements exist for single engines only.
 func (all *Statements) has(name string) bool {
 	_, ok := all.load()[name]
 	return ok
 }
 
-// load reads sql/queries.sql, whose statements every engine takes, and the engine's own queries.sql, whose statements
-// stand in the place of those of the same name.
-// Tables are written dbjobs.NAME; :name is an argument, @name a macro of the engine.
+// load reads sql/queries.sql, whose statements all engines share, and the engine's own queries.sql, whose
+// statements replace shared ones of the same name. Tables are written dbjobs.NAME; :name is an argument,
+// @name a macro.
 func (all *Statements) load() map[string]string {
 	all.read.Do(func() {
 		all.texts = map[string]string{}
@@ -136,17 +138,17 @@ func readStatements(file string, into map[string]string) error {
 	}
 	const mark = "-- name: "
 	here := map[string]bool{}
-	for _, part := range strings.Split("\n"+string(b), "\n"+mark)[1:] { // what stands before the first is for who reads the file
+	for _, part := range strings.Split("\n"+string(b), "\n"+mark)[1:] { // the text before the first one is a comment
 		name, text, _ := strings.Cut(part, "\n")
 		if here[name] {
-			return fmt.Errorf("%s: statement %s is there twice", file, name)
+			return fmt.Errorf("%s: there are two statements %s", file, name)
 		}
 		here[name], into[name] = true, text
 	}
 	return nil
 }
 
-// translate puts one text into the engine's words.
+// translate makes the engine's text of a statement.
 func (all *Statements) translate(name, text string) (statement, error) {
 	d := all.e
 	s := statement{name: name}
@@ -191,17 +193,17 @@ func (all *Statements) translate(name, text string) (statement, error) {
 	return s, nil
 }
 
-// spread begins the name of an argument that is a list with a placeholder for each of its values: each_ids for ids.
+// spread is the prefix of an argument that is a list with a placeholder for each value: each_ids for ids.
 const spread = "each_"
 
-// bind puts the arguments in the order of the placeholders, encoded for the driver.
+// bind returns the arguments in the order of the placeholders, encoded for the driver.
 func (s statement) bind(e *Engine, a Args) (text string, out []any, err error) {
 	text, out = s.text, make([]any, 0, len(s.args))
 	for _, name := range s.args {
 		v, ok := a[strings.TrimPrefix(name, spread)]
 		switch {
 		case !ok:
-			return "", nil, fmt.Errorf("statement %s: no argument %s", s.name, name)
+			return "", nil, fmt.Errorf("statement %s: the argument %s is missing", s.name, name)
 		case strings.HasPrefix(name, spread):
 			values := each(v)
 			place := inList.FindStringIndex(text)
@@ -215,11 +217,11 @@ func (s statement) bind(e *Engine, a Args) (text string, out []any, err error) {
 	return text, out, nil
 }
 
-// inList is where a list belongs.
+// inList matches the place of a list in a statement.
 var inList = regexp.MustCompile(`[\w.]+ IN \(` + spread + `\)`)
 
-// anyOf compares a column with n placeholders, in lists of a bounded length: MariaDB makes a subquery of one with 1,000
-// values, and scans the table for it (in_predicate_conversion_threshold).
+// anyOf compares a column with n placeholders, in lists of bounded length: MariaDB turns a list of 1,000
+// values into a subquery, and scans the table for it (in_predicate_conversion_threshold).
 func anyOf(column string, n int) string {
 	const most = 500
 	var lists []string
@@ -229,7 +231,7 @@ func anyOf(column string, n int) string {
 	return "(" + strings.Join(lists, " OR ") + ")"
 }
 
-// each are the values of a list.
+// each returns the values of a list.
 func each(list any) []any {
 	var out []any
 	switch list := list.(type) {
@@ -245,14 +247,14 @@ func each(list any) []any {
 	return out
 }
 
-// jsonList is a list as JSON text.
+// jsonList writes a list as JSON.
 func jsonList(list any) any {
 	b, _ := json.Marshal(list) // numbers and strings always encode
 	return string(b)
 }
 
-// encode gives a value in the form in which the engine compares and stores it. A zero instant, an empty id and an
-// empty document are NULL.
+// encode returns a value in the form in which the engine compares and stores it. A zero instant, an empty
+// id and an empty document become NULL.
 func (e *Engine) encode(v any) any {
 	switch v := v.(type) {
 	case time.Time:
@@ -283,7 +285,7 @@ func (e *Engine) encode(v any) any {
 	return v
 }
 
-// Earliest comes before all that a column of instants can hold.
+// Earliest is before every value that a column of instants can hold.
 type Earliest struct{}
 
 // ID is a UUID.
@@ -292,11 +294,11 @@ type ID string
 // Document is JSON text.
 type Document string
 
-// Null is text that is NULL when it is empty.
+// Null is a text that becomes NULL if it is empty.
 type Null string
 
-// Instant is how a document carries an instant: PostgreSQL and SQLite read it as it is, MySQL's statements
-// take it as a literal without zone.
+// Instant is the text of an instant in a document. PostgreSQL and SQLite read it as it is; for MySQL it
+// is a literal without a zone.
 func (e *Engine) Instant(t time.Time) string {
 	if t.IsZero() {
 		return ""

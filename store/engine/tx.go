@@ -12,38 +12,41 @@ import (
 // Tx is a transaction.
 type Tx struct{ runner }
 
-// In is a transaction that somebody else has begun, on a connection of JobPool, and ends.
+// In is a transaction that the caller began on a connection of JobPool, and that the caller ends.
 func (db *DB) In(tx *sql.Tx) *Tx { return &Tx{runner{db, tx}} }
 
-// ErrConflict says that somebody changed what a decision was made from: the transaction is tried again.
+// ErrConflict says that another session changed what a decision was made from. The transaction is tried
+// again.
 var ErrConflict = errors.New("changed by another session")
 
-// Attempts is how often a transaction is tried. Where locks are skipped a conflict is rare and one more try enough; an engine that
-// tells of conflicts at COMMIT only can refuse the same transaction many times under load. With pauses that double up
-// to a quarter of a second this is some five seconds, and the caller's context ends it earlier.
+// Attempts is how often a transaction is tried. Where locks are skipped, a conflict is rare, and one more
+// try is enough. An engine that reports conflicts only at COMMIT may refuse the same transaction many
+// times under load. With pauses that double up to a quarter of a second, all tries take about five
+// seconds; the caller's context may end them earlier.
 const Attempts = 18
 
-// RetryDelay is how long to wait before a transaction that lost against others is tried again after that number of tries: longer
-// each time, and never the same for all who lost.
+// RetryDelay is how long to wait before a transaction that lost against others is tried again, after that
+// number of tries. It grows with each try, and is random, so that the losers do not meet again.
 func RetryDelay(tries int) time.Duration {
 	pause := time.Duration(min(1<<tries, 256)) * time.Millisecond
 	return pause + rand.N(pause)
 }
 
-// InTx runs fn in a transaction, and again where the engine or a guard says that it lost against another. Nothing
-// that fn did counts before InTx has returned nil. A COMMIT whose answer is lost is an error here: what it did is
-// found out by the keys and the fence when the work is tried again, and never assumed.
+// InTx runs fn in a transaction. It repeats fn if the engine or a guard says that the transaction lost
+// against another. Nothing that fn did counts before InTx has returned nil. A COMMIT whose answer is lost
+// is an error here. Its outcome is never assumed: keys and the fence show it when the work is repeated.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return db.Retry(ctx, func() error { return db.TryTx(ctx, fn) })
 }
 
-// Retry tries again what lost against another transaction, and for LockPatience what waits for one.
+// Retry repeats an action that lost against another transaction, and for LockPatience one that waits for
+// a lock.
 func (db *DB) Retry(ctx context.Context, fn func() error) error {
 	return db.NameHolders(ctx, db.RetryFor(ctx, int(LockPatience/lockWait), Attempts, fn))
 }
 
-// RetryFor tries again what lost against another transaction: what waited for one, up to the given number of times, and what somebody
-// else changed meanwhile.
+// RetryFor repeats an action that lost against another transaction. waits bounds the tries that end
+// waiting for a lock, conflicts those that end with ErrConflict, and Attempts all others.
 func (db *DB) RetryFor(ctx context.Context, waits, conflicts int, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
@@ -79,17 +82,17 @@ func (db *DB) TryTx(ctx context.Context, fn func(*Tx) error) error {
 		return db.interrupted(ctx, db.Wrap("begin", err))
 	}
 	if err := fn(db.In(tx)); err != nil {
-		_ = tx.Rollback() // the error that counts is err; a lost connection rolls back by itself
+		_ = tx.Rollback() // the first error counts; the server rolls back a lost connection
 		return db.interrupted(ctx, err)
 	}
 	return db.Wrap("commit", answered(tx.Commit))
 }
 
-// errLocked says for what a statement waited until its time was over.
+// errLocked says for which lock a statement waited too long.
 var errLocked = fmt.Errorf("%w: another process holds the lock for writing to the file", ErrReadOnly)
 
-// waited says that a write which has not begun in time waited for the lock of an SQLite file: it does nothing else that
-// takes long.
+// waited says that a write on SQLite that could not begin in time waited for the lock of the file:
+// nothing else takes that long.
 func (db *DB) waited(err error) error {
 	if err != nil && db.e.OneWriter && (errors.Is(err, context.DeadlineExceeded) || db.e.classify(err) == transient) {
 		return fmt.Errorf("%w: %w", errLocked, err)
@@ -97,11 +100,12 @@ func (db *DB) waited(err error) error {
 	return err
 }
 
-// errInterrupted is of a transaction whose connection broke before COMMIT was sent: nothing of it is there.
+// errInterrupted is the error of a transaction whose connection broke before COMMIT was sent: nothing of
+// it was written.
 var errInterrupted = errors.New("the connection broke during a transaction")
 
-// interrupted says that a transaction can be begun again on another connection, where its own broke under a statement. If
-// the database is out of reach altogether, connecting says so.
+// interrupted returns errInterrupted if the connection broke during a statement, so that the transaction
+// is tried again on another connection. If the database is unreachable, connecting will say so.
 func (db *DB) interrupted(ctx context.Context, err error) error {
 	var never connectError
 	if c := db.class(err); ctx.Err() != nil || errors.Is(err, ErrNoAnswer) || errors.As(err, &never) || c != gone && c != unreachable {
