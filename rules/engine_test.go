@@ -10,12 +10,16 @@ import (
 	"time"
 )
 
-// prove is how many times longer the random tests run: 1, or DBJOBS_PROVE.
-func prove() int {
-	if n, err := strconv.Atoi(os.Getenv("DBJOBS_PROVE")); err == nil && n > 0 {
-		return n * 20
+// rounds is how many random cases a test tries: n, a quarter of them in the short form, and DBJOBS_PROVE
+// times 20 times as many in the long one.
+func rounds(n int) int {
+	if times, err := strconv.Atoi(os.Getenv("DBJOBS_PROVE")); err == nil && times > 0 {
+		return n * times * 20
 	}
-	return 1
+	if testing.Short() {
+		return n / 4
+	}
+	return n
 }
 
 // Instants near which clocks change, by zone.
@@ -62,7 +66,7 @@ func TestEngineAgreesWithNaive(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(7, 11))
 	never, compared, occurrences := 0, 0, 0
-	for range 160 * prove() {
+	for range rounds(160) {
 		night := oddNights[g.IntN(len(oddNights))]
 		c := randomRecur(g)
 		policies := []policy{{first: true}, {last: true}, {first: true, last: true}, {skip: true, first: true}, {skip: true, last: true}}
@@ -107,7 +111,7 @@ func TestSetsAgreeWithNaive(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(29, 31))
 	compared, undecided := 0, 0
-	for range 110 * prove() {
+	for range rounds(110) {
 		night := oddNights[g.IntN(len(oddNights))]
 		mid := instant(t, night.at)
 		lo, hi := mid-20*86400, mid+20*86400

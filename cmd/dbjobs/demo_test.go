@@ -23,6 +23,7 @@ func program(t *testing.T) string {
 // nothing where git would see it.
 func TestDemo(t *testing.T) {
 	t.Parallel()
+	built(t)
 	programs := t.TempDir()
 	if out, err := makeTarget("demo-programs", "BUILD="+programs); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -145,6 +145,7 @@ func (c *container) command(t *testing.T, data string, env []string, args ...str
 // TestContainer runs what is in the image as a container would: its root read-only, its user not root.
 func TestContainer(t *testing.T) {
 	t.Parallel()
+	built(t)
 	c := makeImage(t)
 	data := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(data, 0o700); err != nil {

@@ -61,6 +61,15 @@ func makeZip(dir string) (archive string, out []byte, err error) {
 	return filepath.Join(dir, "lambda.zip"), out, err
 }
 
+// built leaves a test of the program as it is released, which takes seconds to build, out of the
+// short form.
+func built(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not in the short form")
+	}
+}
+
 // makeTarget runs make as people do.
 func makeTarget(args ...string) ([]byte, error) {
 	cmd := exec.Command("make", append([]string{"--no-print-directory", "-C", "../.."}, args...)...)
@@ -156,6 +165,7 @@ func (l logFile) String() string {
 
 func startFunction(t testing.TB, env ...string) *aFunction {
 	t.Helper()
+	built(t)
 	file, err := bootstrap()
 	if err != nil {
 		t.Fatal(err)

@@ -270,6 +270,8 @@ func TestEveryNominalTimeIsDecidedOnce(t *testing.T) {
 	seeds := uint64(1000)
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		seeds = 100000
+	} else if testing.Short() {
+		seeds = 250
 	}
 	for seed := range seeds {
 		w := newWorld(seed)
