@@ -3,6 +3,7 @@ package store
 // actions say what a statement does, for the errors that people read: "look for jobs to decide for:
 // database out of reach". A statement without an entry has a name that says it: insert_runs.
 var actions = map[string]string{
+	"finish_attempts":    "record the ends of attempts",
 	"advance":            "write plans",
 	"attempts":           "read the attempts of a run",
 	"back_off":           "let a run wait for its next attempt",
