@@ -61,7 +61,8 @@
 //	store.go                           opening, and what is asked of the engine
 //	plan.go, decide.go, batch.go       which jobs need a decision; reading what a decision needs
 //	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
-//	take.go, work.go, step_end.go      delivering runs, heartbeats, ending steps and runs
+//	take.go, give_back.go, work.go     delivering runs, taking that back, heartbeats
+//	step_end.go, step_ends.go          ending steps and runs, by themselves and together
 //	apply.go, apply_job.go, change.go  writing definitions, with the change log
 //	read.go, schedule_read.go          reading definitions
 //	ledger_read.go, state.go           reading for commands

@@ -66,7 +66,7 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	}
 	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": engine.Null(s.kept(e.Error)), "run_error": engine.Null(s.kept(e.RunError)), "code": engine.Null(clip(e.Code)),
 		"line": positive(int64(e.Line)), "severity": engine.Null(clip(e.Severity)), "detail": engine.Null(s.kept(e.Detail)), "hint": engine.Null(s.kept(e.Hint)),
-		"rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(),
+		"rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "waited_ms": t.Waited.Milliseconds(),
 		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows

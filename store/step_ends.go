@@ -41,6 +41,7 @@ type endingRow struct {
 	Severity string `json:"severity,omitempty"`
 	Detail   string `json:"detail,omitempty"`
 	Hint     string `json:"hint,omitempty"`
+	Waited   int64  `json:"waited_ms,omitempty"`
 }
 
 // EndSteps records ends that finish their runs, all in one transaction, each only with the fence of its own delivery.
@@ -93,7 +94,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 func (s *Store) endingRow(e *Ending) endingRow {
 	run, end := &e.Task.Run, &e.End
 	return endingRow{run.ID, run.Fence, run.Attempts, end.Final, s.kept(cmp.Or(end.RunError, end.Error)), end.State, end.Rows, s.kept(end.Error),
-		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint)}
+		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint), e.Task.Waited.Milliseconds()}
 }
 
 // delivered is one delivery of a run: a list may hold two of the same run.
@@ -106,22 +107,16 @@ type delivered struct {
 // all, in one transaction.
 func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[delivered]bool, paused bool, err error) {
 	free = map[delivered]bool{}
-	text, err := doc(rows)
-	if err != nil {
-		return nil, false, err
-	}
-	found := func(r *sql.Rows) error {
-		var one delivered
-		err := r.Scan(&one.run, &one.fence, &paused)
-		free[one] = true
-		return err
-	}
 	if s.db.Has("finish_attempts") {
-		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "now": s.now()}, found)
+		text, err := doc(rows)
+		if err != nil {
+			return nil, false, err
+		}
+		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "now": s.now()}, collect(free, &paused))
 		return free, paused, err
 	}
 	err = s.db.TryTx(ctx, func(tx *engine.Tx) error {
-		if err := tx.Query(ctx, "lock_ending", engine.Args{"rows": text, "now": s.now()}, found); err != nil || len(free) == 0 {
+		if free, err = s.lockEnding(ctx, tx, rows, &paused); err != nil || len(free) == 0 {
 			return err
 		}
 		var mine []endingRow
@@ -145,4 +140,27 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[deli
 		return err
 	})
 	return free, paused, err
+}
+
+// lockEnding locks the runs of deliveries that are still the holder's, as far as nobody else has them locked, and tells
+// which those are.
+func (s *Store) lockEnding(ctx context.Context, tx *engine.Tx, rows any, paused *bool) (map[delivered]bool, error) {
+	free := map[delivered]bool{}
+	text, err := doc(rows)
+	if err != nil {
+		return nil, err
+	}
+	if paused == nil {
+		paused = new(bool)
+	}
+	return free, tx.Query(ctx, "lock_ending", engine.Args{"rows": text, "now": s.now()}, collect(free, paused))
+}
+
+func collect(free map[delivered]bool, paused *bool) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
+		var one delivered
+		err := r.Scan(&one.run, &one.fence, paused)
+		free[one] = true
+		return err
+	}
 }

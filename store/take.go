@@ -64,6 +64,8 @@ type attemptRow struct {
 // deliver what was chosen, the choice is divided by halves until the culprit stands alone, which ends likewise: the
 // others go on.
 //
+// What may be executed once only, or whose next loss is the last, is not taken to wait here: the list ends there.
+//
 // Crash window: after COMMIT, and before the answer is here, the runs are delivered to nobody. Their leases end, and
 // the next pass hands them out again; nothing has been executed. Nothing executes before COMMIT has succeeded.
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
@@ -72,7 +74,7 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	}
 	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over. Where others
 	// have all of them, there may be more behind.
-	for window, held := limit*4+16, 0; ; {
+	for window, held := limit+min(3*limit, 64)+16, 0; ; {
 		var candidates []string
 		err := s.db.Query(ctx, "queued_ids", engine.Args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login,
 			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name}, ids(&candidates))
@@ -80,9 +82,9 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 			return nil, err
 		}
 		found := len(candidates)
-		t := taking{s: s, h: h, refusals: mostRefusals, waits: 4}
+		t := taking{s: s, h: h, refusals: mostRefusals, waits: 4, places: limit - h.Ahead}
 		tasks, err := t.among(ctx, slices.DeleteFunc(candidates, h.Refused.has), limit)
-		if len(tasks) > 0 { // what is taken is to be executed, whatever befell the rest: an error that lasts comes again
+		if len(tasks) > 0 || t.stopped { // what is taken is to be executed, whatever befell the rest: an error that lasts comes again
 			return tasks, nil
 		}
 		if err == nil && t.held != nil {
@@ -110,16 +112,19 @@ type taking struct {
 	taken    bool  // something was
 	waits    int   // for locks, that are still to be borne
 	held     error // what the last one waited for
+	places   int   // for those that begin at once
+	stopped  bool  // at one that is not taken ahead
 }
 
 func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]Task, error) {
-	if len(candidates) == 0 || limit <= 0 {
+	if len(candidates) == 0 || limit <= 0 || t.stopped {
 		return nil, nil
 	}
 	tasks, err := t.once(ctx, candidates, limit)
 	switch {
 	case err == nil:
 		t.taken = t.taken || len(tasks) > 0
+		t.places -= len(tasks)
 		return tasks, nil
 	case t.s.Locked(err) && !t.s.db.Engine().OneWriter && ctx.Err() == nil:
 		return t.oneByOne(ctx, candidates, limit, err)
@@ -166,7 +171,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 	}
 	err = s.db.RetryFor(ctx, 1, conflicts, func() error {
 		return s.db.TryTx(ctx, func(tx *engine.Tx) error {
-			tasks, ended = tasks[:0], ended[:0]
+			tasks, ended, t.stopped = tasks[:0], ended[:0], false
 			free := candidates
 			if s.db.Has("reserve_queued") {
 				free = nil
@@ -216,6 +221,11 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 			ended = append(ended, EndedRun{*r, k.name()})
 			continue
 		}
+		if len(tasks) >= t.places && r.Losses+1 >= max(k.Job.MaxDeliveries, 1) {
+			t.stopped = true // and what comes behind it: the order is kept
+			break
+		}
+		k.was = *r
 		r.State, r.Holder = Running, h.Name
 		if r.StartedAt.IsZero() {
 			r.StartedAt = k.Now

@@ -14,6 +14,11 @@ type Task struct {
 	Run Run       // as it is after the delivery
 	Job Job       // with its steps
 	Now time.Time // of the delivery, by the database's clock
+
+	// Waited is how long it was here until it began, where it was taken ahead: the attempt that began with the delivery
+	// began so much later.
+	Waited time.Duration
+	was    Run // before the delivery
 }
 
 // StepAt is the step at a position counted from 1; nil beyond the last.
@@ -34,6 +39,10 @@ type Holder struct {
 	// Refused keeps the runs that the database did not let be delivered, so that they are passed over from then on; nil
 	// forgets them.
 	Refused *Refusals
+
+	// Ahead is how many of those that are taken are to wait here: none of them is one that a delivery which does not come
+	// back would end.
+	Ahead int
 
 	// Within is the time that is left here: a run whose timeout is longer is not taken. 0: there is no end.
 	Within time.Duration

@@ -80,12 +80,12 @@ func (p *pass) giveWay(ctx context.Context) error {
 	p.deciding.stop(p.t.Now())
 	defer func() { p.deciding.start(p.t.Now()) }()
 	for p.t.Budget > 0 && p.deciding.sum >= p.t.Budget/3 {
-		switch free := p.mayStart(ctx); {
-		case free > 0:
-			if err := p.take(ctx); err != nil || p.taken < free {
+		places, ahead := p.mayStart(ctx)
+		if places+ahead > 0 {
+			if err := p.take(ctx); err != nil || p.taken < places+ahead {
 				return err
 			}
-		case len(p.running) < p.size: // no more may start in this pass
+		} else if p.idlePlace() { // no more may start in this pass
 			return ctx.Err()
 		}
 		queued, err := p.t.Store.Queues(ctx)

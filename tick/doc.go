@@ -83,22 +83,24 @@
 //     (store/engine/sql/postgres/queries.sql), and the plan, with its next due time, by advance
 //     (store/engine/sql/postgres/queries.sql). Then comes COMMIT. From here on the
 //     nominal time is decided, exactly once.
-//  7. pass.takeAll (tick/work.go) takes as many runs as may execute at once: pass.takeInTurn
-//     (tick/queues.go) calls Store.Take (store/take.go). The run becomes running, with a new fence
-//     and a lease. Nothing is executed before this COMMIT
-//     has succeeded.
-//  8. pass.start (tick/work.go) starts pass.run (tick/work.go) for the run. For each step,
-//     pass.attempt (tick/work.go) calls an executor, such as SQL.Execute (tick/executor/sql.go),
-//     and pass.endStep (tick/work.go) records the end with Store.EndStep (store/step_end.go). An
-//     atomic step records its end inside its own transaction, with Store.EndStepIn
-//     (store/step_end.go). After the last step the run is succeeded.
+//  7. pass.takeAll (tick/workers.go) takes as many runs as may execute at once, and some ahead, as
+//     far as the last ones were short: pass.takeInTurn (tick/queues.go) calls Store.Take
+//     (store/take.go). The run becomes running, with a new fence and a lease. Nothing is executed
+//     before this COMMIT has succeeded.
+//  8. pass.start (tick/workers.go) starts pass.run (tick/work.go) for the run, or lets it wait for a
+//     place. For each step, pass.attempt (tick/work.go) calls an executor, such as SQL.Execute
+//     (tick/executor/sql.go), and pass.endStep (tick/work.go) records the end with Store.EndStep
+//     (store/step_end.go), or together with the ends of other runs, with Store.EndSteps
+//     (store/step_ends.go). An atomic step records its end inside its own transaction, with
+//     Store.EndStepIn (store/step_end.go). After the last step the run is succeeded.
 //  9. The pass decides once more for jobs whose run ended: decision.settle
 //     (tick/decide/decide.go) counts the run in the job's plan, and makes a waiting run for each job
 //     that runs after this one. pass.end (tick/tick.go) records the pass with Store.RecordTick (store/probe.go), and
 //     Tick (cmd/internal/report/tick.go) prints the report.
 //
-// While a run executes, pass.beat (tick/work.go) extends its lease with Store.Heartbeat
-// (store/work.go) and looks whether somebody wants the run cancelled.
+// While a run executes or waits for a place, pass.beat (tick/workers.go) extends its lease with
+// Store.Heartbeat (store/work.go) and looks whether somebody wants the run cancelled. What waits
+// when the pass ends is given back with Store.GiveBack (store/give_back.go).
 //
 // # Locks
 //
@@ -129,8 +131,9 @@
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
 //     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/decide.go) lets the
 //     run wait for a new delivery, or ends it as lost.
-//   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go): the
-//     step runs again with the same run id. This is why plain steps run at least once.
+//   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go) and
+//     Store.EndSteps (store/step_ends.go): the step runs again with the same run id. This is why
+//     plain steps run at least once.
 //   - Around the COMMIT of an atomic step, SQL.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
 //   - Before an ended run is settled: the next pass settles it, decision.settle
@@ -144,7 +147,8 @@
 //
 //	tick/tick.go      the pass: probe, needs, pages, record
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
-//	tick/work.go      taking and executing runs, heartbeats
+//	tick/workers.go   taking runs, heartbeats; tick/ahead.go has what was taken ahead
+//	tick/work.go      executing runs, and recording their ends (tick/record.go)
 //	tick/executor/    what a step can do
 //	tick/ticktest/    what the tests share; tick/crash/ and tick/load/ have those of faults, competition and size
 //	store/doc.go      what the database holds, and where the text of a statement is

@@ -31,10 +31,10 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.leftOver(work))
 }
 
-// takeInTurn takes up to free runs, of each queue a share of what is free: a long queue never keeps another waiting. A
-// queue that gave its share may have more, and has its turn again behind the others; within a queue, what is urgent
-// comes first, then what is old.
-func (p *pass) takeInTurn(ctx context.Context, free int) error {
+// takeInTurn takes runs for the places that are free and some ahead, of each queue a share: a long queue never keeps
+// another waiting. A queue that gave its share may have more, and has its turn again behind the others; within a queue,
+// what is urgent comes first, then what is old.
+func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 	turns, err := p.turns(ctx)
 	if err != nil {
 		return err
@@ -42,18 +42,26 @@ func (p *pass) takeInTurn(ctx context.Context, free int) error {
 	holder := p.holder
 	holder.Until = p.through
 	if p.t.Budget > 0 {
-		holder.Within, holder.Timed = max(p.left(), time.Millisecond), p.halfUsed()
+		left := p.left()
+		if ahead > 0 {
+			left -= p.aheadOf()
+		}
+		holder.Within, holder.Timed = max(left, time.Millisecond), p.halfUsed()
 	}
-	for free > 0 && len(turns) > 0 {
-		queue, share := turns[0], (free+len(turns)-1)/len(turns)
+	defer p.fill()
+	for free := places + ahead; free > 0 && len(turns) > 0; {
+		n := len(turns)
+		queue, share, now := turns[0], (free+n-1)/n, (places+n-1)/n
+		holder.Ahead = share - now
 		tasks, err := p.t.Store.Take(ctx, queue, share, holder)
 		p.moved += p.refused()
 		if err != nil {
 			return err
 		}
-		p.start(ctx, tasks)
+		p.start(ctx, queue, tasks, now)
 		p.served = queue
 		free -= len(tasks)
+		places -= min(now, len(tasks))
 		if turns = turns[1:]; len(tasks) == share {
 			turns = append(turns, queue)
 		}

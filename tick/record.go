@@ -72,5 +72,8 @@ func (p *pass) writeOnce(ctx context.Context, list []*store.Ending) {
 	defer stop()
 	within, cancel := context.WithTimeout(last, heartbeat)
 	defer cancel()
-	p.t.Store.EndSteps(within, list)
+	paused := p.t.Store.EndSteps(within, list)
+	p.mu.Lock()
+	p.paused = paused
+	p.mu.Unlock()
 }

@@ -31,6 +31,7 @@ var mysqlEngine = &Engine{
 		"@now":      "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
 		"@lease":    "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
 		"@later":    "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
+		"@begun":    "LEAST(@now, DATE_ADD(started_at, INTERVAL 1000 * :waited_ms MICROSECOND))",
 		"@greatest": "GREATEST",
 		"@true":     "1",
 		"@false":    "0",

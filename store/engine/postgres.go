@@ -36,6 +36,7 @@ var postgres = &Engine{
 		"@now":      "coalesce(:now::timestamptz, pg_catalog.statement_timestamp())",
 		"@lease":    "(@now + :lease_ms::double precision * interval '1 millisecond')",
 		"@later":    "(@now + :later_ms::double precision * interval '1 millisecond')",
+		"@begun":    "least(@now, started_at + :waited_ms::double precision * interval '1 millisecond')",
 		"@greatest": "greatest",
 		"@true":     "true",
 		"@false":    "false",

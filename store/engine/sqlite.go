@@ -28,6 +28,7 @@ var sqlite = &Engine{
 		"@now":      "coalesce(:now, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))",
 		"@lease":    "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:lease_ms / 1000.0) || ' seconds')",
 		"@later":    "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
+		"@begun":    "min(@now, strftime('%Y-%m-%dT%H:%M:%f000Z', started_at, (:waited_ms / 1000.0) || ' seconds'))",
 		"@greatest": "max",
 		"@true":     "1",
 		"@false":    "0",

@@ -58,7 +58,7 @@ var (
 
 func twins() []*twin {
 	// Where a decision has read all that it is made from, and begins to write.
-	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|UPDATE \S*runs AS r|UPDATE JSON_TABLE.*JOIN \S*runs r)`)
+	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|UPDATE .*runs (AS )?r .*SET (r\.)?state = d\.state)`)
 	taking := regexp.MustCompile(`^begin|^query .*runs r WHERE`)
 	ending := regexp.MustCompile(`^begin|^act|^query WITH d AS|^exec UPDATE .*runs .*SET (r\.)?state = d\.final`)
 	ledger := regexp.MustCompile(`plan |twice: |too many: |again`)

@@ -263,7 +263,7 @@ func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 }
 
 func (p *runner) pass(s *stage, holder string) (tick.Report, error) {
-	tk := &tick.Tick{Store: p.store, Name: "test", Holder: holder, Version: "test", Now: time.Now, Concurrency: max(s.beside, 1), StartupID: "boot 1",
+	tk := &tick.Tick{Store: p.store, Name: "test", Holder: holder, Version: "test", Now: p.w.d.Clock.Now, Concurrency: max(s.beside, 1), StartupID: "boot 1",
 		Executors: executor.Registry{"sql": p.sql, "act": acting{p.w, p.calls, p.store, holder}}}
 	if s.decide {
 		tk.Limit = -1

@@ -386,7 +386,7 @@ UPDATE dbjobs.runs SET lease_until = @lease WHERE id @these_runs AND holder = :h
 SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id @among_runs AND holder = :holder AND state = 'running';
 
 -- name: end_attempt
-UPDATE dbjobs.attempts SET state = :state, finished_at = @now, rows_affected = :rows, error = :error, error_code = :code,
+UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE WHEN :waited_ms > 0 THEN @begun ELSE started_at END, rows_affected = :rows, error = :error, error_code = :code,
   error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running';
 

@@ -199,6 +199,11 @@ DELETE FROM dbjobs_schedules WHERE id = ?;
 -- arguments: job
 DELETE FROM dbjobs_steps WHERE job_id = ?;
 
+-- name: drop_attempts
+-- arguments: rows
+DELETE a FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number')) AS d
+STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
+
 -- name: drop_gaps_ahead
 -- arguments: each_ids, now
 DELETE FROM dbjobs_gaps WHERE job_id IN (each_) AND from_at >= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
@@ -212,22 +217,23 @@ DELETE FROM dbjobs_ticks WHERE since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6
 UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ?;
 
 -- name: end_attempt
--- arguments: state, now, rows, error, code, line, severity, detail, hint, id, number, fence
-UPDATE dbjobs_attempts SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), rows_affected = ?, error = ?, error_code = ?,
+-- arguments: state, now, waited_ms, now, waited_ms, rows, error, code, line, severity, detail, hint, id, number, fence
+UPDATE dbjobs_attempts SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), started_at = CASE WHEN ? > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(started_at, INTERVAL 1000 * ? MICROSECOND)) ELSE started_at END, rows_affected = ?, error = ?, error_code = ?,
   error_line = ?, error_severity = ?, error_detail = ?, error_hint = ?
 WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running';
 
 -- name: end_attempts
--- arguments: rows, now
+-- arguments: rows, now, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
   state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', rows_affected BIGINT PATH '$.rows_affected',
   error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
   code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line',
   severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity',
   detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail',
-  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint')) AS d
+  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint', waited_ms BIGINT PATH '$.waited_ms')) AS d
 STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
-SET a.state = d.state, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
+SET a.state = d.state, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
+  a.started_at = CASE WHEN d.waited_ms > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(a.started_at, INTERVAL 1000 * d.waited_ms MICROSECOND)) ELSE a.started_at END, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
   a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint;
 
 -- name: end_gaps_now
@@ -827,6 +833,14 @@ VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS
 UPDATE dbjobs_pauses SET resumed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), resumed_by = ?, missed = ?
 WHERE scope = ? AND (subject_id = ? OR ? = 0) AND (? = '' OR subject = ?)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+
+-- name: return_runs
+-- arguments: rows
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
+  fresh INT PATH '$.fresh', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
+SET r.state = 'waiting', r.held_by = NULL, r.lease_until = NULL, r.attempt = r.attempt - 1, r.attempts = r.attempts - 1,
+  r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
 
 -- name: rewind_leases
 -- arguments: now, each_ids, now, later_ms

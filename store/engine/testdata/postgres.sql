@@ -192,6 +192,11 @@ DELETE FROM dbjobs.schedules WHERE id = $1;
 -- arguments: job
 DELETE FROM dbjobs.steps WHERE job_id = $1;
 
+-- name: drop_attempts
+-- arguments: rows
+DELETE FROM dbjobs.attempts AS a USING pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int)
+WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
+
 -- name: drop_gaps_ahead
 -- arguments: ids, now
 DELETE FROM dbjobs.gaps WHERE job_id = ANY($1::bigint[]) AND from_at >= coalesce($2::timestamptz, pg_catalog.statement_timestamp());
@@ -205,10 +210,10 @@ DELETE FROM dbjobs.ticks WHERE since > (coalesce($1::timestamptz, pg_catalog.sta
 UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3;
 
 -- name: end_attempt
--- arguments: state, now, rows, error, code, line, severity, detail, hint, id, number, fence
-UPDATE dbjobs.attempts SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), rows_affected = $3, error = $4, error_code = $5,
-  error_line = $6, error_severity = $7, error_detail = $8, error_hint = $9
-WHERE run_id = $10 AND number = $11 AND fence = $12 AND state = 'running';
+-- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, id, number, fence
+UPDATE dbjobs.attempts SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $3 > 0 THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at + $3::double precision * interval '1 millisecond') ELSE started_at END, rows_affected = $4, error = $5, error_code = $6,
+  error_line = $7, error_severity = $8, error_detail = $9, error_hint = $10
+WHERE run_id = $11 AND number = $12 AND fence = $13 AND state = 'running';
 
 -- name: end_gaps_now
 -- arguments: now, ids
@@ -255,7 +260,7 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 -- arguments: rows, now
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
-    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text)
+    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, waited_ms double precision)
 ), free AS (
   SELECT r.id FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
@@ -264,7 +269,8 @@ WITH d AS (
   FROM free JOIN d ON d.id = free.id
   WHERE r.id = free.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
 ), ended AS (
-  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), rows_affected = d.rows_affected, error = d.error,
+  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()),
+    started_at = CASE WHEN d.waited_ms > 0 THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
     error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
   FROM moved JOIN d ON d.id = moved.id AND d.fence = moved.fence
   WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
@@ -474,6 +480,12 @@ FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_cata
 -- name: lock_done_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
+
+-- name: lock_ending
+-- arguments: now, rows
+SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, fence int, number int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
+  WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
 
 -- name: lock_groups
 -- arguments: ids
@@ -813,6 +825,13 @@ LIMIT $2;
 UPDATE dbjobs.pauses SET resumed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), resumed_by = $2, missed = $3
 WHERE scope = $4 AND (subject_id = $5 OR $5 = 0) AND ($6 = '' OR subject = $6)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()));
+
+-- name: return_runs
+-- arguments: rows
+UPDATE dbjobs.runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+  started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
+FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, fresh boolean, error text)
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: rewind_leases
 -- arguments: now, ids, later_ms

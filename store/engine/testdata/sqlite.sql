@@ -195,6 +195,12 @@ DELETE FROM dbjobs_schedules WHERE id = ?1;
 -- arguments: job
 DELETE FROM dbjobs_steps WHERE job_id = ?1;
 
+-- name: drop_attempts
+-- arguments: rows
+DELETE FROM dbjobs_attempts WHERE rowid IN (
+  SELECT a.rowid FROM json_each(?1) AS d CROSS JOIN dbjobs_attempts a ON a.run_id = d.value ->> 'id' AND a.number = d.value ->> 'number'
+    AND a.fence = d.value ->> 'fence' AND a.state = 'running');
+
 -- name: drop_gaps_ahead
 -- arguments: ids, now
 DELETE FROM dbjobs_gaps WHERE job_id IN (SELECT value FROM json_each(?1)) AND from_at >= coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'));
@@ -208,18 +214,19 @@ DELETE FROM dbjobs_ticks WHERE since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesc
 UPDATE dbjobs_jobs SET enabled = ?1, changed_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?3;
 
 -- name: end_attempt
--- arguments: state, now, rows, error, code, line, severity, detail, hint, id, number, fence
-UPDATE dbjobs_attempts SET state = ?1, finished_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), rows_affected = ?3, error = ?4, error_code = ?5,
-  error_line = ?6, error_severity = ?7, error_detail = ?8, error_hint = ?9
-WHERE run_id = ?10 AND number = ?11 AND fence = ?12 AND state = 'running';
+-- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, id, number, fence
+UPDATE dbjobs_attempts SET state = ?1, finished_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), started_at = CASE WHEN ?3 > 0 THEN min(coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', started_at, (?3 / 1000.0) || ' seconds')) ELSE started_at END, rows_affected = ?4, error = ?5, error_code = ?6,
+  error_line = ?7, error_severity = ?8, error_detail = ?9, error_hint = ?10
+WHERE run_id = ?11 AND number = ?12 AND fence = ?13 AND state = 'running';
 
 -- name: end_attempts
 -- arguments: now, rows
-UPDATE dbjobs_attempts AS a SET state = d.state, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), rows_affected = d.rows_affected, error = d.error,
+UPDATE dbjobs_attempts AS a SET state = d.state, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+  started_at = CASE WHEN d.waited_ms > 0 THEN min(coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', a.started_at, (d.waited_ms / 1000.0) || ' seconds')) ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
   error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state,
   value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error, value ->> 'code' AS code, value ->> 'line' AS line,
-  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint FROM json_each(?2)) AS d
+  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'waited_ms' AS waited_ms FROM json_each(?2)) AS d
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: end_gaps_now
@@ -806,6 +813,14 @@ VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6, ?7, ?8, coalesce(?9, strftime('%Y-%m-
 UPDATE dbjobs_pauses SET resumed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), resumed_by = ?2, missed = ?3
 WHERE scope = ?4 AND (subject_id = ?5 OR ?5 = 0) AND (?6 = '' OR subject = ?6)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
+
+-- name: return_runs
+-- arguments: rows
+UPDATE dbjobs_runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+  started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh,
+  value ->> 'error' AS error FROM json_each(?1)) AS d
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: rewind_leases
 -- arguments: now, ids, later_ms

@@ -160,7 +160,7 @@ FROM pg_catalog.json_to_recordset(:rows::json) AS d(run_id uuid, number int, ste
 -- name: finish_attempts
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
-    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text)
+    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, waited_ms double precision)
 ), free AS (
   SELECT r.id FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
@@ -169,12 +169,30 @@ WITH d AS (
   FROM free JOIN d ON d.id = free.id
   WHERE r.id = free.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
 ), ended AS (
-  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now, rows_affected = d.rows_affected, error = d.error,
+  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
+    started_at = CASE WHEN d.waited_ms > 0 THEN least(@now, a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
     error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
   FROM moved JOIN d ON d.id = moved.id AND d.fence = moved.fence
   WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )
 SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) FROM moved;
+
+-- name: lock_ending
+SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
+  WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
+
+-- Runs whose delivery never began wait again, as they were before it, but for the fence.
+
+-- name: return_runs
+UPDATE dbjobs.runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+  started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int, fresh boolean, error text)
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
+
+-- name: drop_attempts
+DELETE FROM dbjobs.attempts AS a USING pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int)
+WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: surplus_runs
 SELECT r.id FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)

@@ -147,12 +147,27 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: end_attempts
-UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now, rows_affected = d.rows_affected, error = d.error,
+UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
+  started_at = CASE WHEN d.waited_ms > 0 THEN min(@now, strftime('%Y-%m-%dT%H:%M:%f000Z', a.started_at, (d.waited_ms / 1000.0) || ' seconds')) ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
   error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state,
   value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error, value ->> 'code' AS code, value ->> 'line' AS line,
-  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint FROM json_each(:rows)) AS d
+  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'waited_ms' AS waited_ms FROM json_each(:rows)) AS d
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
+
+-- Runs whose delivery never began wait again, as they were before it, but for the fence.
+
+-- name: return_runs
+UPDATE dbjobs.runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+  started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh,
+  value ->> 'error' AS error FROM json_each(:rows)) AS d
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
+
+-- name: drop_attempts
+DELETE FROM dbjobs.attempts WHERE rowid IN (
+  SELECT a.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.attempts a ON a.run_id = d.value ->> 'id' AND a.number = d.value ->> 'number'
+    AND a.fence = d.value ->> 'fence' AND a.state = 'running');
 
 -- name: surplus_runs
 SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below FROM json_each(:rows)) AS d

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// GiveBack gives back runs that were taken ahead and have not begun: they wait again as they did before, and the delivery
+// counts as none. It tells which are; what is locked or was delivered again stays as it is.
+//
+// Crash window: before COMMIT the runs are this holder's. Their leases end, which counts as a loss; none is the last that
+// a run may have, since such a one is not taken ahead.
+func (s *Store) GiveBack(ctx context.Context, tasks []*Task) (given []*Task, err error) {
+	type row struct {
+		ID     string `json:"id"`
+		Fence  int    `json:"fence"`
+		Number int    `json:"number"`
+		Fresh  bool   `json:"fresh"` // it was never delivered before
+		Error  string `json:"error,omitempty"`
+	}
+	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
+		given = nil
+		rows := make([]row, len(tasks))
+		for i, t := range tasks {
+			rows[i] = row{t.Run.ID, t.Run.Fence, t.Run.Attempts, t.was.StartedAt.IsZero(), t.was.Error}
+		}
+		free, err := s.lockEnding(ctx, tx, rows, nil)
+		if err != nil || len(free) == 0 {
+			return err
+		}
+		mine := rows[:0]
+		for i, t := range tasks {
+			if free[delivered{t.Run.ID, t.Run.Fence}] {
+				given, mine = append(given, t), append(mine, rows[i])
+			}
+		}
+		text, err := doc(mine)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, "return_runs", engine.Args{"rows": text})
+		if err != nil {
+			return err
+		}
+		if n != int64(len(mine)) { // the guard where there are no locks
+			return fmt.Errorf("give back runs: %w", engine.ErrConflict)
+		}
+		_, err = tx.Exec(ctx, "drop_attempts", engine.Args{"rows": text})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return given, nil
+}

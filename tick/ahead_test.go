@@ -1,0 +1,196 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// aheadOf is a worker that executes the queue of queued one at a time, by a clock that stands still: after the first run
+// it takes all others ahead. during is called in the second, when they wait.
+func aheadOf(t *testing.T, d *storetest.DB, during func(context.Context)) (tk *tick.Tick, executed *int) {
+	t.Helper()
+	executed = new(int)
+	tk = ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+		if *executed++; *executed == 2 {
+			during(ctx)
+		}
+		return executor.Result{}, ctx.Err()
+	})
+	tk.Now, tk.Concurrency, tk.Queues = d.Clock.Now, 1, []string{"others"}
+	return tk, executed
+}
+
+// states are those of all runs, with what is left of a delivery.
+func states(t *testing.T, d *storetest.DB) string {
+	t.Helper()
+	var list []string
+	runs, err := d.Runs(t.Context(), store.RunFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range runs {
+		r, err := d.Run(t.Context(), runs[i].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprintf("%s fence %d losses %d tries %d of %d started %t", r.State, r.Fence, r.Losses, len(r.Tries), r.Attempts, !r.StartedAt.IsZero()))
+	}
+	slices.Sort(list)
+	return strings.Join(list, "\n")
+}
+
+// What was taken ahead goes back when the pass is told to stop, or its budget ends, and no delivery of it counts: it has
+// no attempt and no loss, and is executed by the next.
+func TestTakenAheadIsGivenBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 4)
+		ctx, cancel := context.WithCancel(t.Context())
+		tk, executed := aheadOf(t, d, func(context.Context) {
+			if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'running'"); n != 3 {
+				t.Errorf("%d runs are held", n)
+			}
+			cancel()
+		})
+		tk.Grace = time.Minute
+		r, err := tk.Work(ctx)
+		if !errors.Is(err, context.Canceled) || *executed != 2 || r.Started != 2 || r.Succeeded != 2 {
+			t.Fatalf("%v: executed %d: %+v", err, *executed, r)
+		}
+		const ended, back = "succeeded fence 1 losses 0 tries 1 of 1 started true\n", "waiting fence 1 losses 0 tries 0 of 0 started false"
+		if got := states(t, d); got != ended+ended+back+"\n"+back {
+			t.Error(got)
+		}
+		ticktest.DecideOnly(t, d)
+		tk, executed = aheadOf(t, d, func(ctx context.Context) { <-ctx.Done() })
+		tk.Budget, tk.Limit = 20*time.Second, 1
+		if r, err := tk.Work(t.Context()); err != nil || r.Started != 1 || *executed != 1 {
+			t.Fatalf("with a limit: %v: %+v", err, r)
+		}
+	})
+}
+
+// The budget ends what executes, and what waits behind it has not begun.
+func TestTakenAheadIsGivenBackAtTheEndOfTheBudget(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 4)
+		tk, executed := aheadOf(t, d, func(ctx context.Context) { <-ctx.Done() })
+		tk.Budget = 5 * time.Second
+		r, err := tk.Work(t.Context())
+		if err != nil || *executed != 2 || r.Started != 2 || r.Waiting != 1 || r.CutShort == "" {
+			t.Fatalf("%v: executed %d: %+v", err, *executed, r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'waiting' AND losses = 0 AND attempts = 0 AND started_at IS NULL"); n != 2 {
+			t.Errorf("given back: %d\n%s", n, states(t, d))
+		}
+	})
+}
+
+// A run whose next loss would be its last is taken for a place that is free, never to wait, and what is behind it waits for
+// its turn in the queue.
+func TestTakenAheadIsNothingThatMayBeDeliveredOnceOnly(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 6)
+		for what, set := range map[string]string{"once": "UPDATE " + d.Table("jobs") + " SET max_deliveries = 1", "lost before": "UPDATE " + d.Table("runs") + " SET losses = 2"} {
+			d.Exec(t, set)
+			most := 0
+			tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+				most = max(most, d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'running'"))
+				return executor.Result{}, nil
+			})
+			tk.Now, tk.Concurrency, tk.Queues, tk.Limit = d.Clock.Now, 1, []string{"others"}, 3
+			if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 3 || most != 1 {
+				t.Errorf("%s: %v: %d held at once: %+v", what, err, most, r)
+			}
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET max_deliveries = 3")
+		}
+	})
+}
+
+// A run that is to be cancelled while it waits never begins.
+func TestTakenAheadAndCancelledDoesNotBegin(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ids := queued(t, d, 4)
+		looked := make(chan struct{}, 100)
+		var calls storetest.Calls
+		calls.After = func(c storetest.Call) error {
+			if strings.HasPrefix(c.SQL, "SELECT id, fence, cancel_at") {
+				looked <- struct{}{}
+			}
+			return nil
+		}
+		tk, executed := aheadOf(t, d, func(context.Context) {
+			if _, err := d.CancelRun(t.Context(), ids[2], store.Author{}); err != nil {
+				t.Error(err)
+			}
+			for range 3 { // the first look may have begun before
+				<-looked
+			}
+		})
+		tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})
+		r, err := tk.Work(t.Context())
+		if err != nil || *executed != 3 || r.Succeeded != 3 || r.Cancelled != 1 {
+			t.Fatalf("%v: executed %d: %+v", err, *executed, r)
+		}
+		if run, err := d.Run(t.Context(), ids[2]); err != nil || run.State != store.Cancelled {
+			t.Errorf("%v: %+v", err, run.Run)
+		}
+	})
+}
+
+// Ends that are recorded together: one whose run was delivered again, one that the database refuses and one whose row
+// somebody has locked keep none of the others, and each is told by itself.
+func TestEndsTogether(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 5)
+		h := store.Holder{Name: "holder", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "others", 5, h)
+		if err != nil || len(tasks) != 5 {
+			t.Fatal(err, len(tasks))
+		}
+		list := make([]*store.Ending, len(tasks))
+		for i := range tasks {
+			list[i] = &store.Ending{Task: &tasks[i], End: store.StepEnd{State: store.Succeeded, Final: store.Succeeded}}
+		}
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET fence = fence + 1 WHERE id = '"+tasks[0].Run.ID+"'")
+		list[1].End.State = "nonsense"
+		want := []error{store.ErrAlone, store.ErrAlone, nil, nil, nil}
+		if d.Engine != "sqlite" {
+			tx, err := d.SQL.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			if _, err := tx.Exec("SELECT id FROM " + d.Table("runs") + " WHERE id = '" + tasks[2].Run.ID + "' FOR UPDATE"); err != nil {
+				t.Fatal(err)
+			}
+			want[2] = store.ErrAlone
+		}
+		if d.EndSteps(t.Context(), list) {
+			t.Error("everything is paused")
+		}
+		for i, e := range list {
+			run, err := d.Run(t.Context(), e.Task.Run.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := run.State == store.Succeeded && run.Tries[0].State == store.Succeeded
+			if !errors.Is(e.Err, want[i]) || ended != (want[i] == nil) || ended != (e.Task.Run.State == store.Succeeded) {
+				t.Errorf("%d: %v, want %v: %s, of which is known %s", i, e.Err, want[i], run.State, e.Task.Run.State)
+			}
+		}
+		if err := d.EndStep(t.Context(), list[0].Task, store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); !errors.Is(err, store.ErrOutdated) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,365 @@
+package tick
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// workers are the runs that this pass holds.
+type workers struct {
+	size     int
+	queues   []string // to take from; none: all but the tick's own
+	served   string   // the queue whose turn was last
+	news     chan struct{}
+	mu       sync.Mutex
+	running  map[delivery]*held // all of them: executing, waiting for a place, or ending
+	busy     int                // places that are taken
+	line     line
+	placed   []*held       // a place is free for each
+	pace     time.Duration // of the last runs; below 0: none has ended
+	paused   bool          // everything is, as the last end has found
+	ended    []*result     // that are not in the report yet
+	errs     []error
+	taken    int           // by the last take
+	full     bool          // it took as many as it might
+	took     time.Duration // how long that was
+	stop     context.CancelFunc
+	beating  sync.WaitGroup
+	release  func() // the sign of life
+	recorder recorder
+}
+
+// delivery is one handing out of a run: this pass may come to hold a run twice, where its own lease has ended unnoticed.
+type delivery struct {
+	run   string
+	fence int
+}
+
+func deliveryOf(t *store.Task) delivery { return delivery{t.Run.ID, t.Run.Fence} }
+
+type result struct {
+	held *held
+	err  error
+}
+
+func (w *workers) init(size int) {
+	if w.size = size; size <= 0 {
+		w.size = 4
+	}
+	w.pace, w.news, w.running = -1, make(chan struct{}, 1), map[delivery]*held{}
+}
+
+// takeAll takes queued runs for as long as there are enough to fill the room: a decision for every few runs that have
+// ended would cost as much as the runs. After a number of ends there is one all the same, or jobs would wait for their
+// successors, and the record for its facts, until a long queue is empty.
+func (p *pass) takeAll(ctx context.Context) error {
+	const most = 100
+	for before := p.report.Started; ; {
+		if err := p.take(ctx); err != nil || !p.full || p.report.Started-before >= most {
+			return err
+		}
+		if err := p.await(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// take takes queued runs as far as there is room, and starts them.
+func (p *pass) take(ctx context.Context) error {
+	p.taken, p.full = 0, false
+	places, ahead := p.mayStart(ctx)
+	if places+ahead <= 0 {
+		return nil
+	}
+	if p.release == nil {
+		var err error
+		if p.release, err = p.t.Store.Hold(p.holder); err != nil {
+			return err
+		}
+	}
+	began := p.t.Now()
+	err := p.takeInTurn(ctx, places, ahead)
+	p.full, p.took = p.taken == places+ahead, p.t.Now().Sub(began)
+	return err
+}
+
+// start puts what was taken into the line: in front as many as there are places for, to begin when all is taken.
+func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, places int) {
+	if len(p.running) == 0 && len(tasks) > 0 {
+		p.beat(ctx)
+	}
+	for i, t := range tasks {
+		p.taken++
+		p.report.Started++
+		h := &held{Task: t, work: ctx, queue: queue, since: p.t.Now()}
+		h.run, h.stop = p.outlive(ctx)
+		p.mu.Lock()
+		for as, other := range p.running {
+			if as.run == t.Run.ID {
+				other.stop(store.ErrOutdated)
+			}
+		}
+		p.running[deliveryOf(&t)] = h
+		if i < places {
+			h.since = time.Time{}
+			p.placed = append(p.placed, h)
+		} else {
+			p.line.add(h)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// fill lets those begin for which there are places.
+func (p *pass) fill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.placed {
+		p.enter(h)
+	}
+	p.placed = nil
+	for p.busy < p.size && p.advance() { // into places that have become free meanwhile
+	}
+}
+
+// execute executes a run in its place.
+func (p *pass) execute(h *held) {
+	err := p.run(h.run, h)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = append(p.ended, &result{h, err})
+	p.vacate(h)
+	p.tell()
+}
+
+// outlive is a context that ends at the deadline of ctx, but only a grace after ctx is cancelled: a pass that is told to
+// stop takes no more, and what runs may end.
+func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	if p.t.Grace <= 0 {
+		return context.WithCancelCause(ctx)
+	}
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	released := func() {}
+	if end, ok := ctx.Deadline(); ok {
+		out, released = context.WithDeadline(out, end)
+	}
+	unwatched := context.AfterFunc(ctx, func() {
+		over := time.AfterFunc(p.t.Grace, func() { cancel(nil) })
+		context.AfterFunc(out, func() { over.Stop() })
+	})
+	return out, func(cause error) {
+		unwatched()
+		cancel(cause)
+		released()
+	}
+}
+
+// quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be. What follows on the last run is let
+// go within two rounds; a pass that goes on much longer has only the ends of other passes' runs to decide for.
+func (p *pass) quiet() bool {
+	const most = 10
+	if p.idle++; p.taken > 0 || len(p.running) > 0 {
+		p.idle = 0
+	}
+	return p.idle > 0 && (p.moved == 0 || p.idle > most)
+}
+
+// await waits for one run to end, and takes in what else ends about then; no longer than the time to work. What has
+// waited for a place for too long meanwhile is given back.
+func (p *pass) await(ctx context.Context) error {
+	aged := time.NewTicker(look)
+	defer aged.Stop()
+	var first time.Time
+	for ended := 0; len(p.running) > 0; {
+		ended += p.settleAll()
+		patience, back := p.patience(ended)
+		switch {
+		case back:
+			p.giveBack(ctx, everyone)
+			continue
+		case len(p.running) == 0 || patience == 0:
+			return nil
+		}
+		var enough <-chan time.Time
+		if patience > 0 {
+			if first.IsZero() {
+				first = time.Now()
+			}
+			enough = time.After(patience - time.Since(first))
+		}
+		select {
+		case <-p.news:
+		case <-enough:
+			return nil
+		case <-aged.C:
+			p.giveBack(ctx, p.overlong)
+		case <-ctx.Done():
+			if ended > 0 {
+				return nil
+			}
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// patience is how long to wait for more ends before the next decisions or the next take; below 0: until there is one. As
+// long as taking took, it waits for others where a place is free: several are taken for the price of one. While there are
+// runs that were taken ahead nobody waits for what is decided next, and more ends are gathered for it. back tells to give
+// back what waits.
+func (p *pass) patience(ended int) (_ time.Duration, back bool) {
+	const most, gathered, many = 5 * time.Millisecond, 100 * time.Millisecond, 100
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waiting, free := p.line.n, p.busy < p.size
+	switch {
+	case waiting > 0 && (free || p.paused): // they were not to begin
+		return 0, true
+	case len(p.ended) > 0 && ended == 0:
+		return time.Nanosecond, false
+	case p.size == 1 && (waiting > 0 || !free): // one at a time: nothing goes on beside
+		return -1, false
+	case p.size == 1 || ended >= many:
+		return 0, false
+	case waiting > 0 && p.full && waiting <= p.mostAhead()/2:
+		return 0, false
+	case waiting == 0 && free && (p.full || ended > 0):
+		return max(min(p.took, most), 1), false
+	case ended > 0:
+		return gathered, false
+	}
+	return -1, false
+}
+
+// finishAll gives back what has not begun, and waits for what still runs.
+func (p *pass) finishAll(ctx context.Context) error {
+	last, cancel := p.until(ctx, p.last)
+	defer cancel()
+	for len(p.running) > 0 {
+		p.giveBack(ctx, everyone)
+		if p.settleAll() > 0 || len(p.running) == 0 {
+			continue
+		}
+		select {
+		case <-p.news:
+			continue
+		case <-last.Done():
+		}
+		p.stop() // no sign of life any more
+		p.errs = append(p.errs, fmt.Errorf("%d runs did not end within the budget; they are recovered when their leases end", len(p.running)))
+		break
+	}
+	if p.release != nil {
+		p.release()
+	}
+	return errors.Join(p.errs...)
+}
+
+// settleAll takes what has ended into the report, and counts it.
+func (p *pass) settleAll() int {
+	p.mu.Lock()
+	list := p.ended
+	p.ended = nil
+	p.mu.Unlock()
+	for _, r := range list {
+		p.settle(r)
+	}
+	return len(list)
+}
+
+// settle takes the end of a run into the report.
+func (p *pass) settle(r *result) {
+	run := &r.held.Run
+	p.forget(r.held)
+	if errors.Is(r.err, store.ErrOutdated) {
+		p.report.Outdated++
+		p.log.Warn("the end of a run was refused: it was delivered again", "run", run.ID, "job", run.Job, "fence", run.Fence)
+		return
+	}
+	if r.err != nil { // the lease ends, and the run is recovered
+		p.errs = append(p.errs, fmt.Errorf("run %s of job %s is recovered when its lease ends: %w", run.ID, r.held.Job.FullName(), r.err))
+		return
+	}
+	p.report.end(run, r.held.Job.FullName())
+}
+
+// forget lets go of a delivery. Without any, there is no sign of life to be given.
+func (p *pass) forget(h *held) {
+	h.stop(nil)
+	p.mu.Lock()
+	delete(p.running, deliveryOf(&h.Task))
+	left := len(p.running)
+	p.mu.Unlock()
+	if left == 0 && p.stop != nil {
+		p.stop()
+		p.beating.Wait()
+	}
+}
+
+// beat reports signs of life for what runs here, until all of it has ended, and looks in between for what somebody wants
+// cancelled. A run that is held no longer is stopped, and one that is to be cancelled.
+func (p *pass) beat(ctx context.Context) {
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	p.beating.Go(func() {
+		every := time.NewTicker(look)
+		defer every.Stop()
+		for n := 1; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-every.C:
+			}
+			p.mu.Lock()
+			ids, asked := make([]string, 0, len(p.running)), make([]delivery, 0, len(p.running))
+			for h := range p.running {
+				ids, asked = append(ids, h.run), append(asked, h)
+			}
+			p.mu.Unlock()
+			if n%int(heartbeat/look) > 0 {
+				p.lookForCancels(ctx, ids, asked)
+				continue
+			}
+			within, cancel := context.WithTimeout(ctx, heartbeat/2)
+			signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
+			cancel()
+			if err != nil { // the next one may get through before the lease ends
+				p.log.Warn("heartbeat", "error", err)
+				continue
+			}
+			p.heed(asked, signs)
+		}
+	})
+}
+
+// lookForCancels stops what somebody wants cancelled. Where the database does not answer, the next look may.
+func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []delivery) {
+	ctx, cancel := context.WithTimeout(ctx, heartbeat/2)
+	defer cancel()
+	signs, err := p.t.Store.Held(ctx, ids, p.holder)
+	if err != nil {
+		p.log.Debug("looking for runs to be cancelled", "error", err)
+		return
+	}
+	p.heed(slices.DeleteFunc(asked, func(h delivery) bool { return !signs[h.run].Cancel }), signs)
+}
+
+func (p *pass) heed(asked []delivery, signs map[string]store.Sign) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range asked {
+		one, here := p.running[h]
+		switch sign, held := signs[h.run]; {
+		case !here: // it has ended meanwhile
+		case !held || sign.Fence != h.fence:
+			one.stop(store.ErrOutdated)
+		case sign.Cancel:
+			one.stop(errCancelled)
+		}
+	}
+}
