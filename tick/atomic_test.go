@@ -79,7 +79,7 @@ func TestAtomicStepThatEndsItsTransactionIsFoundOut(t *testing.T) {
 				t.Errorf("%s: %v: %+v", name, err, runs)
 			}
 			j, err := d.Job(t.Context(), name)
-			if err != nil || j.Paused == nil || !strings.Contains(j.Paused.Reason, "ended its transaction") {
+			if err != nil || j.Paused == nil || !strings.Contains(j.Paused.Reason, "its SQL ended the transaction") {
 				t.Errorf("%s: %v: %+v", name, err, j.Paused)
 			}
 		}

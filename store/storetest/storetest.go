@@ -28,9 +28,7 @@ var engines = []struct {
 	name  string
 	fresh func(t testing.TB, migrated bool) *spareDB
 }{
-	{"sqlite", func(t testing.TB, _ bool) *spareDB {
-		return &spareDB{url: "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")}
-	}},
+	{"sqlite", onSQLite},
 	{"postgres", onPostgres},
 	{"mariadb", onMariaDB},
 }
@@ -98,12 +96,15 @@ func (d *DB) Table(name string) string {
 	return "dbjobs_" + name
 }
 
+// start is when tests begin.
+var start = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+
 // Open gives a migrated database on the engine, whose clock is the test's.
 func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
-	// A Wrap may count or change the statements that make the tables.
-	database := fresh(t, engine, o.Wrap == nil)
-	d := &DB{Engine: engine, URL: database.url, Clock: NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))}
+	// A Wrap may count or change the statements that make the tables, which record the time.
+	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
+	d := &DB{Engine: engine, URL: database.url, Clock: NewClock(start)}
 	if o.Clock == nil {
 		o.Clock = d.Clock.Now
 	}
@@ -126,7 +127,7 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	// time would be a third of its work.
 	d.SQL.SetMaxIdleConns(1)
 	t.Cleanup(func() { d.SQL.Close() })
-	database.migratedAt(t, d.SQL, o.Clock())
+	database.isMigrated(t, d.SQL)
 	return d
 }
 
@@ -186,6 +187,40 @@ func (c *Clock) Set(t time.Time) {
 
 // Add moves the clock on.
 func (c *Clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
+
+// onSQLite gives a file that is not there yet, or a copy of one with our tables.
+func onSQLite(t testing.TB, migrated bool) *spareDB {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "jobs.db")
+	if migrated {
+		content, err := migratedFile()
+		if err == nil {
+			err = os.WriteFile(file, content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &spareDB{url: "sqlite:" + file}
+}
+
+// migratedFile is the content of a file of SQLite with our tables.
+var migratedFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "dbjobs-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "jobs.db")
+	s, err := store.Open(context.Background(), "sqlite:"+file, store.Options{Create: true, Clock: NewClock(start).Now})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil { // which moves all that was written into the file
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
 
 // onPostgres gives a spare database, or makes one.
 func onPostgres(t testing.TB, migrated bool) *spareDB {

@@ -109,7 +109,7 @@ func TestPruneManyAttemptsInParts(t *testing.T) {
 
 // Jobs that keep few runs do not fill the table, however many of them run in a pass.
 func TestPruneKeepsTheTableSmall(t *testing.T) {
-	jobs, passes, keep := 1050, 3, 1
+	jobs, passes, keep := 1050, 2, 1
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		jobs, passes, keep = 5000, 20, 3
 	}
