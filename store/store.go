@@ -108,6 +108,11 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	return s.db.JobPool(engine.Options{Create: o.Create, Wrap: o.Wrap})
 }
 
+// JobSessions are the sessions in which the SQL of jobs is executed.
+func (s *Store) JobSessions(o Options) (*engine.Sessions, error) {
+	return s.db.JobSessions(engine.Options{Create: o.Create, Wrap: o.Wrap})
+}
+
 // now is the argument :now of the statements: nil leaves the time to the database.
 func (s *Store) now() any {
 	if s.clock == nil {

@@ -13,6 +13,9 @@ type connectError struct{ error }
 
 func (e connectError) Unwrap() error { return e.error }
 
+// ahead is in the context of a connection that is made before it is needed: that waits for no room, and makes none.
+type ahead struct{}
+
 type connector struct {
 	driver.Connector
 	e        *Engine
@@ -41,7 +44,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		if c.e.classify(err) != crowded {
+		if c.e.classify(err) != crowded || ctx.Value(ahead{}) != nil {
 			return nil, connectError{err}
 		}
 		c.makeRoom()

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"sync"
 
 	"github.com/dbjobs/dbjobs/store/secret"
 )
@@ -44,6 +46,9 @@ type DB struct {
 	login  func(context.Context) (user, password string, err error)
 	// secrets are those of the URL and of the login: none of them is in an error or in a record.
 	secrets *secret.Known
+
+	mu       sync.Mutex
+	sessions []*Sessions
 }
 
 // Open connects and makes sure that the database answers. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or
@@ -67,7 +72,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, db.hide(err)
 	}
-	if c = connecting(e, c, func() {}); o.Wrap != nil {
+	if c = connecting(e, c, db.makeRoom); o.Wrap != nil {
 		c = o.Wrap(c)
 	}
 	db.pool = sql.OpenDB(c)
@@ -91,10 +96,16 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 // connect anew for its end.
 const idle = 32
 
-// makeRoom ends the connections that wait for a statement: the SQL of jobs may need one of them.
+// makeRoom ends the connections that wait for a statement, also of jobs: another may need one of them.
 func (db *DB) makeRoom() {
 	db.pool.SetMaxIdleConns(0)
 	db.pool.SetMaxIdleConns(idle)
+	db.mu.Lock()
+	all := slices.Clone(db.sessions)
+	db.mu.Unlock()
+	for _, s := range all {
+		s.giveUp()
+	}
 }
 
 // Close ends the connections.

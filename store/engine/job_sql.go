@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"regexp"
 	"strconv"
 )
@@ -14,6 +16,10 @@ type jobSQL struct {
 	connection      string
 	stop            string
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
+	reset           func(context.Context, *sql.Conn) error // makes a session as new; nil: nothing does
+	lasts           func(text string) bool                 // see Engine.lasts
+	looksBack       func(text string) bool                 // see Engine.looksBack
+	unsent          func(error) bool                       // see Engine.Unsent
 	savepointGone   func(error) bool
 	undone          func(ctx context.Context, tx *sql.Tx, err error, stopped bool) bool // nil: see Witness
 	tableOptions    string                                                              // of a temporary table that knows transactions
@@ -41,6 +47,21 @@ func (e *Engine) Stop() (connection, stop string) { return e.jobs.connection, e.
 // session would silently roll it back. TransactionOpen may end the transaction.
 func (e *Engine) TransactionOpen(ctx context.Context, conn *sql.Conn) (bool, error) {
 	return e.jobs.transactionOpen(ctx, conn)
+}
+
+// lasts reports whether a statement may leave in its session what making it as new does not undo. It goes by words: what a
+// function or a trigger does, shows in no text.
+func (e *Engine) lasts(text string) bool { return e.jobs.lasts != nil && e.jobs.lasts(text) }
+
+// looksBack reports whether a statement may see what is left of earlier ones in a session that was made as new.
+func (e *Engine) looksBack(text string) bool {
+	return e.jobs.looksBack != nil && e.jobs.looksBack(text)
+}
+
+// Unsent reports whether an error says that the session was over before the server got the statement, of which nothing is
+// done.
+func (e *Engine) Unsent(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || e.jobs.unsent != nil && e.jobs.unsent(err)
 }
 
 // SavepointGone reports whether an error says that the transaction in which a savepoint was set has ended.

@@ -16,6 +16,7 @@ var mysqlJobs = jobSQL{
 	stop:            "KILL QUERY %d",
 	transactionOpen: mysqlTransactionOpen,
 	savepointGone:   mysqlSavepointGone,
+	unsent:          func(err error) bool { return classifyMySQL(err) == gone },
 	undone:          undoneByMySQL,
 	tableOptions:    " ENGINE = InnoDB", // the default engine for temporary tables may have no transactions
 	describe:        describeMySQL,

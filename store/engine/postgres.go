@@ -155,7 +155,7 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 		}))
 	}
 	if o.forJobs {
-		return stdlib.GetConnector(*c, options...), nil
+		return &postgresForJobs{Connector: stdlib.GetConnector(*c, options...)}, nil
 	}
 	return postgresBounded{stdlib.GetConnector(*c, options...)}, nil
 }

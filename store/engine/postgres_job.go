@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 var postgresJobs = jobSQL{
 	refuses:         postgresRefuses,
 	textArguments:   true,
 	transactionOpen: postgresTransactionOpen,
+	reset:           postgresReset,
+	lasts:           postgresLasts,
+	unsent:          postgresUnsent,
 	savepointGone:   postgresSavepointGone,
 	describe:        describePostgres,
 }
@@ -31,11 +33,17 @@ func postgresRefuses(text string) string {
 
 func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err error) {
 	err = conn.Raw(func(c any) error {
-		p, ok := c.(*stdlib.Conn)
-		open = ok && p.Conn().PgConn().TxStatus() != 'I'
+		p, ok := c.(*postgresJobConn)
+		open = ok && p.pg().TxStatus() != 'I'
 		return nil
 	})
 	return open, err
+}
+
+// postgresUnsent: the session was idle for too long.
+func postgresUnsent(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && pe.Code == "57P05"
 }
 
 func postgresSavepointGone(err error) bool {

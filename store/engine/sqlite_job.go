@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,9 +15,20 @@ import (
 var sqliteJobs = jobSQL{
 	transactionOpen: sqliteTransactionOpen,
 	savepointGone:   sqliteSavepointGone,
+	reset:           func(context.Context, *sql.Conn) error { return nil },
+	lasts:           func(text string) bool { return !plainInSQLite.MatchString(text) || actsInSQLite.MatchString(text) },
+	looksBack:       func(text string) bool { return lastInSQLite.MatchString(text) },
 	undone:          undoneBySQLite,
 	describe:        describeSQLite,
 }
+
+// A plain statement leaves nothing in its session but the last rowid and counts of changes, nor do the triggers that it
+// starts. All others do, or may: PRAGMA, ATTACH, temporary tables.
+var (
+	plainInSQLite = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
+	actsInSQLite  = regexp.MustCompile(`(?i)pragma_|load_extension`)
+	lastInSQLite  = regexp.MustCompile(`(?i)last_insert_rowid|changes`)
+)
 
 func sqliteTransactionOpen(ctx context.Context, conn *sql.Conn) (bool, error) {
 	_, refused := conn.ExecContext(ctx, "ROLLBACK") // SQLite refuses this if no transaction is open

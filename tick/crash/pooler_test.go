@@ -4,6 +4,7 @@ package crash
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -68,6 +70,42 @@ func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 	t.Logf("%d runs succeeded, %d failed; %d effects, %d of them right", succeeded, failed, all, right)
 	if succeeded != runs || failed != 0 || all != runs || right != runs {
 		t.Errorf("want %d of each, and none failed", runs)
+	}
+}
+
+// Behind such a pooler the session that answers may be another's the next time: none is made as new, which would be done to
+// others.
+func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("PgBouncer stands before PostgreSQL")
+	}
+	d := storetest.Open(t, "postgres", store.Options{})
+	d.Exec(t, "CREATE TABLE seen (setting text)")
+	s, err := store.Open(t.Context(), behindPooler(t, d.URL, 1), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	login, err := s.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := executor.NewSQL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, statement := range []string{"SET work_mem = '3MB'", "INSERT INTO seen SELECT current_setting('work_mem')"} {
+		spec, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statement)})
+		if err == nil {
+			_, err = x.Execute(t.Context(), executor.Request{Task: &store.Task{Job: store.Job{Owner: login}}, Spec: spec})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := d.Int(t, "SELECT count(*) FROM seen WHERE setting = '3MB'"); n != 1 {
+		t.Error("the pooler's only session lost what was set in it")
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 
 // atomic commits the effects and the end of the step together: exactly once. A savepoint set before the first
 // statement is there after the last one, unless the text has ended the transaction: by COMMIT or ROLLBACK, or by DDL
-// where that commits (MySQL, MariaDB), also inside a procedure, and also where it began another one.
+// where that commits (MySQL, MariaDB), also inside a procedure, and also where it began another one. Plain statements can
+// do none of that, and need no savepoint.
 //
 // Crash window: where the answer to COMMIT is lost, the caller tries to record a failure of this attempt. If the COMMIT
 // took place, the run has left the attempt and that is refused; if not, it is recorded and the step tried again.
@@ -33,27 +34,36 @@ func (e *SQL) atomic(s session, conn *sql.Conn, list []Statement, r Request) (_ 
 	}()
 	w := e.witness(s.statements, conn, list)
 	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: e.engine.Isolation})
-	if err != nil {
+	if err != nil && e.engine.Unsent(err) {
+		return Result{}, fmt.Errorf("%w: %w", errUnsent, err)
+	} else if err != nil {
 		return Result{}, describe(e.engine, err, "")
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	mark := fmt.Sprintf("dbjobs_%016x", rand.Uint64())
-	for _, st := range append(w.inserts(), "SAVEPOINT "+mark) {
-		if _, err := tx.ExecContext(s.statements, st); err != nil {
-			return Result{}, describe(e.engine, err, "")
+	mark := ""
+	if slices.ContainsFunc(list, mayCommit) {
+		mark = fmt.Sprintf("dbjobs_%016x", rand.Uint64())
+		for _, st := range append(w.inserts(), "SAVEPOINT "+mark) {
+			if _, err := tx.ExecContext(s.statements, st); err != nil {
+				return Result{}, describe(e.engine, err, "")
+			}
 		}
 	}
 	rows, err := s.execute(e.engine, tx, list)
-	if err != nil {
+	switch {
+	case err != nil && mark == "":
+		return Result{}, err
+	case err != nil:
 		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); e.engine.SavepointGone(gone) && (!e.engine.Undone(s.after, tx, err, s.attempt.Err() != nil) || w.committed(s.after, tx)) {
 			return Result{}, notAtomic(err)
 		}
 		return Result{}, err
-	}
-	if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); e.engine.SavepointGone(err) {
-		return Result{}, notAtomic(nil)
-	} else if err != nil {
-		return Result{}, describe(e.engine, err, "")
+	case mark != "":
+		if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); e.engine.SavepointGone(err) {
+			return Result{}, notAtomic(nil)
+		} else if err != nil {
+			return Result{}, describe(e.engine, err, "")
+		}
 	}
 	if err := r.EndIn(s.statements, tx, rows); err != nil {
 		return Result{}, err
@@ -95,8 +105,9 @@ func (e *SQL) witness(ctx context.Context, conn *sql.Conn, list []Statement) wit
 	return w
 }
 
-// plain are statements that end no transaction, nor do the functions and triggers that they start: MySQL and MariaDB
-// refuse it there, and SQLite has none that could.
+// plain are statements that begin and end no transaction, nor do the functions and triggers that they start: PostgreSQL,
+// MySQL and MariaDB refuse it there, and SQLite has none that could. SQLite undoes a transaction where a conflict or a
+// trigger says so (OR ROLLBACK), but that is an error, after which nothing more is executed.
 var plain = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
 
 func mayCommit(st Statement) bool { return !plain.MatchString(st.Text) }

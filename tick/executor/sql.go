@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,13 +13,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// SQL runs the statements of a step on a connection of its own, thrown away afterwards: whatever a statement does to
-// its session goes with it. Statements of a step run one after the other in one session, each by itself; with atomic,
+// SQL runs the statements of a step in a session that is as new: nothing of what a step does to its session is there for
+// another, see engine.Sessions. Statements of a step run one after the other in one session, each by itself; with atomic,
 // all in one transaction with the end of the step.
 type SQL struct {
-	db     *sql.DB
-	engine *engine.Engine
-	login  func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
+	sessions *engine.Sessions
+	engine   *engine.Engine
+	login    func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
 }
 
 // atomicTries: an atomic step that loses against another transaction (a deadlock, a serialization failure) has had no
@@ -27,15 +28,15 @@ const atomicTries = 12
 
 // NewSQL gives an executor with connections of its own to the store's database, made when they are needed. Close it.
 func NewSQL(s *store.Store) (*SQL, error) {
-	db, err := s.JobDB(store.Options{})
+	sessions, err := s.JobSessions(store.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &SQL{db: db, engine: s.Engine(), login: once(s.Login)}, nil
+	return &SQL{sessions: sessions, engine: s.Engine(), login: once(s.Login)}, nil
 }
 
 // Close ends its connections.
-func (e *SQL) Close() error { return e.db.Close() }
+func (e *SQL) Close() error { return e.sessions.Close() }
 
 // once keeps the first answer; an error is asked again.
 func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
@@ -75,40 +76,66 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if err := e.bind(spec.SQL, Facts(r.Task)); err != nil {
 		return Result{}, err
 	}
-	conn, err := e.db.Conn(ctx)
-	if err != nil {
-		return Result{}, nothingDone("no connection could be made", describe(e.engine, err, ""))
+	texts := make([]string, len(spec.SQL))
+	for i, st := range spec.SQL {
+		texts[i] = st.Text
 	}
-	defer func() { _ = conn.Close() }() // the pool keeps none: the session ends here
-	s, release, err := e.session(ctx, conn)
-	if err != nil {
-		return Result{}, nothingDone("the connection broke before it was used", describe(e.engine, err, ""))
+	for {
+		taken, err := e.sessions.Take(ctx, texts)
+		if err != nil {
+			return Result{}, nothingDone("no connection could be made", describe(e.engine, err, ""))
+		}
+		res, err := e.in(ctx, taken, spec, r)
+		if taken.Kept() && errors.Is(err, errUnsent) && ctx.Err() == nil {
+			continue // the server had ended the session: nothing is done, and the next one is newer
+		}
+		return res, err
 	}
+}
+
+// in executes the statements in a session, and releases it.
+func (e *SQL) in(ctx context.Context, taken *engine.Session, spec SQLSpec, r Request) (res Result, err error) {
+	well := false
+	defer func() { taken.Release(well && ctx.Err() == nil) }()
+	s, release := e.session(ctx, taken)
 	defer release()
 	if spec.Atomic {
-		for try := 1; ; try++ {
-			res, err := e.atomic(s, conn, spec.SQL, r)
-			if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || !e.engine.Transient(err) {
-				return res, err
-			}
-			select {
-			case <-ctx.Done():
-				return res, err
-			case <-time.After(engine.RetryDelay(try)):
-			}
-		}
+		res, err = e.untilNoConflict(ctx, func() (Result, error) { return e.atomic(s, taken.Conn, spec.SQL, r) })
+		well = err == nil
+		return res, err
 	}
-	rows, err := s.execute(e.engine, conn, spec.SQL)
+	rows, err := s.execute(e.engine, taken.Conn, spec.SQL)
 	if err != nil {
 		return Result{}, err
 	}
-	if open, err := e.engine.TransactionOpen(s.statements, conn); err != nil {
-		return Result{}, describe(e.engine, err, "")
-	} else if open {
-		return Result{}, errors.New("its statements left a transaction open, which was rolled back; add COMMIT, or make the step atomic and remove BEGIN")
+	if slices.ContainsFunc(spec.SQL, mayCommit) { // none else begins a transaction
+		if open, err := e.engine.TransactionOpen(s.statements, taken.Conn); err != nil {
+			return Result{}, describe(e.engine, err, "")
+		} else if open {
+			return Result{}, errors.New("its statements left a transaction open, which was rolled back; add COMMIT, or make the step atomic and remove BEGIN")
+		}
 	}
+	well = true
 	return Result{Rows: &rows}, nil
 }
+
+// untilNoConflict tries again what lost against another transaction.
+func (e *SQL) untilNoConflict(ctx context.Context, do func() (Result, error)) (Result, error) {
+	for try := 1; ; try++ {
+		res, err := do()
+		if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || errors.Is(err, errUnsent) || !e.engine.Transient(err) {
+			return res, err
+		}
+		select {
+		case <-ctx.Done():
+			return res, err
+		case <-time.After(engine.RetryDelay(try)):
+		}
+	}
+}
+
+// errUnsent says that the first statement of an attempt did not reach the server.
+var errUnsent = errors.New("the session had ended before it was used")
 
 // nothingDone says so of a failure.
 func nothingDone(why string, err error) error {
@@ -128,17 +155,10 @@ type session struct {
 // session begins one. Where the driver would drop the connection and leave the statement running on the server, the end of
 // ctx stops it there, by its number, and the statement returns with the server's answer: a retry never runs beside what it
 // retries.
-func (e *SQL) session(ctx context.Context, conn *sql.Conn) (s session, release func(), err error) {
-	var number int64
-	connection, _ := e.engine.Stop()
-	if connection != "" {
-		if err := conn.QueryRowContext(ctx, connection).Scan(&number); err != nil {
-			return s, nil, err
-		}
-	}
+func (e *SQL) session(ctx context.Context, taken *engine.Session) (s session, release func()) {
 	after, drop := context.WithCancel(context.WithoutCancel(ctx))
 	s = session{attempt: ctx, after: after, statements: ctx}
-	if connection != "" {
+	if connection, _ := e.engine.Stop(); connection != "" {
 		s.statements = after
 	}
 	stopped := make(chan struct{})
@@ -147,14 +167,14 @@ func (e *SQL) session(ctx context.Context, conn *sql.Conn) (s session, release f
 		defer drop()
 		ctx, cancel := context.WithTimeout(after, stopGrace)
 		defer cancel()
-		e.interrupt(ctx, number)
+		e.interrupt(ctx, taken.Number)
 	})
 	return s, func() {
 		drop()
 		if !unwatch() {
 			<-stopped
 		}
-	}, nil
+	}
 }
 
 // interrupt stops what the connection of that number executes, until ctx ends: between two statements there is nothing to
@@ -162,7 +182,7 @@ func (e *SQL) session(ctx context.Context, conn *sql.Conn) (s session, release f
 func (e *SQL) interrupt(ctx context.Context, number int64) {
 	_, stop := e.engine.Stop()
 	for stop != "" && ctx.Err() == nil {
-		_, _ = e.db.ExecContext(ctx, fmt.Sprintf(stop, number))
+		_ = e.sessions.Exec(ctx, fmt.Sprintf(stop, number)) // the next try may get through
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
@@ -182,6 +202,9 @@ func (s session) execute(e *engine.Engine, q execer, list []Statement) (int64, e
 	for i, st := range list {
 		res, err := q.ExecContext(s.statements, st.Text, st.Args...)
 		if err != nil {
+			if i == 0 && e.Unsent(err) {
+				err = fmt.Errorf("%w: %w", errUnsent, err)
+			}
 			if len(list) > 1 {
 				err = fmt.Errorf("statement %d: %w", i+1, err)
 			}

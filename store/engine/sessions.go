@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Sessions are the connections in which the SQL of jobs is executed, one attempt at a time in each. An attempt finds its
+// session as the server gives it to a new connection. To open one for each attempt would cost more than most attempts, so
+// one that has ended well is renewed, beside the end of its run: it is made as new, where the engine can do so, or another
+// one is opened in its place. What is in doubt is closed.
+//
+// There are never more than attempts were under way at once, but for those that close.
+type Sessions struct {
+	db     *DB
+	pool   *sql.DB // keeps none itself
+	e      *Engine
+	renews bool
+	work   sync.WaitGroup
+	begun  context.Context // of what goes on beside attempts
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	free    []*Session
+	coming  int             // are being renewed
+	waiting []chan *Session // in order; each gets one, or nil where none could be renewed
+	closed  bool
+
+	inUse, most, taken int
+}
+
+// How long sessions are kept.
+const (
+	// idleSession is how long one waits for its next attempt: after that it would only be in the way of others.
+	idleSession = 5 * time.Second
+	// oldSession is how long one is used again: what is set for a login or a database holds for new sessions only.
+	oldSession = time.Minute
+	// renewal is how long it may take to renew one, and how long an attempt waits for that.
+	renewal = time.Second
+)
+
+// Session is one of Sessions, in the hands of one attempt.
+type Session struct {
+	Conn   *sql.Conn
+	Number int64 // by which the server knows it, where Engine.Stop asks for it
+
+	of    *Sessions
+	kept  bool // it was not opened for this attempt: the server may have ended it meanwhile
+	used  bool // by an attempt
+	lasts bool // what this attempt may leave in it cannot be undone
+	old   atomic.Bool
+	aging *time.Timer
+	idle  *time.Timer
+}
+
+// JobSessions are sessions for the SQL of jobs, apart from the DB's own connections. A Wrap, which sees calls in the order
+// in which they are made, gets a new one for each attempt.
+func (db *DB) JobSessions(o Options) (*Sessions, error) {
+	pool, err := db.JobPool(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sessions{db: db, pool: pool, e: db.e, renews: o.Wrap == nil && db.around == nil}
+	s.begun, s.stop = context.WithCancel(context.Background())
+	db.mu.Lock()
+	db.sessions = append(db.sessions, s)
+	db.mu.Unlock()
+	return s, nil
+}
+
+// Take is a session for an attempt with these statements.
+func (p *Sessions) Take(ctx context.Context, texts []string) (*Session, error) {
+	s, err := p.next(ctx)
+	if s != nil && (s.used && slices.ContainsFunc(texts, p.e.looksBack) || !s.alive(ctx)) {
+		s.end()
+		s = nil
+	}
+	if s == nil && err == nil {
+		s, err = p.open(ctx)
+	}
+	if err != nil {
+		p.mu.Lock()
+		p.inUse--
+		p.mu.Unlock()
+		return nil, err
+	}
+	s.used, s.lasts = true, slices.ContainsFunc(texts, p.e.lasts)
+	return s, nil
+}
+
+// next is the session that has waited longest, or the next that is renewed; nil where one is to be opened. It counts as in
+// use.
+func (p *Sessions) next(ctx context.Context) (*Session, error) {
+	p.mu.Lock()
+	p.inUse++
+	p.taken++
+	p.most = max(p.most, p.inUse)
+	if len(p.free) > 0 {
+		s := p.free[0]
+		p.free = p.free[1:]
+		s.idle.Stop()
+		p.mu.Unlock()
+		return s, nil
+	}
+	if p.coming <= len(p.waiting) {
+		p.mu.Unlock()
+		return nil, nil
+	}
+	renewed := make(chan *Session, 1)
+	p.waiting = append(p.waiting, renewed)
+	p.mu.Unlock()
+	late := time.NewTimer(renewal)
+	defer late.Stop()
+	select {
+	case s := <-renewed:
+		return s, nil
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(w chan *Session) bool { return w == renewed })
+	p.mu.Unlock()
+	select {
+	case s := <-renewed: // in this moment
+		return s, nil
+	default:
+		return nil, ctx.Err()
+	}
+}
+
+// open opens one.
+func (p *Sessions) open(ctx context.Context) (*Session, error) {
+	conn, err := p.pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{Conn: conn, of: p}
+	if number, _ := p.e.Stop(); number != "" {
+		if err := conn.QueryRowContext(ctx, number).Scan(&s.Number); err != nil {
+			_ = conn.Close() // the error that counts is err
+			return nil, err
+		}
+	}
+	s.aging = time.AfterFunc(oldSession, func() { s.old.Store(true) })
+	return s, nil
+}
+
+// Exec executes a statement in a session of its own.
+func (p *Sessions) Exec(ctx context.Context, text string) error {
+	_, err := p.pool.ExecContext(ctx, text)
+	return err
+}
+
+// Kept reports whether the session is older than the attempt: the server may have ended it before it got a statement.
+func (s *Session) Kept() bool { return s.kept }
+
+// alive reports whether a session that has waited can still be used, as far as that is known without a trip.
+func (s *Session) alive(ctx context.Context) bool {
+	return !s.old.Load() && s.Conn.Raw(func(c any) error {
+		if r, ok := c.(driver.SessionResetter); ok {
+			return r.ResetSession(ctx)
+		}
+		return nil
+	}) == nil
+}
+
+// end closes the session.
+func (s *Session) end() {
+	s.aging.Stop()
+	_ = s.Conn.Close() // the pool keeps none: the server's session ends with it
+}
+
+// Release ends the use of a session. well says that nothing of the attempt is in doubt: it had no error, was not stopped,
+// and left no transaction open.
+func (s *Session) Release(well bool) {
+	p := s.of
+	p.mu.Lock()
+	p.inUse--
+	reset := well && !s.lasts && !s.old.Load() && p.e.jobs.reset != nil
+	queue := p.taken > p.most // attempts begin after others have ended, and the next may
+	renew := p.renews && !p.closed && (reset || queue)
+	if renew {
+		p.coming++
+		p.work.Add(1)
+	}
+	p.mu.Unlock()
+	if !renew {
+		s.end()
+		return
+	}
+	go func() {
+		defer p.work.Done()
+		p.deliver(p.renew(s, reset, queue))
+	}()
+}
+
+// renew makes a session as new, or opens another one in its place if it is likely to be needed; nil if neither.
+func (p *Sessions) renew(s *Session, reset, replace bool) *Session {
+	ctx, cancel := context.WithTimeout(context.WithValue(p.begun, ahead{}, true), renewal)
+	defer cancel()
+	if reset && p.e.jobs.reset(ctx, s.Conn) == nil {
+		s.kept = true
+		return s
+	}
+	s.end()
+	if !replace {
+		return nil
+	}
+	another, err := p.open(ctx)
+	if err != nil {
+		return nil // whoever needs one finds out why
+	}
+	another.kept = true
+	return another
+}
+
+// deliver gives a session that was renewed, or nil, to the attempt that has waited longest.
+func (p *Sessions) deliver(s *Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.coming--
+	switch {
+	case len(p.waiting) > 0:
+		p.waiting[0] <- s
+		p.waiting = p.waiting[1:]
+	case s == nil:
+	case p.closed:
+		s.end()
+	default:
+		s.idle = time.AfterFunc(idleSession, func() { p.giveUp(s) })
+		p.free = append(p.free, s)
+	}
+}
+
+// giveUp closes sessions that wait: these, or all of them.
+func (p *Sessions) giveUp(these ...*Session) {
+	p.mu.Lock()
+	var ended []*Session
+	p.free = slices.DeleteFunc(p.free, func(s *Session) bool {
+		if len(these) > 0 && !slices.Contains(these, s) {
+			return false
+		}
+		ended = append(ended, s)
+		return true
+	})
+	p.mu.Unlock()
+	for _, s := range ended {
+		s.idle.Stop()
+		s.end()
+	}
+}
+
+// Close ends the sessions that wait. Those in use end with their attempts.
+func (p *Sessions) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop()
+	p.giveUp()
+	p.db.mu.Lock()
+	p.db.sessions = slices.DeleteFunc(p.db.sessions, func(s *Sessions) bool { return s == p })
+	p.db.mu.Unlock()
+	done := make(chan struct{})
+	go func() { p.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(renewal): // a server that does not answer holds up no end
+	}
+	return p.pool.Close()
+}

@@ -1,0 +1,266 @@
+package executor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// rude is what a step does to its session. kept: the next step gets the same one.
+type rude struct {
+	kept bool
+	sql  []string
+}
+
+var rudes = map[string][]rude{
+	"postgres": {
+		{true, []string{"INSERT INTO effects VALUES ('plain')"}},
+		{true, []string{"SET TIME ZONE 'Asia/Kathmandu'"}},
+		{true, []string{"SET datestyle = 'German'"}},
+		{true, []string{"SET statement_timeout = 10000"}},
+		{true, []string{"SET lock_timeout = 9000; SET work_mem = '3MB'"}},
+		{true, []string{"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE"}},
+		{true, []string{"SET client_encoding = 'LATIN1'"}},
+		{true, []string{"SET application_name = 'mine'"}},
+		{true, []string{"SET standard_conforming_strings = off"}},
+		{true, []string{"PREPARE p AS SELECT 1"}},
+		{true, []string{"DECLARE c CURSOR WITH HOLD FOR SELECT generate_series(1, 1000)"}},
+		{true, []string{"SELECT pg_advisory_lock(42)", "SELECT pg_advisory_lock_shared(43)"}},
+		{true, []string{"LISTEN anybody"}},
+		{true, []string{"SELECT setseed(0.5)"}},
+		{true, []string{"SELECT nextval('counter')"}},
+		{true, []string{"SELECT hidden()"}},
+		{true, []string{"BEGIN", "SET LOCAL TIME ZONE 'Asia/Kathmandu'", "COMMIT"}},
+		{true, []string{"SET default_transaction_read_only = on"}},
+		{true, []string{"SET ROLE another_role"}},
+		{true, []string{"SET search_path = nowhere"}},
+		{false, []string{"CREATE TEMPORARY TABLE scratch (n int)"}},
+		{false, []string{"CREATE TEMPORARY TABLE scratch (n int)", "DROP TABLE scratch"}},
+		{false, []string{"CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'"}},
+		{false, []string{"SET my.own = 'x'"}},
+		{false, []string{"SELECT 1; SET SESSION my . own TO 'x'"}},
+		{false, []string{"SET /* = */ my.own = 'x'"}},
+		{false, []string{"SELECT set_config('my.own', 'x', false)"}},
+		{false, []string{"DO $$ BEGIN PERFORM set_config('my.own', 'x', false); END $$"}},
+		{false, []string{"BEGIN", "INSERT INTO effects VALUES ('rude')"}},
+		{false, []string{"SET TIME ZONE 'Asia/Kathmandu'", "SELECT 1 / 0"}},
+	},
+	"mariadb": {
+		{false, []string{"INSERT INTO effects VALUES ('plain')"}},
+		{false, []string{"SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'"}},
+		{false, []string{"SET time_zone = '+05:45'"}},
+		{false, []string{"SET NAMES latin1"}},
+		{false, []string{"SET @kept = 1"}},
+		{false, []string{"CREATE TEMPORARY TABLE effects (n int)"}},
+		{false, []string{"DO GET_LOCK('dbjobs session test', 0)"}},
+		{false, []string{"SET SESSION tx_isolation = 'SERIALIZABLE'"}},
+		{false, []string{"SET max_statement_time = 10"}},
+		{false, []string{"LOCK TABLES effects WRITE"}},
+		{false, []string{"SET autocommit = 0"}},
+		{false, []string{"USE information_schema"}},
+		{false, []string{"DO LAST_INSERT_ID(7)"}},
+		{false, []string{"SET timestamp = 1"}},
+		{false, []string{"PREPARE p FROM 'SELECT 1'"}},
+		{false, []string{"BEGIN", "INSERT INTO effects VALUES ('rude')"}},
+	},
+	"sqlite": {
+		{true, []string{"INSERT INTO effects VALUES ('plain')"}},
+		{false, []string{"PRAGMA foreign_keys = OFF"}},
+		{false, []string{"PRAGMA synchronous = OFF"}},
+		{false, []string{"PRAGMA busy_timeout = 1"}},
+		{false, []string{"SELECT 1; PRAGMA busy_timeout = 1"}},
+		{false, []string{"CREATE TEMPORARY TABLE effects (what text)"}},
+		{false, []string{"ATTACH ':memory:' AS another"}},
+		{false, []string{"PRAGMA case_sensitive_like = ON"}},
+		{false, []string{"PRAGMA query_only = ON"}},
+		{false, []string{"PRAGMA locking_mode = EXCLUSIVE"}},
+		{false, []string{"BEGIN", "INSERT INTO effects VALUES ('rude')"}},
+	},
+}
+
+// seen is what a step finds in its session, and the session's number. One of SQLite has none; there the last rowid shows,
+// through a view, that it was used before: zero in one that was not.
+var seen = map[string]string{
+	"postgres": `SELECT pg_backend_pid(), concat_ws(',', current_user, session_user, current_setting('search_path'), current_setting('TimeZone'),
+		current_setting('datestyle'), current_setting('statement_timeout'), current_setting('lock_timeout'), current_setting('work_mem'),
+		current_setting('default_transaction_isolation'), current_setting('default_transaction_read_only'), current_setting('client_encoding'),
+		current_setting('application_name'), current_setting('standard_conforming_strings'), coalesce(current_setting('my.own', true), 'null'),
+		pg_my_temp_schema(), coalesce(to_regclass('scratch')::text, 'no table'), (SELECT count(*) FROM pg_prepared_statements),
+		(SELECT count(*) FROM pg_cursors WHERE is_holdable), (SELECT count(*) FROM pg_listening_channels()),
+		(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()), public.last_number(), 'seeded', random() = %s)`,
+	"mariadb": `SELECT CONNECTION_ID(), CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, COALESCE(@kept, 'none'),
+		COALESCE(IS_USED_LOCK('dbjobs session test') = CONNECTION_ID(), 0), @@tx_isolation, @@max_statement_time, DATABASE(), LAST_INSERT_ID(),
+		UNIX_TIMESTAMP() > 1000)`,
+	"sqlite": `SELECT (SELECT n FROM last_number), 'x' LIKE 'X' || (SELECT group_concat(name) FROM pragma_database_list) ||
+		(SELECT foreign_keys FROM pragma_foreign_keys) || (SELECT synchronous FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) ||
+		(SELECT query_only FROM pragma_query_only) || (SELECT locking_mode FROM pragma_locking_mode) || (SELECT count(*) FROM sqlite_temp_master)`,
+}
+
+var prepareSessions = map[string][]string{
+	"postgres": {"CREATE SEQUENCE counter", "CREATE TABLE seen (session int, what text)",
+		`CREATE FUNCTION last_number() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN currval('public.counter');
+			EXCEPTION WHEN object_not_in_prerequisite_state THEN RETURN 'no number'; END $$`,
+		`CREATE FUNCTION hidden() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM set_config('TimeZone', 'Asia/Kathmandu', false), pg_advisory_lock(44), nextval('counter'); EXECUTE 'LISTEN anybody'; RETURN 1; END $$`},
+	"mariadb": {"CREATE TABLE seen (session int, what varchar(1000))"},
+	"sqlite":  {"CREATE TABLE seen (session int, what text)", "CREATE VIEW last_number AS SELECT last_insert_rowid() AS n"},
+}
+
+// stepper executes steps one after the other, each of which finds the session that the one before has left, if it is used
+// again.
+type stepper struct {
+	t *testing.T
+	d *storetest.DB
+	x *executor.SQL
+	r executor.Request
+}
+
+func newStepper(t *testing.T, d *storetest.DB, s *store.Store) stepper {
+	t.Helper()
+	x, err := executor.NewSQL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	login, err := s.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stepper{t, d, x, executor.Request{Task: &store.Task{Job: store.Job{Owner: login}}}}
+}
+
+func (s stepper) step(statements ...string) error {
+	s.t.Helper()
+	spec, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statements...)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.r.Spec = spec
+	_, err = s.x.Execute(s.t.Context(), s.r)
+	return err
+}
+
+// look is a step that tells what it finds.
+func (s stepper) look(facts string) (session int, what string) {
+	s.t.Helper()
+	if err := s.step("INSERT INTO seen " + facts); err != nil {
+		s.t.Fatalf("a step that follows: %v", err)
+	}
+	if err := s.d.SQL.QueryRow("SELECT session, what FROM seen").Scan(&session, &what); err != nil {
+		s.t.Fatal(err)
+	}
+	s.d.Exec(s.t, "DELETE FROM seen")
+	return session, what
+}
+
+// Whatever a step does to its session, the next step finds one that is as new; also where it is the same session. It is the
+// same where that is promised, so that the test means what it says.
+func TestSessionIsAsNewForTheNextStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		for _, text := range append([]string{"CREATE TABLE effects (what varchar(500))"}, prepareSessions[d.Engine]...) {
+			d.Exec(t, text)
+		}
+		facts := seen[d.Engine]
+		role := ""
+		if d.Engine == "postgres" {
+			role = anotherRole(t, d)
+			var seeded string
+			if err := d.SQL.QueryRow("SELECT random() FROM (SELECT setseed(0.5)) s").Scan(&seeded); err != nil {
+				t.Fatal(err)
+			}
+			facts = fmt.Sprintf(facts, seeded)
+		}
+		s := newStepper(t, d, d.Store)
+		var together []string
+		for _, c := range rudes[d.Engine] {
+			before, want := s.look(facts)
+			if err := s.step("INSERT INTO effects VALUES ('polite')"); err != nil {
+				t.Fatal(err)
+			}
+			for i, text := range c.sql {
+				c.sql[i] = strings.ReplaceAll(text, "another_role", role)
+			}
+			err := s.step(c.sql...)
+			after, got := s.look(facts)
+			if want != got {
+				t.Errorf("%q (%v): the next step finds\n%s, not\n%s", c.sql, err, got, want)
+			}
+			if d.Engine == "sqlite" {
+				before, after = 1, min(1, after)
+			}
+			if kept := before == after; kept != c.kept {
+				t.Errorf("%q (%v): the next step gets the same session: %v", c.sql, err, kept)
+			}
+			if err == nil && c.kept == (d.Engine != "mariadb") {
+				together = append(together, c.sql...)
+			}
+		}
+		before, want := s.look(facts)
+		err := s.step(together...)
+		after, got := s.look(facts)
+		if got != want {
+			t.Errorf("after all of it (%v) the next step finds\n%s, not\n%s", err, got, want)
+		}
+		if d.Engine == "postgres" && (err != nil || before != after) {
+			t.Errorf("after all of it (%v) the next step gets the same session: %v", err, before == after)
+		}
+	})
+}
+
+// A role that is set for the login is the session's again, and not the login itself.
+func TestSessionHasTheRoleOfItsLoginAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("a setting of PostgreSQL's")
+		}
+		role := anotherRole(t, d)
+		d.Exec(t, "CREATE TABLE seen (session int, what text)")
+		d.Exec(t, "GRANT INSERT ON seen TO "+role)
+		t.Cleanup(func() { d.Exec(t, "DROP TABLE seen") })
+		login, st := d.As(t)
+		d.Exec(t, "GRANT "+role+" TO "+login)
+		d.Exec(t, "ALTER ROLE "+login+" SET role = "+role)
+		s := newStepper(t, d, st)
+		for range 2 {
+			before, first := s.look("SELECT pg_backend_pid(), current_user")
+			if after, then := s.look("SELECT pg_backend_pid(), current_user"); first != role || then != role || before != after {
+				t.Errorf("%s in session %d, then %s in session %d; want %s in one", first, before, then, after, role)
+			}
+			if err := s.step("RESET ROLE", "SET ROLE NONE"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A session that the server has ended while it waited fails no step, nor does one that the server ends for being idle.
+func TestSessionThatHasEndedFailsNoStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("no session is used again on MariaDB, and SQLite has no server")
+		}
+		d.Exec(t, "CREATE TABLE seen (session int, what text)")
+		s := newStepper(t, d, d.Store)
+		before, _ := s.look("SELECT pg_backend_pid(), ''")
+		for d.Int(t, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", before) > 0 {
+			d.Exec(t, fmt.Sprintf("SELECT pg_terminate_backend(%d)", before))
+		}
+		if after, _ := s.look("SELECT pg_backend_pid(), ''"); after == before {
+			t.Errorf("session %d goes on", after)
+		}
+	})
+}
+
+// anotherRole makes a role that the test's login may take.
+func anotherRole(t *testing.T, d *storetest.DB) string {
+	t.Helper()
+	login, _ := d.As(t)
+	d.Exec(t, "GRANT "+login+" TO CURRENT_USER")
+	t.Cleanup(func() { d.Exec(t, "REVOKE "+login+" FROM CURRENT_USER") })
+	return login
+}
