@@ -285,13 +285,18 @@ const documentSize = 4 << 20
 // bulk writes rows by one statement, or by several where they are too many for one. check is told how many rows were
 // found in all.
 func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, check func(int64) error) error {
+	return bulkWith(ctx, w.tx, statement, engine.Args{"now": w.now}, rows, check)
+}
+
+// bulkWith is bulk for a statement with arguments of its own beside the rows.
+func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a engine.Args, rows []T, check func(int64) error) error {
 	var found int64
 	var text []byte
 	send := func() error {
 		if len(text) == 0 {
 			return nil
 		}
-		n, err := w.tx.Exec(ctx, statement, engine.Args{"rows": string(append(text, ']')), "now": w.now})
+		n, err := tx.Exec(ctx, statement, a.With("rows", string(append(text, ']'))))
 		found, text = found+n, nil
 		return err
 	}

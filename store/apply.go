@@ -36,8 +36,10 @@ type ApplyOptions struct {
 	// something would undo each other's changes for ever.
 	TakeOwnership bool
 	// Start resolves a start schedule: its first time after an instant. Nil leaves that to the first decision.
-	Start  func(rule, zone string, after time.Time) (time.Time, error)
-	Author // for the change log
+	Start func(rule, zone string, after time.Time) (time.Time, error)
+	// Progress, if it is set, is told how many of the jobs are done, batch by batch.
+	Progress func(done, of int)
+	Author   // for the change log
 }
 
 // Change is one change of a definition: a line of apply, and of the change log.
@@ -91,8 +93,10 @@ type applier struct {
 	login   string
 	now     time.Time
 	groups  map[string]Group
+	known   knownJobs
 	done    doneJobs
 	changes []Change
+	log     []json.RawMessage // rows of the change log that are to be written
 }
 
 func (a *applier) all(ctx context.Context, d Definitions) error {
@@ -130,55 +134,21 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 		groups[g.Name] = g
 	}
 	a.groups = groups
-	jobs, err := a.s.jobs(ctx, a.tx)
-	if err != nil {
+	if err := a.find(ctx, d.Jobs); err != nil {
 		return err
 	}
-	if a.done, err = a.s.doneJobs(ctx, a.tx, d.Jobs); err != nil {
+	if err := a.findDone(ctx, d.Jobs); err != nil {
 		return err
 	}
-	if err := a.jobs(ctx, d.Jobs, jobs); err != nil {
+	if err := a.jobs(ctx, d.Jobs); err != nil {
 		return err
 	}
-	if a.o.Manifest == "" || a.o.CreateOnly {
-		return nil
-	}
-	return a.leave(ctx, d, jobs)
-}
-
-// record notes a change; before and after are the JSON of the definition, nil where there is none.
-func (a *applier) record(ctx context.Context, kind, subject, action string, id int64, before, after any) error {
-	c := Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: action, Reason: a.o.Reason}
-	was, err := fields(before)
-	if err != nil {
-		return err
-	}
-	became, err := fields(after)
-	if err != nil {
-		return err
-	}
-	if was != nil && became != nil {
-		c.Fields = differences(was, became)
-	}
-	a.changes = append(a.changes, c)
-	text := func(m map[string]json.RawMessage) (engine.Document, error) {
-		if m == nil {
-			return "", nil
+	if a.o.Manifest != "" && !a.o.CreateOnly {
+		if err := a.leave(ctx, d); err != nil {
+			return err
 		}
-		b, err := json.Marshal(m)
-		return engine.Document(b), err
 	}
-	wasText, err := text(was)
-	if err != nil {
-		return err
-	}
-	becameText, err := text(became)
-	if err != nil {
-		return err
-	}
-	_, err = a.tx.Exec(ctx, "insert_change", engine.Args{"now": a.now, "by": a.o.By, "kind": kind, "subject_id": positive(id), "subject": subject,
-		"action": action, "reason": a.o.Reason, "was": wasText, "became": becameText})
-	return err
+	return a.flush(ctx)
 }
 
 func (a *applier) group(ctx context.Context, g Group, known map[string]Group) error {
@@ -198,16 +168,16 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 		if _, err := a.tx.Exec(ctx, "wake_group", engine.Args{"name": g.Name}); err != nil { // there may be room now
 			return err
 		}
-		return a.record(ctx, "group", g.Name, "change", 0, old, g)
+		return a.record("group", g.Name, "change", 0, old, g)
 	}
 	if _, err := a.tx.Exec(ctx, "insert_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 		return err
 	}
-	return a.record(ctx, "group", g.Name, "create", 0, nil, g)
+	return a.record("group", g.Name, "create", 0, nil, g)
 }
 
-func scheduleArgs(c Schedule, job any, a *applier) engine.Args {
-	return engine.Args{"now": a.now, "id": c.ID, "name": engine.Null(c.Name), "job": job, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
+func scheduleArgs(c Schedule, a *applier) engine.Args {
+	return engine.Args{"now": a.now, "id": c.ID, "name": engine.Null(c.Name), "job": nil, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
 		"ambiguous": c.Ambiguous, "description": c.Description, "manifest": engine.Null(c.Manifest)}
 }
 
@@ -228,20 +198,20 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 		return nil
 	case ok:
 		c.ID = old.ID
-		if _, err := a.tx.Exec(ctx, "update_schedule", scheduleArgs(c, nil, a)); err != nil {
+		if _, err := a.tx.Exec(ctx, "update_schedule", scheduleArgs(c, a)); err != nil {
 			return err
 		}
 		known[c.Name] = c
-		return a.record(ctx, "schedule", c.Name, "change", c.ID, old, c)
+		return a.record("schedule", c.Name, "change", c.ID, old, c)
 	}
-	if _, err := a.tx.Exec(ctx, "insert_schedule", scheduleArgs(c, nil, a)); err != nil {
+	if _, err := a.tx.Exec(ctx, "insert_schedule", scheduleArgs(c, a)); err != nil {
 		return err
 	}
 	if err := a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &c.ID); err != nil {
 		return err
 	}
 	known[c.Name] = c
-	return a.record(ctx, "schedule", c.Name, "create", c.ID, nil, c)
+	return a.record("schedule", c.Name, "create", c.ID, nil, c)
 }
 
 // mayTake refuses to change what another manifest owns.
@@ -254,14 +224,6 @@ func (a *applier) mayTake(subject, owner string) error {
 		this = fmt.Sprintf("this one is %q", a.o.Manifest)
 	}
 	return &FieldError{subject, "manifest", fmt.Sprintf("belongs to the manifest %q, and %s; --take-ownership takes it over", owner, this)}
-}
-
-// key is the owner and name of a job that may not have its owner yet.
-func (a *applier) key(j Job) string {
-	if j.Owner == "" {
-		j.Owner = a.login
-	}
-	return j.FullName()
 }
 
 // FullName is owner/name, or the name alone where there is no owner.

@@ -1,81 +1,140 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// jobs applies jobs in two rounds, so that one may run after another that stands below it.
-func (a *applier) jobs(ctx context.Context, jobs []Job, known map[string]Job) error {
-	type pending struct{ job, old Job }
-	var list []pending
-	twice := a.twice(known)
-	for _, j := range jobs {
-		asked := j.Owner
-		if j.Owner == "" {
-			j.Owner = a.login
+// batchSize is how many jobs apply reads, compares and writes at a time. It bounds the memory, and the number of statements:
+// that of a batch does not depend on how many jobs it holds, as long as their rows fit a document (see documentSize).
+const batchSize = 1000
+
+// edit is a job as it is to be, and as it is; without an id it is not there.
+type edit struct {
+	job, old Job
+	differs  bool // known already
+}
+
+// jobs applies jobs in two rounds, so that one may run after another that stands below it: the first makes the rows of new
+// ones, and sees which of the others change.
+func (a *applier) jobs(ctx context.Context, jobs []Job) error {
+	var edits []edit
+	twice := a.twice()
+	done := 0
+	progress := func(n int) {
+		if done += n; a.o.Progress != nil {
+			a.o.Progress(done, len(jobs))
 		}
-		if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
-			return &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
-		}
-		j.Manifest = a.o.Manifest
-		j.Normalize()
-		if err := j.Validate(); err != nil {
-			return err
-		}
-		if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
-			return &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)}
-		}
-		old, ok := known[j.FullName()]
-		if err := twice(j, asked, ok); err != nil {
-			return err
-		}
-		if ok && a.o.CreateOnly {
-			return fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
-		}
-		if err := a.mayTake("job "+j.FullName(), old.Manifest); err != nil {
-			return err
-		}
-		if !ok && !a.o.CreateOnly && a.done.has(j) {
-			a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})
-			continue
-		}
-		if err := a.start(&j, old); err != nil {
-			return err
-		}
-		j.ID, j.afterID = old.ID, old.afterID
-		if !ok {
-			if _, err := a.tx.Exec(ctx, "insert_job", jobArgs(&j).With("now", a.now)); err != nil {
-				return err
-			}
-			if err := a.tx.Row(ctx, "job_id", engine.Args{"owner": j.Owner, "name": j.Name}, &j.ID); err != nil {
-				return err
-			}
-			known[j.FullName()] = j
-		}
-		list = append(list, pending{j, old})
 	}
-	for _, t := range list {
-		if err := a.job(ctx, t.job, t.old, known); err != nil {
+	for part := range slices.Chunk(jobs, batchSize) {
+		changed, err := a.look(ctx, part, twice)
+		if err != nil {
 			return err
 		}
+		edits = append(edits, changed...)
+		progress(len(part) - len(changed))
+	}
+	for part := range slices.Chunk(edits, batchSize) {
+		if err := a.batch(ctx, part); err != nil {
+			return err
+		}
+		progress(len(part))
 	}
 	return nil
 }
 
+// fullName is the name of a job that may not have its owner yet.
+func (a *applier) fullName(j Job) string {
+	j.Owner = cmp.Or(j.Owner, a.login)
+	return j.FullName()
+}
+
+// look checks a batch of jobs, makes the rows of new ones, and leaves out those that are there as they should be.
+func (a *applier) look(ctx context.Context, jobs []Job, twice func(j Job, asked string, known bool) error) ([]edit, error) {
+	var there []*Job
+	for i := range jobs {
+		if k := a.known.byName[a.fullName(jobs[i])]; k != nil && !a.o.CreateOnly {
+			there = append(there, k)
+		}
+	}
+	list, err := a.definitions(ctx, there)
+	if err != nil {
+		return nil, err
+	}
+	old := make(map[string]Job, len(list))
+	for _, j := range list {
+		old[j.FullName()] = j
+	}
+	edits := make([]edit, 0, len(jobs))
+	for _, j := range jobs {
+		e, changes, err := a.check(j, old, twice)
+		if err != nil {
+			return nil, err
+		}
+		if changes {
+			edits = append(edits, e)
+		}
+	}
+	return edits, a.insert(ctx, edits)
+}
+
+// check refuses a job that cannot be, and reports whether there is something to do about it.
+func (a *applier) check(j Job, there map[string]Job, twice func(j Job, asked string, known bool) error) (e edit, changes bool, err error) {
+	asked := j.Owner
+	j.Owner = cmp.Or(j.Owner, a.login)
+	if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
+		return e, false, &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
+	}
+	j.Manifest = a.o.Manifest
+	j.Normalize()
+	if err := j.Validate(); err != nil {
+		return e, false, err
+	}
+	if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
+		return e, false, &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)}
+	}
+	known := a.known.byName[j.FullName()] != nil
+	if err := twice(j, asked, known); err != nil {
+		return e, false, err
+	}
+	if known && a.o.CreateOnly {
+		return e, false, fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
+	}
+	old := there[j.FullName()]
+	if err := a.mayTake("job "+j.FullName(), old.Manifest); err != nil {
+		return e, false, err
+	}
+	if !known && !a.o.CreateOnly && a.done.has(j) {
+		a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})
+		return e, false, nil
+	}
+	if err := a.start(&j, old); err != nil {
+		return e, false, err
+	}
+	j.ID, j.afterID = old.ID, old.afterID
+	if j.After != "" { // which job that is, is found out when all are there
+		return edit{j, old, false}, true, nil
+	}
+	differs := changed(old, j)
+	return edit{j, old, differs}, differs, nil
+}
+
+// changed reports whether a job is not there as it should be. Its predecessor may be another of the same name.
+func changed(old, j Job) bool {
+	return old.ID == 0 || old.fault != "" || old.lostLink || old.afterID != j.afterID || !sameJob(old, j)
+}
+
 // twice refuses to make a job that the same manifest has made for another login: both would run. It is made all the same
 // where the file names its owner.
-func (a *applier) twice(jobs map[string]Job) func(j Job, asked string, known bool) error {
+func (a *applier) twice() func(j Job, asked string, known bool) error {
 	owners := map[string]string{} // by the jobs' names
-	for _, key := range slices.Sorted(maps.Keys(jobs)) {
-		if j := jobs[key]; a.o.Manifest != "" && j.Manifest == a.o.Manifest {
-			owners[j.Name] = j.Owner
-		}
+	for _, j := range a.known.owned {
+		owners[j.Name] = max(owners[j.Name], j.Owner)
 	}
 	return func(j Job, asked string, known bool) error {
 		owner, there := owners[j.Name]
@@ -105,170 +164,63 @@ func (a *applier) start(j *Job, old Job) (err error) {
 	return j.ValidatePolicies() // not_after may lie before it
 }
 
-func (a *applier) job(ctx context.Context, j, old Job, known map[string]Job) error {
-	if j.After != "" {
-		other, err := find(known, j.After, j.Owner)
-		if done, gone := find(a.done.jobs, j.After, j.Owner); err != nil && gone == nil { // what is done keeps its followers
-			other, err = done, nil
-		}
-		if err != nil {
-			return &FieldError{"job " + j.FullName(), "after", err.Error()}
-		}
-		j.After = other.FullName()
-		if other.ID == j.ID {
-			return &FieldError{"job " + j.FullName(), "after", "a job cannot run after itself"}
-		}
-		j.afterID = other.ID
-		if err := circle(known, j); err != nil {
-			return err
-		}
-	} else {
-		j.afterID = 0
-	}
-	isNew := old.ID == 0
-	if !isNew && old.fault == "" && same(old, j) && old.afterID == j.afterID && !old.lostLink { // its predecessor may be another of the same name
+// after finds the job after which a job runs.
+func (a *applier) after(j *Job) error {
+	if j.afterID = 0; j.After == "" {
+		a.known.byID[j.ID].afterID = 0
 		return nil
 	}
-	if !isNew || j.afterID != 0 {
-		if _, err := a.tx.Exec(ctx, "update_job", jobArgs(&j).With("now", a.now)); err != nil {
-			return err
+	refuse := func(problem string) error { return &FieldError{"job " + j.FullName(), "after", problem} }
+	other, err := a.known.find(j.After, j.Owner)
+	if err != nil { // what is done keeps its followers
+		done, gone := a.done.find(j.After, j.Owner)
+		if gone != nil {
+			return refuse(err.Error())
 		}
+		other = done
 	}
-	if isNew || old.fault != "" || !same(struct{ Steps []Step }{old.Steps}, struct{ Steps []Step }{j.Steps}) {
-		if err := a.steps(ctx, j); err != nil {
-			return err
-		}
+	if j.After = other.FullName(); other.ID == j.ID {
+		return refuse("a job cannot run after itself")
 	}
-	if err := a.links(ctx, j, old); err != nil {
-		return err
-	}
-	known[j.FullName()] = j
-	if isNew {
-		return a.record(ctx, "job", j.FullName(), "create", j.ID, nil, j)
-	}
-	return a.record(ctx, "job", j.FullName(), "change", j.ID, old, j)
-}
-
-// circle refuses a job that would run after itself by way of others.
-func circle(known map[string]Job, j Job) error {
-	byID := map[int64]Job{}
-	for _, k := range known {
-		byID[k.ID] = k
-	}
-	for next, path := byID[j.afterID], j.Name; next.ID != 0; next = byID[next.afterID] {
-		path += " after " + next.Name
-		if next.ID == j.ID {
-			return &FieldError{"job " + j.FullName(), "after", "the jobs run after each other in a circle: " + path}
+	j.afterID = other.ID
+	a.known.byID[j.ID].afterID = other.ID
+	path := []string{j.Name}
+	for next := a.known.byID[j.afterID]; next != nil && len(path) <= len(a.known.byID); next = a.known.byID[next.afterID] {
+		if path = append(path, next.Name); next.ID == j.ID {
+			return refuse("the jobs run after each other in a circle: " + strings.Join(path, " after "))
 		}
 	}
 	return nil
 }
 
-func (a *applier) steps(ctx context.Context, j Job) error {
-	if _, err := a.tx.Exec(ctx, "delete_steps", engine.Args{"job": j.ID}); err != nil {
-		return err
-	}
-	for i := range j.Steps {
-		if _, err := a.tx.Exec(ctx, "insert_step", stepArgs(j.ID, i+1, &j.Steps[i])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// links brings the job's schedules about: those it shares by name, and its own.
-func (a *applier) links(ctx context.Context, j, old Job) error {
-	if old.lostLink {
-		for _, st := range []string{"delete_lost_links", "touch_job"} {
-			if _, err := a.tx.Exec(ctx, st, engine.Args{"job": j.ID, "id": j.ID}); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range j.Schedules {
-		if slices.Contains(old.Schedules, name) {
+// insert makes the rows of the jobs that are not there, and finds their ids.
+func (a *applier) insert(ctx context.Context, edits []edit) error {
+	var rows []row
+	var names []string
+	added := map[string]*Job{}
+	for i := range edits {
+		j := &edits[i].job
+		if j.ID != 0 {
 			continue
 		}
-		var id int64
-		if err := a.tx.Row(ctx, "schedule_id", engine.Args{"name": name}, &id); err != nil {
-			return &FieldError{"job " + j.FullName(), "schedule", fmt.Sprintf("there is no schedule %q; `dbjobs schedule list` shows them", name)}
+		if added[j.FullName()] != nil {
+			return &FieldError{"job " + j.FullName(), "name", "is there twice"}
 		}
-		if _, err := a.tx.Exec(ctx, "insert_link", engine.Args{"now": a.now, "job": j.ID, "schedule": id}); err != nil {
-			return err
-		}
+		added[j.FullName()] = j
+		rows, names = append(rows, jobRow(a.s.Engine(), j)), append(names, j.Name)
 	}
-	for _, name := range old.Schedules {
-		if slices.Contains(j.Schedules, name) {
-			continue
-		}
-		var id int64
-		if err := a.tx.Row(ctx, "schedule_id", engine.Args{"name": name}, &id); err != nil {
-			return err
-		}
-		if err := a.unlink(ctx, j.ID, id); err != nil {
-			return err
-		}
-	}
-	return a.own(ctx, j, old)
-}
-
-// unlink takes a link away, and says so in the job's row: a link that is gone has no row that could differ.
-func (a *applier) unlink(ctx context.Context, job, schedule int64) error {
-	if _, err := a.tx.Exec(ctx, "delete_link", engine.Args{"job": job, "schedule": schedule}); err != nil {
-		return err
-	}
-	_, err := a.tx.Exec(ctx, "touch_job", engine.Args{"id": job})
-	return err
-}
-
-func (a *applier) own(ctx context.Context, j, old Job) error {
-	switch {
-	case j.Own == nil && old.Own == nil:
+	if len(rows) == 0 {
 		return nil
-	case j.Own == nil:
-		if err := a.unlink(ctx, j.ID, old.Own.ID); err != nil {
-			return err
+	}
+	if err := a.write(ctx, "insert_jobs", rows); err != nil {
+		return err
+	}
+	slices.Sort(names)
+	err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": slices.Compact(names)}, func(k *Job) {
+		if j := added[k.FullName()]; j != nil {
+			j.ID = k.ID
+			a.known.add(k)
 		}
-		_, err := a.tx.Exec(ctx, "delete_schedule", engine.Args{"id": old.Own.ID})
-		return err
-	case old.Own != nil:
-		c := *j.Own
-		c.ID = old.Own.ID
-		_, err := a.tx.Exec(ctx, "update_schedule", scheduleArgs(c, j.ID, a))
-		return err
-	}
-	c := *j.Own
-	c.Name = ""
-	if _, err := a.tx.Exec(ctx, "insert_schedule", scheduleArgs(c, j.ID, a)); err != nil {
-		return err
-	}
-	if err := a.tx.Row(ctx, "own_schedule_id", engine.Args{"job": j.ID}, &c.ID); err != nil {
-		return err
-	}
-	_, err := a.tx.Exec(ctx, "insert_link", engine.Args{"now": a.now, "job": j.ID, "schedule": c.ID})
+	})
 	return err
-}
-
-// find looks a job up by owner/name, or by a name that only one owner has (the given one first).
-func find(known map[string]Job, name, owner string) (Job, error) {
-	if j, ok := known[name]; ok {
-		return j, nil
-	}
-	if j, ok := known[strings.TrimPrefix(owner+"/"+name, "/")]; ok {
-		return j, nil
-	}
-	var found []string
-	for key, j := range known {
-		if j.Name == name {
-			found = append(found, key)
-		}
-	}
-	slices.Sort(found)
-	switch len(found) {
-	case 1:
-		return known[found[0]], nil
-	case 0:
-		return Job{}, fmt.Errorf("job %q: %w; `dbjobs job list` shows them", name, ErrNotFound)
-	}
-	return Job{}, fmt.Errorf("job %q: several owners have a job with this name: %s", name, strings.Join(found, ", "))
 }

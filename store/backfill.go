@@ -75,7 +75,7 @@ func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again boo
 	if err := bulk(ctx, w, "insert_runs", w.runs, nil); err != nil {
 		return nil, err
 	}
-	return w.made, a.record(ctx, "job", j.FullName(), "backfill", j.ID, nil, struct {
+	return w.made, a.record("job", j.FullName(), "backfill", j.ID, nil, struct {
 		From  time.Time `json:"from"`
 		To    time.Time `json:"to"`
 		Runs  int       `json:"runs"`

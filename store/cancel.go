@@ -30,7 +30,7 @@ func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, erro
 		if err != nil || n == 0 {
 			return err
 		}
-		return a.record(ctx, "job", r.FullJob(), "cancel", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
+		return a.record("job", r.FullJob(), "cancel", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
 	})
 	if err != nil {
 		return Run{}, err
@@ -72,7 +72,7 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 		}
 		j := v.Job
 		if runOnly {
-			return a.record(ctx, "job", j.FullName(), "cancel", j.ID, nil, runsChanged{asked})
+			return a.record("job", j.FullName(), "cancel", j.ID, nil, runsChanged{asked})
 		}
 		return a.enable(ctx, j, false, "abort")
 	})
@@ -117,7 +117,7 @@ func (a *applier) enable(ctx context.Context, j Job, enabled bool, action string
 	}
 	was := j
 	j.Disabled = !enabled
-	return a.record(ctx, "job", j.FullName(), action, j.ID, was, j)
+	return a.record("job", j.FullName(), action, j.ID, was, j)
 }
 
 // FullJob is owner/name of the run's job, or the name alone where there is no owner.

@@ -64,8 +64,43 @@ func (s *Store) change(ctx context.Context, who Author, fn func(*applier) error)
 		if err := tx.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&a.now)); err != nil {
 			return err
 		}
-		return fn(a)
+		if err := fn(a); err != nil {
+			return err
+		}
+		return a.flush(ctx)
 	})
+}
+
+// record notes a change; before and after are the JSON of the definition, nil where there is none. flush writes it.
+func (a *applier) record(kind, subject, action string, id int64, before, after any) error {
+	c := Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: action, Reason: a.o.Reason}
+	was, err := fields(before)
+	if err != nil {
+		return err
+	}
+	became, err := fields(after)
+	if err != nil {
+		return err
+	}
+	if was != nil && became != nil {
+		if c.Fields, err = fieldChanges(was, became); err != nil {
+			return err
+		}
+	}
+	a.changes = append(a.changes, c)
+	e := a.s.Engine()
+	row := e.AppendField(e.AppendField(nil, "kind", kind), "subject_id", positive(id))
+	row = e.AppendField(e.AppendField(row, "subject", subject), "action", action)
+	row = e.AppendField(e.AppendField(row, "was", engine.Document(was)), "became", engine.Document(became))
+	a.log = append(a.log, engine.EndRow(row))
+	return nil
+}
+
+// flush writes what was noted to the change log.
+func (a *applier) flush(ctx context.Context) error {
+	rows := a.log
+	a.log = nil
+	return a.write(ctx, "log_changes", rows)
 }
 
 // RemoveJob takes a job away. Its history stays until pruned, its name is free, and what waits is not started.
@@ -75,7 +110,7 @@ func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
 		if err != nil {
 			return err
 		}
-		return a.removeJob(ctx, j.Job, nil)
+		return a.removeJobs(ctx, []Job{j.Job}, nil)
 	})
 }
 

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // FieldChange is one field of a change, as text. Field is where it is in the JSON of the definition: steps.load.timeout
@@ -20,29 +22,56 @@ type FieldChange struct {
 // apart are fields that are no part of a definition, nor of the schedule that a job has for itself.
 var apart = []string{"id", "created_at", "jobs"}
 
-// fields is the JSON of a definition by field, without what is no part of it.
-func fields(v any) (map[string]json.RawMessage, error) {
+// fields is the JSON of a definition, without what is no part of it; empty where there is none.
+func fields(v any) (json.RawMessage, error) {
 	if v == nil {
 		return nil, nil
+	}
+	j, ok := v.(Job)
+	if ok { // what is left empty is left out
+		j.ID, j.CreatedAt = 0, time.Time{}
+		v = j
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode a definition: %w", err)
 	}
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(b, &m); err != nil {
+	if ok {
+		return b, nil
+	}
+	m, err := byField(b)
+	if err != nil {
 		return nil, err
 	}
+	return json.Marshal(m)
+}
+
+// byField takes a definition apart.
+func byField(definition json.RawMessage) (m map[string]json.RawMessage, err error) {
+	err = json.Unmarshal(definition, &m)
 	for _, k := range apart {
 		delete(m, k)
 	}
-	return m, nil
+	return m, err
+}
+
+// fieldChanges are the differences of two definitions.
+func fieldChanges(was, became json.RawMessage) ([]FieldChange, error) {
+	before, err := byField(was)
+	if err != nil {
+		return nil, err
+	}
+	after, err := byField(became)
+	return differences(before, after), err
 }
 
 // differences are the fields in which two definitions differ.
 func differences(was, became map[string]json.RawMessage) []FieldChange {
 	var out []FieldChange
 	for _, k := range slices.Sorted(maps.Keys(union(was, became))) {
+		if bytes.Equal(was[k], became[k]) { // as most are
+			continue
+		}
 		differ(&out, k, decoded(was[k]), decoded(became[k]))
 	}
 	return out
@@ -135,5 +164,22 @@ func same(x, y any) bool {
 		return false
 	}
 	became, err := fields(y)
-	return err == nil && len(differences(was, became)) == 0
+	if err != nil {
+		return false
+	}
+	differ, err := fieldChanges(was, became)
+	return err == nil && len(differ) == 0
+}
+
+// sameJob is same for jobs. Most are equal as they are, which is much cheaper to see.
+func sameJob(old, j Job) bool {
+	is := old
+	is.ID, is.CreatedAt, is.afterID, is.lostLink, is.staleTimes = j.ID, j.CreatedAt, j.afterID, j.lostLink, j.staleTimes
+	is.changedAt, is.removedAt, is.fault = j.changedAt, j.removedAt, j.fault
+	if is.Own != nil && j.Own != nil {
+		own := *is.Own
+		own.ID, own.stale = j.Own.ID, j.Own.stale
+		is.Own = &own
+	}
+	return reflect.DeepEqual(is, j) || same(old, j)
 }

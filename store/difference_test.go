@@ -46,7 +46,11 @@ func TestDifferences(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := differences(was, became); !reflect.DeepEqual(got, c.want) {
+			got, err := fieldChanges(was, became)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %s\nwant %s", fmt.Sprint(got), fmt.Sprint(c.want))
 			}
 		})

@@ -63,7 +63,7 @@
 //	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
 //	take.go, give_back.go, work.go     delivering runs, taking that back, heartbeats
 //	step_end.go, step_ends.go          ending steps and runs, by themselves and together
-//	apply.go, apply_job.go, change.go  writing definitions, with the change log
+//	apply.go and apply_*.go, change.go writing definitions, in batches, with the change log
 //	read.go, schedule_read.go          reading definitions
 //	ledger_read.go, state.go           reading for commands
 //	migrate.go                         the schema and its version

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -17,22 +18,48 @@ type doneJobs struct {
 	became map[int64]map[string]json.RawMessage // the definition that they had, from the change log
 }
 
-// doneJobs reads them where the definitions may be about one.
-func (s *Store) doneJobs(ctx context.Context, q engine.Runner, jobs []Job) (doneJobs, error) {
+// findDone reads them where the definitions may be about one: they make a job that is not there, or run after one that is not.
+func (a *applier) findDone(ctx context.Context, jobs []Job) error {
 	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
-	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.RemoveDone || j.After != "" }) {
-		return d, nil
-	}
-	var j Job
-	var done bool
-	var became map[string]json.RawMessage
-	return d, q.Query(ctx, "removed_jobs", engine.Args{}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) error {
-		if delete(d.jobs, j.FullName()); done {
-			d.jobs[j.FullName()], d.became[j.ID] = j, became
+	a.done = d
+	var names []string
+	for i := range jobs {
+		j := &jobs[i]
+		if j.RemoveDone && !a.o.CreateOnly && a.known.byName[a.fullName(*j)] == nil {
+			names = append(names, j.Name)
 		}
-		j, became = Job{}, nil
-		return nil
-	}))
+		if j.After == "" {
+			continue
+		}
+		if _, err := a.known.find(j.After, cmp.Or(j.Owner, a.login)); err != nil {
+			names = append(names, plainName(j.After))
+		}
+	}
+	for part := range slices.Chunk(legible(names), page) {
+		var j Job
+		var done bool
+		var became map[string]json.RawMessage
+		err := a.tx.Query(ctx, "removed_jobs", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) error {
+			if delete(d.jobs, j.FullName()); done {
+				d.jobs[j.FullName()], d.became[j.ID] = j, became
+			}
+			j, became = Job{}, nil
+			return nil
+		}))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find looks one up as knownJobs does.
+func (d *doneJobs) find(name, owner string) (*Job, error) {
+	k := newKnownJobs()
+	for _, j := range d.jobs {
+		k.add(&j)
+	}
+	return k.find(name, owner)
 }
 
 // has reports whether just this job is done. What its start was resolved to is no part of what was asked for.
@@ -42,7 +69,11 @@ func (d *doneJobs) has(j Job) bool {
 	if !ok || was == nil || !j.RemoveDone {
 		return false
 	}
-	is, err := fields(j)
+	text, err := fields(j)
+	if err != nil {
+		return false
+	}
+	is, err := byField(text)
 	if err != nil {
 		return false
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -14,20 +13,30 @@ import (
 
 // leave deals with what the manifest owns and does not name. With Prune it goes: jobs first, then schedules that nobody
 // uses any more. Else it stays, and is told of each time: a job that left its file would go on unnoticed.
-func (a *applier) leave(ctx context.Context, d Definitions, jobs map[string]Job) error {
-	named, gone, going := map[string]bool{}, []Job{}, map[int64]bool{}
+func (a *applier) leave(ctx context.Context, d Definitions) error {
+	named, going := map[int64]bool{}, map[int64]bool{}
 	for _, j := range d.Jobs {
-		named[a.key(j)] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(jobs)) {
-		if j := jobs[key]; j.Manifest == a.o.Manifest && !named[key] {
-			gone, going[j.ID] = append(gone, j), true
+		if k := a.known.byName[a.fullName(j)]; k != nil {
+			named[k.ID] = true
 		}
 	}
-	for _, j := range gone {
+	gone := slices.DeleteFunc(a.known.owned, func(k *Job) bool { return named[k.ID] })
+	slices.SortFunc(gone, func(x, y *Job) int { return cmp.Compare(x.FullName(), y.FullName()) })
+	for _, k := range gone {
+		going[k.ID] = true
+	}
+	for part := range slices.Chunk(gone, batchSize) {
 		if !a.o.Prune {
-			a.left("job", j.FullName())
-		} else if err := a.removeJob(ctx, j, going); err != nil {
+			for _, k := range part {
+				a.left("job", k.FullName())
+			}
+			continue
+		}
+		jobs, err := a.definitions(ctx, part)
+		if err != nil {
+			return err
+		}
+		if err := a.removeJobs(ctx, jobs, going); err != nil {
 			return err
 		}
 	}
@@ -79,7 +88,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	if _, err := a.tx.Exec(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
 		return err
 	}
-	return a.record(ctx, "schedule", c.Name, "remove", c.ID, c, nil)
+	return a.record("schedule", c.Name, "remove", c.ID, c, nil)
 }
 
 // users names jobs that use a schedule, and counts those beyond the first few.
@@ -98,28 +107,45 @@ func (a *applier) users(ctx context.Context, c Schedule) (string, error) {
 	return strings.Join(names, ", "), err
 }
 
-// removeJob keeps the row as history and frees its name. Its links go; its plan notices by the changed row. It is
-// refused where a job that does not go with it runs after it: that one would stay enabled, and never run again.
-func (a *applier) removeJob(ctx context.Context, j Job, going map[int64]bool) error {
-	var refused error
-	err := a.tx.Query(ctx, "followers", engine.Args{"id": j.ID}, func(r *sql.Rows) error {
+// removeJobs keeps the rows as history and frees the names. Their links go; their plans notice by the changed rows. It is
+// refused where a job that does not go with one of them runs after it: that one would stay enabled, and never run again.
+func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bool) error {
+	ids := make([]int64, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].ID
+	}
+	followers := map[int64][]Job{}
+	err := a.tx.Query(ctx, "followers", engine.Args{"ids": ids}, func(r *sql.Rows) error {
 		var f Job
-		if err := r.Scan(&f.ID, &f.Owner, &f.Name); err != nil {
+		if err := r.Scan(&f.afterID, &f.ID, &f.Owner, &f.Name); err != nil {
 			return err
 		}
-		if refused == nil && f.ID != j.ID && !going[f.ID] {
-			refused = &FieldError{"job " + j.FullName(), "cannot be removed",
-				fmt.Sprintf("job %s runs after it and would never run again; remove `after` from %s, or remove that job too", f.FullName(), f.Name)}
+		if f.ID != f.afterID && !going[f.ID] {
+			followers[f.afterID] = append(followers[f.afterID], f)
 		}
 		return nil
 	})
-	if err != nil || refused != nil {
-		return cmp.Or(err, refused)
+	if err != nil {
+		return err
 	}
-	for _, st := range []string{"remove_job", "delete_links", "delete_own_schedule"} {
-		if _, err := a.tx.Exec(ctx, st, engine.Args{"now": a.now, "id": j.ID, "job": j.ID}); err != nil {
+	for i := range jobs {
+		list := followers[jobs[i].ID]
+		if len(list) == 0 {
+			continue
+		}
+		f := slices.MinFunc(list, func(x, y Job) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Owner, y.Owner)) })
+		return &FieldError{"job " + jobs[i].FullName(), "cannot be removed",
+			fmt.Sprintf("job %s runs after it and would never run again; remove `after` from %s, or remove that job too", f.FullName(), f.Name)}
+	}
+	for _, st := range []string{"remove_jobs", "finish_links", "finish_schedules"} {
+		if _, err := a.tx.Exec(ctx, st, engine.Args{"now": a.now, "ids": ids}); err != nil {
 			return err
 		}
 	}
-	return a.record(ctx, "job", j.FullName(), "remove", j.ID, j, nil)
+	for i := range jobs {
+		if err := a.record("job", jobs[i].FullName(), "remove", jobs[i].ID, jobs[i], nil); err != nil {
+			return err
+		}
+	}
+	return a.flush(ctx)
 }

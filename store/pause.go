@@ -72,7 +72,7 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 		}
 		begun.Subject = on.Name
 		kind, name := on.logged()
-		return a.record(ctx, kind, name, "pause", id, nil, struct {
+		return a.record(kind, name, "pause", id, nil, struct {
 			Until time.Time `json:"until,omitzero"`
 		}{begun.Until})
 	})
@@ -102,7 +102,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 		}
 		ended.Subject, ended.ResumedAt, ended.ResumedBy, ended.Missed = on.Name, a.now, a.o.By, missed
 		kind, name := on.logged()
-		return a.record(ctx, kind, name, "resume", id, nil, struct {
+		return a.record(kind, name, "resume", id, nil, struct {
 			Missed bool `json:"missed,omitempty"`
 		}{missed})
 	})

@@ -223,14 +223,15 @@ func list(texts []string) engine.Document {
 	return engine.Document(canonical(b))
 }
 
-// The columns of jobs as the statements name them: to read, in the order of scanJob, and to write.
-var jobColumns, jobFields, jobValues, jobChanges = jobTexts()
+// The columns of jobs as the statements name them: to read, in the order of scanJob, and to write, from a document of
+// rows whose types are those of engine's @rows.
+var jobColumns, jobFields, jobTypes, jobValues, jobChanges, jobChangesByName = jobTexts()
 
-func jobTexts() (columns, fields, values, changes string) {
-	written := make([]string, 0, len(policies)+1)
+func jobTexts() (columns, fields, types, values, changes, changesByName string) {
+	written, kinds := make([]string, 0, len(policies)+1), make([]string, 0, len(policies)+1)
 	for i := range policies {
-		if c := policies[i].column; c != "" {
-			written = append(written, c)
+		if p := &policies[i]; p.column != "" {
+			written, kinds = append(written, p.column), append(kinds, p.column+" "+p.kind())
 		}
 	}
 	each := func(format string, names []string) string {
@@ -247,8 +248,26 @@ func jobTexts() (columns, fields, values, changes string) {
 		return text.String()
 	}
 	read := slices.Concat([]string{"id", "owner", "name"}, written, []string{"manifest", "created_at", "changed_at", "removed_at"})
-	written = append(written, "manifest")
-	return each("j.NAME", read), each("NAME", written), each(":NAME", written), each("NAME = :NAME", written)
+	written, kinds = append(written, "manifest"), append(kinds, "manifest text")
+	return each("j.NAME", read), each("NAME", written), each("NAME", kinds), each("d.NAME", written), each("NAME = d.NAME", written),
+		each("j.NAME = d.NAME", written)
+}
+
+// kind is the type of the column in a document of rows.
+func (p *Policy) kind() string {
+	switch p.value(new(Job)).(type) {
+	case *int, **int, **Attempts:
+		return "int"
+	case *int64, *Duration, **Duration:
+		return "bigint"
+	case *bool, not:
+		return "bool"
+	case *time.Time:
+		return "instant"
+	case *[]string:
+		return "json"
+	}
+	return "text"
 }
 
 // scanJob gives the destinations of @job_columns.
@@ -262,13 +281,17 @@ func scanJob(j *Job) []any {
 	return append(into, engine.Nullable(&j.Manifest), must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, engine.At(&j.removedAt))
 }
 
-// jobArgs are the arguments of insert_job and update_job.
-func jobArgs(j *Job) engine.Args {
-	a := engine.Args{"id": j.ID, "owner": j.Owner, "name": j.Name, "manifest": engine.Null(j.Manifest)}
+// jobRow is the row of insert_jobs and update_jobs.
+func jobRow(e *engine.Engine, j *Job) json.RawMessage {
+	var b []byte
+	if j.ID != 0 {
+		b = e.AppendField(b, "id", j.ID)
+	}
+	b = e.AppendField(e.AppendField(b, "owner", j.Owner), "name", j.Name)
 	for i := range policies {
 		if p := &policies[i]; p.column != "" {
-			a[p.column] = p.arg(j)
+			b = e.AppendField(b, p.column, p.arg(j))
 		}
 	}
-	return a
+	return engine.EndRow(e.AppendField(b, "manifest", engine.Null(j.Manifest)))
 }

@@ -7,24 +7,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
-
-// jobs reads all jobs by full name, with steps and schedules.
-func (s *Store) jobs(ctx context.Context, q engine.Runner) (map[string]Job, error) {
-	list, err := s.statuses(ctx, q, 0)
-	if err != nil {
-		return nil, err
-	}
-	m := make(map[string]Job, len(list))
-	for _, v := range list {
-		m[v.FullName()] = v.Job
-	}
-	return m, nil
-}
 
 // statuses reads one job, or all with job 0, with the facts of their plans, by name.
 func (s *Store) statuses(ctx context.Context, q engine.Runner, job int64) ([]JobStatus, error) {
@@ -166,25 +152,15 @@ func (s *Store) addPredecessors(ctx context.Context, q engine.Runner, jobs []*Jo
 
 // findJob finds a job by owner/name, or by a name that only one owner has: the login's own first.
 func (s *Store) findJob(ctx context.Context, q engine.Runner, name string) (JobStatus, error) {
-	known := map[string]Job{}
-	_, plain, ok := strings.Cut(name, "/")
-	if !ok {
-		plain = name
-	}
-	err := q.Query(ctx, "jobs_named", engine.Args{"name": plain}, func(r *sql.Rows) error {
-		j := Job{Name: plain}
-		err := r.Scan(&j.ID, &j.Owner)
-		known[j.FullName()] = j
-		return err
-	})
-	if err != nil {
+	k := newKnownJobs()
+	if err := s.known(ctx, q, "jobs_named", engine.Args{"ids": []string{plainName(name)}}, k.add); err != nil {
 		return JobStatus{}, err
 	}
 	var login string
 	if err := q.Row(ctx, "login", engine.Args{}, &login); err != nil {
 		return JobStatus{}, err
 	}
-	j, err := find(known, name, login)
+	j, err := k.find(name, login)
 	if err != nil {
 		return JobStatus{}, err
 	}

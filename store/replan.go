@@ -76,7 +76,7 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 		}
 	}
 	for _, id := range ids {
-		if err := a.record(ctx, "job", names[id], "replan", id, nil, nil); err != nil {
+		if err := a.record("job", names[id], "replan", id, nil, nil); err != nil {
 			return 0, err
 		}
 	}

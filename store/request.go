@@ -46,7 +46,7 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error)
 			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd}); err != nil {
 			return err
 		}
-		return a.record(ctx, "job", j.FullName(), "run-now", j.ID, nil, struct {
+		return a.record("job", j.FullName(), "run-now", j.ID, nil, struct {
 			Run  string            `json:"run"`
 			Args map[string]string `json:"args,omitempty"`
 			From time.Time         `json:"from,omitzero"`

@@ -38,7 +38,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 		if n == 0 {
 			return &FieldError{"run " + r.ID, "state", "is " + r.State + ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"}
 		}
-		return a.record(ctx, "job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
+		return a.record("job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
 	})
 	if err != nil {
 		return Run{}, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -135,24 +136,24 @@ func (c count) Scan(src any) error {
 	return err
 }
 
-// stepArgs are the arguments of insert_step.
-func stepArgs(job int64, position int, st *Step) engine.Args {
-	a := engine.Args{"job": job, "position": position, "name": st.Name, "executor": st.Executor, "spec": engine.Document(st.Spec), "timeout_ms": positive(st.Timeout.ms()),
-		"retry_attempts": nil, "retry_backoff_ms": nil, "retry_max_backoff_ms": nil, "retry_jitter": nil,
-		"on_success": st.OnSuccess, "on_failure": st.OnFailure}
+// stepRow is the row of insert_steps.
+func stepRow(e *engine.Engine, job int64, position int, st *Step) json.RawMessage {
+	b := e.AppendField(e.AppendField(nil, "job_id", job), "position", position)
+	b = e.AppendField(e.AppendField(b, "name", st.Name), "executor", st.Executor)
+	b = e.AppendField(e.AppendField(b, "spec", engine.Document(st.Spec)), "timeout_ms", positive(st.Timeout.ms()))
 	if r := st.Retry.Attempts; r != nil {
-		a["retry_attempts"] = int(*r)
+		b = e.AppendField(b, "retry_attempts", int(*r))
 	}
 	if r := st.Retry.Backoff; r != nil {
-		a["retry_backoff_ms"] = r.ms()
+		b = e.AppendField(b, "retry_backoff_ms", r.ms())
 	}
 	if r := st.Retry.MaxBackoff; r != nil {
-		a["retry_max_backoff_ms"] = r.ms()
+		b = e.AppendField(b, "retry_max_backoff_ms", r.ms())
 	}
 	if r := st.Retry.Jitter; r != nil {
-		a["retry_jitter"] = *r
+		b = e.AppendField(b, "retry_jitter", *r)
 	}
-	return a
+	return engine.EndRow(e.AppendField(e.AppendField(b, "on_success", st.OnSuccess), "on_failure", st.OnFailure))
 }
 
 // positive is a number, or NULL where it is zero.

@@ -39,8 +39,9 @@ type Store struct {
 
 // words are the macros of the statements that are lists in Go.
 var words = map[string]string{
-	"@job_columns": jobColumns, "@job_fields": jobFields, "@job_values": jobValues, "@job_changes": jobChanges,
-	"@run_columns": runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
+	"@job_columns": jobColumns, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
+	"@job_changes_by_name": jobChangesByName,
+	"@run_columns":         runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
 	"@most": fmt.Sprint(mostMade)}
 
 // Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.

@@ -157,6 +157,9 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		return nil, err
 	}
 	defer s.Close()
+	var end func()
+	o.Progress, end = c.progress(cmd.Name())
+	defer end()
 	o.Author, o.Start = c.author(s), decide.Start
 	return s.Apply(cmd.Context(), d, o)
 }

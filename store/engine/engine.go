@@ -34,6 +34,8 @@ type Engine struct {
 	id          func(string) any
 	document    func(string) any
 	list        func(any) any // a []int64 or []string as one argument
+	rows        func([]column) string
+	nested      bool // a document holds JSON as it is, not as text: see AppendField
 
 	encrypted  func(options url.Values) bool // nil: there is nothing to encrypt
 	connector  func(rawURL string, o Options) (driver.Connector, error)

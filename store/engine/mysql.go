@@ -72,15 +72,17 @@ var mysqlEngine = &Engine{
 	id:          func(s string) any { return s },
 	document:    func(s string) any { return s },
 	list:        jsonList,
-	connector:   mysqlConnector,
-	jobs:        mysqlJobs,
-	encrypted:   func(q url.Values) bool { return q.Get("ssl-ca") != "" || q.Get("tls") == "true" },
-	classify:    classifyMySQL,
-	atFault:     mysqlAtFault,
-	advise:      adviseOnMySQL,
-	version:     mysqlVersion,
-	untold:      "only a login with the PROCESS privilege can see which sessions hold locks",
-	ddlCommits:  true,
+	rows:        mysqlRows,
+
+	connector:  mysqlConnector,
+	jobs:       mysqlJobs,
+	encrypted:  func(q url.Values) bool { return q.Get("ssl-ca") != "" || q.Get("tls") == "true" },
+	classify:   classifyMySQL,
+	atFault:    mysqlAtFault,
+	advise:     adviseOnMySQL,
+	version:    mysqlVersion,
+	untold:     "only a login with the PROCESS privilege can see which sessions hold locks",
+	ddlCommits: true,
 }
 
 // mysqlVersion makes the server's version readable, such as 10.11.14-MariaDB-0+deb12u2.

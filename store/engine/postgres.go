@@ -83,6 +83,8 @@ var postgres = &Engine{
 	},
 	document:   func(s string) any { return json.RawMessage(s) },
 	list:       postgresArray,
+	rows:       postgresRows,
+	nested:     true,
 	connector:  postgresConnector,
 	jobs:       postgresJobs,
 	encrypted:  func(q url.Values) bool { return q.Get("sslmode") == "verify-full" || q.Get("sslmode") == "verify-ca" },

@@ -69,13 +69,15 @@ var sqlite = &Engine{
 	id:          func(s string) any { return s },
 	document:    func(s string) any { return s },
 	list:        jsonList,
-	connector:   sqliteConnector,
-	jobs:        sqliteJobs,
-	classify:    classifySQLite,
-	atFault:     sqliteAtFault,
-	advise:      adviseOnSQLite,
-	where:       whereSQLite,
-	holderLock:  sqliteHolderLock,
+	rows:        sqliteRows,
+
+	connector:  sqliteConnector,
+	jobs:       sqliteJobs,
+	classify:   classifySQLite,
+	atFault:    sqliteAtFault,
+	advise:     adviseOnSQLite,
+	where:      whereSQLite,
+	holderLock: sqliteHolderLock,
 }
 
 // sqlitePath is the file that a sqlite: or file: URL names.

@@ -38,6 +38,7 @@ var (
 	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
 	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
 	macro     = regexp.MustCompile(`@[a-z_]+`)
+	rowsOf    = regexp.MustCompile(`@rows\(([^()]*)\)`)
 	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // those that statements for all engines use
 	shared    = map[string]string{
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
@@ -155,6 +156,9 @@ func (all *Statements) translate(name, text string) (statement, error) {
 	var unknown string
 	text = commented.ReplaceAllString(text, "")
 	expand := func(m string) string {
+		if m == "@rows" { // its columns may be a macro
+			return m
+		}
 		t, ok := d.macros[m]
 		if !ok {
 			t, ok = shared[m]
@@ -171,6 +175,7 @@ func (all *Statements) translate(name, text string) (statement, error) {
 	if unknown != "" {
 		return s, fmt.Errorf("statement %s: the dialect has no macro %s", name, unknown)
 	}
+	text = rowsOf.ReplaceAllStringFunc(text, func(m string) string { return d.rows(columnsOf(rowsOf.FindStringSubmatch(m)[1])) })
 	text = strings.ReplaceAll(text, "dbjobs.", d.prefix)
 	if d.functions != "" {
 		text = function.ReplaceAllString(text, d.functions+"$1(")

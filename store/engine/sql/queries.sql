@@ -463,8 +463,14 @@ DELETE FROM dbjobs.schedules WHERE id = :id;
 -- name: schedule_id
 SELECT id FROM dbjobs.schedules WHERE name = :name;
 
--- name: own_schedule_id
-SELECT id FROM dbjobs.schedules WHERE job_id = :job;
+-- name: insert_own_rules
+INSERT INTO dbjobs.schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, @now, @now
+FROM @rows(job_id bigint, rule text, zone text, nonexistent text, ambiguous text, description text);
+
+-- name: link_own_rules
+INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
+SELECT s.job_id, s.id, @now FROM dbjobs.schedules s WHERE s.job_id @among;
 
 -- name: jobs
 SELECT @job_columns, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
@@ -479,19 +485,29 @@ LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHE
 WHERE j.removed_at IS NULL AND j.id >= :first AND j.id <= :last ORDER BY j.name, j.owner;
 
 -- name: jobs_named
-SELECT id, owner FROM dbjobs.jobs WHERE @live = :name ORDER BY owner;
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE @live @among_names;
+
+-- name: jobs_owned
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE manifest = :manifest AND removed_at IS NULL;
+
+-- The jobs with these ids, those after which they run, and so on.
+
+-- name: predecessors
+WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
+  SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
+  UNION
+  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+)
+SELECT id, owner, name, manifest, after_id FROM up;
 
 -- name: removed_job
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
 -- name: followers
-SELECT id, owner, name FROM dbjobs.jobs WHERE after_job_id = :id AND removed_at IS NULL ORDER BY name, owner;
+SELECT after_job_id, id, owner, name FROM dbjobs.jobs WHERE after_job_id @among AND removed_at IS NULL;
 
 -- name: job_name
 SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
-
--- name: job_id
-SELECT id FROM dbjobs.jobs WHERE owner = :owner AND @live = :name;
 
 -- name: job_names
 SELECT id, owner, name FROM dbjobs.jobs WHERE id @among;
@@ -503,19 +519,21 @@ SELECT l.job_id, s.id, s.name,
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE l.job_id @among ORDER BY l.job_id, s.name;
 
--- name: insert_job
+-- name: insert_jobs
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, @job_fields)
-VALUES (:owner, :name, @now, @now, @job_values);
+SELECT d.owner, d.name, @now, @now, @job_values
+FROM @rows(owner text, name text, @job_types);
 
--- name: update_job
-UPDATE dbjobs.jobs SET changed_at = @now, @job_changes
-WHERE id = :id;
+-- name: update_jobs
+-- overridden: mysql
+UPDATE dbjobs.jobs AS j SET changed_at = @now, @job_changes
+FROM @rows(id bigint, @job_types) WHERE j.id = d.id;
 
 -- name: enable_job
 UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id;
 
--- name: remove_job
-UPDATE dbjobs.jobs SET removed_at = @now WHERE id = :id AND removed_at IS NULL;
+-- name: remove_jobs
+UPDATE dbjobs.jobs SET removed_at = @now WHERE id @these AND removed_at IS NULL;
 
 -- What remove_when_done removes: locked, and as it was planned.
 
@@ -544,35 +562,29 @@ SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NOT NULL ORDER BY j.id;
+WHERE j.removed_at IS NOT NULL AND j.name @among_names ORDER BY j.id;
 
--- name: insert_step
+-- name: insert_steps
 INSERT INTO dbjobs.steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure)
-VALUES (:job, :position, :name, :executor, :spec, :timeout_ms, :retry_attempts, :retry_backoff_ms, :retry_max_backoff_ms,
-  :retry_jitter, :on_success, :on_failure);
+SELECT d.job_id, d.position, d.name, d.executor, d.spec, d.timeout_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms,
+  d.retry_jitter, d.on_success, d.on_failure
+FROM @rows(job_id bigint, position int, name text, executor text, spec json, timeout_ms bigint, retry_attempts int,
+  retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, on_success text, on_failure text);
 
 -- name: delete_steps
-DELETE FROM dbjobs.steps WHERE job_id = :job;
+DELETE FROM dbjobs.steps WHERE job_id @these;
 
--- name: insert_link
-INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at) VALUES (:job, :schedule, @now);
-
--- name: delete_link
-DELETE FROM dbjobs.job_schedules WHERE job_id = :job AND schedule_id = :schedule;
+-- name: insert_links
+INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
+SELECT d.job_id, d.schedule_id, @now FROM @rows(job_id bigint, schedule_id bigint);
 
 -- name: delete_lost_links
 DELETE FROM dbjobs.job_schedules
-WHERE job_id = :job AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
+WHERE job_id @these AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
 
--- name: delete_links
-DELETE FROM dbjobs.job_schedules WHERE job_id = :job;
-
--- name: delete_own_schedule
-DELETE FROM dbjobs.schedules WHERE job_id = :job;
-
--- name: touch_job
-UPDATE dbjobs.jobs SET planned = @touched WHERE id = :id;
+-- name: touch_jobs
+UPDATE dbjobs.jobs SET planned = @touched WHERE id @these;
 
 -- name: groups
 SELECT name, max_running FROM dbjobs.groups ORDER BY name;
@@ -620,9 +632,10 @@ SELECT COUNT(*) FROM (
   WHERE p.scope <> 'job' AND @holds AND j.removed_at IS NULL
 ) u;
 
--- name: insert_change
+-- name: log_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
-VALUES (@now, :by, :kind, :subject_id, :subject, :action, :reason, :was, :became);
+SELECT @now, :by, d.kind, d.subject_id, d.subject, d.action, :reason, d.was, d.became
+FROM @rows(kind text, subject_id bigint, subject text, action text, was json, became json);
 
 -- name: changes
 SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs.changes

@@ -151,6 +151,13 @@ SELECT COUNT(*) FROM (
   WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND j.removed_at IS NULL
 ) u;
 
+-- name: date_own_rules
+-- arguments: rows, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous')) AS d
+STRAIGHT_JOIN dbjobs_schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
+  AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous)
+SET s.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
+
 -- name: delete_attempts
 -- arguments: each_ids
 DELETE FROM dbjobs_attempts WHERE run_id IN (each_);
@@ -170,22 +177,15 @@ DELETE g FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', sched
 STRAIGHT_JOIN dbjobs_gaps g FORCE INDEX (PRIMARY)
 ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
 
--- name: delete_link
--- arguments: job, schedule
-DELETE FROM dbjobs_job_schedules WHERE job_id = ? AND schedule_id = ?;
-
 -- name: delete_links
--- arguments: job
-DELETE FROM dbjobs_job_schedules WHERE job_id = ?;
+-- arguments: rows
+DELETE l FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id')) AS d
+STRAIGHT_JOIN dbjobs_job_schedules l FORCE INDEX (PRIMARY) ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id;
 
 -- name: delete_lost_links
--- arguments: job
+-- arguments: each_ids
 DELETE FROM dbjobs_job_schedules
-WHERE job_id = ? AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_job_schedules.schedule_id) IS NULL;
-
--- name: delete_own_schedule
--- arguments: job
-DELETE FROM dbjobs_schedules WHERE job_id = ?;
+WHERE job_id IN (each_) AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_job_schedules.schedule_id) IS NULL;
 
 -- name: delete_runs
 -- arguments: each_ids
@@ -196,8 +196,8 @@ DELETE FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL;
 DELETE FROM dbjobs_schedules WHERE id = ?;
 
 -- name: delete_steps
--- arguments: job
-DELETE FROM dbjobs_steps WHERE job_id = ?;
+-- arguments: each_ids
+DELETE FROM dbjobs_steps WHERE job_id IN (each_);
 
 -- name: drop_attempts
 -- arguments: rows
@@ -312,8 +312,8 @@ SELECT j.owner, j.name FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = 
 WHERE l.schedule_id = ? ORDER BY l.job_id LIMIT ?;
 
 -- name: followers
--- arguments: id
-SELECT id, owner, name FROM dbjobs_jobs WHERE after_job_id = ? AND removed_at IS NULL ORDER BY name, owner;
+-- arguments: each_ids
+SELECT after_job_id, id, owner, name FROM dbjobs_jobs WHERE after_job_id IN (each_) AND removed_at IS NULL;
 
 -- name: forget_plan_rules
 -- arguments: each_ids
@@ -357,11 +357,6 @@ UPDATE dbjobs_runs SET lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6))
 -- arguments: each_ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? AND state = 'running';
 
--- name: insert_change
--- arguments: now, by, kind, subject_id, subject, action, reason, was, became
-INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
-VALUES (CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?, ?);
-
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -386,22 +381,35 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.sc
 -- arguments: name, max_running
 INSERT INTO dbjobs_groups (name, max_running) VALUES (?, ?);
 
--- name: insert_job
--- arguments: owner, name, now, now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest
+-- name: insert_jobs
+-- arguments: now, now, rows
 INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
   manifest)
-VALUES (?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?, ?,
-  ?, ?, ?, ?, ?, ?, ?, ?,
-  ?, ?, ?, ?, ?, ?, ?, ?,
-  ?, ?, ?, ?, ?, ?, ?, ?,
-  ?);
+SELECT d.owner, d.name, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
+  d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
+  d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
+  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
+  d.manifest
+FROM JSON_TABLE(?, '$[*]' COLUMNS (owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description', enabled TINYINT PATH '$.enabled', tags LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.tags', queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue',
+  priority INT PATH '$.priority', group_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.group_name', overlap LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.overlap', max_running INT PATH '$.max_running', missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.missed', missed_limit INT PATH '$.missed_limit',
+  missed_within_ms BIGINT PATH '$.missed_within_ms', missed_grace_ms BIGINT PATH '$.missed_grace_ms', retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter',
+  max_deliveries INT PATH '$.max_deliveries', on_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_error', pause_after_failures INT PATH '$.pause_after_failures', timeout_ms BIGINT PATH '$.timeout_ms', jitter_ms BIGINT PATH '$.jitter_ms', max_runs BIGINT PATH '$.max_runs',
+  not_before DATETIME(6) PATH '$.not_before', not_after DATETIME(6) PATH '$.not_after', start_rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_rule', start_zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_zone', repeat_after_ms BIGINT PATH '$.repeat_after_ms', on_startup TINYINT PATH '$.on_startup',
+  after_job_id BIGINT PATH '$.after_job_id', keep_runs INT PATH '$.keep_runs', keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d;
 
--- name: insert_link
--- arguments: job, schedule, now
-INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at) VALUES (?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+-- name: insert_links
+-- arguments: now, rows
+INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
+SELECT d.job_id, d.schedule_id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id')) AS d;
+
+-- name: insert_own_rules
+-- arguments: now, now, rows
+INSERT INTO dbjobs_schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description')) AS d;
 
 -- name: insert_pauses
 -- arguments: now, rows
@@ -440,12 +448,14 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
 
--- name: insert_step
--- arguments: job, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, on_success, on_failure
+-- name: insert_steps
+-- arguments: rows
 INSERT INTO dbjobs_steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
-  ?, ?, ?);
+SELECT d.job_id, d.position, d.name, d.executor, d.spec, d.timeout_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms,
+  d.retry_jitter, d.on_success, d.on_failure
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', position INT PATH '$.position', name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', executor LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.executor', spec LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.spec', timeout_ms BIGINT PATH '$.timeout_ms',
+  retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter', on_success LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_success', on_failure LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failure')) AS d;
 
 -- name: installation
 SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
@@ -454,10 +464,6 @@ SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id 
 -- arguments: job, from, to
 SELECT interval_start, interval_end FROM dbjobs_runs
 WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_start < ?);
-
--- name: job_id
--- arguments: owner, name
-SELECT id FROM dbjobs_jobs WHERE owner = ? AND live_name = ?;
 
 -- name: job_links
 -- arguments: each_ids
@@ -493,8 +499,17 @@ LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHE
 WHERE j.removed_at IS NULL AND j.id >= ? AND j.id <= ? ORDER BY j.name, j.owner;
 
 -- name: jobs_named
--- arguments: name
-SELECT id, owner FROM dbjobs_jobs WHERE live_name = ? ORDER BY owner;
+-- arguments: each_ids
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE live_name IN (each_);
+
+-- name: jobs_owned
+-- arguments: manifest
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE manifest = ? AND removed_at IS NULL;
+
+-- name: link_own_rules
+-- arguments: now, each_ids
+INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
+SELECT s.job_id, s.id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM dbjobs_schedules s WHERE s.job_id IN (each_);
 
 -- name: lock_ahead
 -- arguments: now, later_ms, job, job, limit
@@ -576,6 +591,12 @@ SELECT job_id FROM dbjobs_job_schedules WHERE job_id IN (each_) ORDER BY job_id,
 -- name: lock_unchanged_jobs
 -- arguments: each_ids
 SELECT id FROM dbjobs_jobs WHERE id IN (each_) AND planned = plan_input FOR UPDATE SKIP LOCKED;
+
+-- name: log_changes
+-- arguments: now, by, reason, rows
+INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, d.kind, d.subject_id, d.subject, d.action, ?, d.was, d.became
+FROM JSON_TABLE(?, '$[*]' COLUMNS (kind LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.kind', subject_id BIGINT PATH '$.subject_id', subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject', action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', became LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.became')) AS d;
 
 -- name: login
 SELECT SUBSTRING_INDEX(USER(), '@', 1);
@@ -709,10 +730,6 @@ UPDATE dbjobs_plans SET owner = COALESCE((SELECT j.owner FROM dbjobs_jobs j WHER
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (each_);
 
--- name: own_schedule_id
--- arguments: job
-SELECT id FROM dbjobs_schedules WHERE job_id = ?;
-
 -- name: own_schedules
 -- arguments: each_ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_);
@@ -739,6 +756,15 @@ FROM dbjobs_pauses p
 LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 WHERE ? = 1 OR p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id DESC LIMIT ?;
+
+-- name: predecessors
+-- arguments: each_ids
+WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
+  SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE id IN (each_) AND removed_at IS NULL
+  UNION
+  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+)
+SELECT id, owner, name, manifest, after_id FROM up;
 
 -- name: probe
 -- arguments: now, now, queue, now, name, name
@@ -797,20 +823,21 @@ UPDATE dbjobs_ticks SET last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME
   decided = decided + ?, started = started + ?, failed = failed + ?, error = ?
 WHERE name = ? AND since = ?;
 
--- name: remove_job
--- arguments: now, id
-UPDATE dbjobs_jobs SET removed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ? AND removed_at IS NULL;
+-- name: remove_jobs
+-- arguments: now, each_ids
+UPDATE dbjobs_jobs SET removed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id IN (each_) AND removed_at IS NULL;
 
 -- name: removed_job
 -- arguments: owner, name
 SELECT id FROM dbjobs_jobs WHERE owner = ? AND name = ? AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
 -- name: removed_jobs
+-- arguments: each_ids
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, c.became
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NOT NULL ORDER BY j.id;
+WHERE j.removed_at IS NOT NULL AND j.name IN (each_) ORDER BY j.id;
 
 -- name: reopen
 -- arguments: now, step, id
@@ -957,9 +984,9 @@ FROM (SELECT DISTINCT job_id FROM dbjobs_runs WHERE queued_in = ?
   AND (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = dbjobs_runs.job_id) > ? LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
--- name: touch_job
--- arguments: id
-UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id = ?;
+-- name: touch_jobs
+-- arguments: each_ids
+UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_);
 
 -- name: troubled
 -- arguments: limit, limit
@@ -988,14 +1015,27 @@ WHERE jobs > 0 ORDER BY owner;
 -- arguments: max_running, name
 UPDATE dbjobs_groups SET max_running = ? WHERE name = ?;
 
--- name: update_job
--- arguments: now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest, id
-UPDATE dbjobs_jobs SET changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), description = ?, enabled = ?, tags = ?, queue = ?, priority = ?, group_name = ?, overlap = ?, max_running = ?,
-  missed = ?, missed_limit = ?, missed_within_ms = ?, missed_grace_ms = ?, retry_attempts = ?, retry_backoff_ms = ?, retry_max_backoff_ms = ?, retry_jitter = ?,
-  max_deliveries = ?, on_error = ?, pause_after_failures = ?, timeout_ms = ?, jitter_ms = ?, max_runs = ?, not_before = ?, not_after = ?,
-  start_rule = ?, start_zone = ?, repeat_after_ms = ?, on_startup = ?, after_job_id = ?, keep_runs = ?, keep_age_ms = ?, remove_when_done = ?,
-  manifest = ?
-WHERE id = ?;
+-- name: update_jobs
+-- arguments: rows, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description', enabled TINYINT PATH '$.enabled', tags LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.tags', queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
+  group_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.group_name', overlap LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.overlap', max_running INT PATH '$.max_running', missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.missed', missed_limit INT PATH '$.missed_limit', missed_within_ms BIGINT PATH '$.missed_within_ms',
+  missed_grace_ms BIGINT PATH '$.missed_grace_ms', retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter', max_deliveries INT PATH '$.max_deliveries',
+  on_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_error', pause_after_failures INT PATH '$.pause_after_failures', timeout_ms BIGINT PATH '$.timeout_ms', jitter_ms BIGINT PATH '$.jitter_ms', max_runs BIGINT PATH '$.max_runs', not_before DATETIME(6) PATH '$.not_before',
+  not_after DATETIME(6) PATH '$.not_after', start_rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_rule', start_zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_zone', repeat_after_ms BIGINT PATH '$.repeat_after_ms', on_startup TINYINT PATH '$.on_startup', after_job_id BIGINT PATH '$.after_job_id',
+  keep_runs INT PATH '$.keep_runs', keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d
+STRAIGHT_JOIN dbjobs_jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
+SET j.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.description = d.description, j.enabled = d.enabled, j.tags = d.tags, j.queue = d.queue, j.priority = d.priority, j.group_name = d.group_name, j.overlap = d.overlap, j.max_running = d.max_running,
+  j.missed = d.missed, j.missed_limit = d.missed_limit, j.missed_within_ms = d.missed_within_ms, j.missed_grace_ms = d.missed_grace_ms, j.retry_attempts = d.retry_attempts, j.retry_backoff_ms = d.retry_backoff_ms, j.retry_max_backoff_ms = d.retry_max_backoff_ms, j.retry_jitter = d.retry_jitter,
+  j.max_deliveries = d.max_deliveries, j.on_error = d.on_error, j.pause_after_failures = d.pause_after_failures, j.timeout_ms = d.timeout_ms, j.jitter_ms = d.jitter_ms, j.max_runs = d.max_runs, j.not_before = d.not_before, j.not_after = d.not_after,
+  j.start_rule = d.start_rule, j.start_zone = d.start_zone, j.repeat_after_ms = d.repeat_after_ms, j.on_startup = d.on_startup, j.after_job_id = d.after_job_id, j.keep_runs = d.keep_runs, j.keep_age_ms = d.keep_age_ms, j.remove_when_done = d.remove_when_done,
+  j.manifest = d.manifest;
+
+-- name: update_own_rules
+-- arguments: rows
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description')) AS d
+STRAIGHT_JOIN dbjobs_schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
+SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous = d.ambiguous, s.description = d.description,
+  s.manifest = NULL;
 
 -- name: update_runs
 -- arguments: rows

@@ -146,6 +146,12 @@ SELECT pg_catalog.COUNT(*) FROM (
   WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
 ) u;
 
+-- name: date_own_rules
+-- arguments: now, rows
+UPDATE dbjobs.schedules AS s SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, rule text, zone text, nonexistent text, ambiguous text)
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+
 -- name: delete_attempts
 -- arguments: ids
 DELETE FROM dbjobs.attempts WHERE run_id = ANY($1::uuid[]);
@@ -163,22 +169,14 @@ DELETE FROM dbjobs.attempts WHERE run_id = $1 AND number <= $2;
 DELETE FROM dbjobs.gaps AS g USING pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, through_at timestamptz, reason text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
 
--- name: delete_link
--- arguments: job, schedule
-DELETE FROM dbjobs.job_schedules WHERE job_id = $1 AND schedule_id = $2;
-
 -- name: delete_links
--- arguments: job
-DELETE FROM dbjobs.job_schedules WHERE job_id = $1;
+-- arguments: rows
+DELETE FROM dbjobs.job_schedules AS l USING pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint) WHERE l.job_id = d.job_id AND l.schedule_id = d.schedule_id;
 
 -- name: delete_lost_links
--- arguments: job
+-- arguments: ids
 DELETE FROM dbjobs.job_schedules
-WHERE job_id = $1 AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
-
--- name: delete_own_schedule
--- arguments: job
-DELETE FROM dbjobs.schedules WHERE job_id = $1;
+WHERE job_id = ANY($1::bigint[]) AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
 
 -- name: delete_runs
 -- arguments: ids
@@ -189,8 +187,8 @@ DELETE FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL;
 DELETE FROM dbjobs.schedules WHERE id = $1;
 
 -- name: delete_steps
--- arguments: job
-DELETE FROM dbjobs.steps WHERE job_id = $1;
+-- arguments: ids
+DELETE FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]);
 
 -- name: drop_attempts
 -- arguments: rows
@@ -301,8 +299,8 @@ SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = 
 WHERE l.schedule_id = $1 ORDER BY l.job_id LIMIT $2;
 
 -- name: followers
--- arguments: id
-SELECT id, owner, name FROM dbjobs.jobs WHERE after_job_id = $1 AND removed_at IS NULL ORDER BY name, owner;
+-- arguments: ids
+SELECT after_job_id, id, owner, name FROM dbjobs.jobs WHERE after_job_id = ANY($1::bigint[]) AND removed_at IS NULL;
 
 -- name: forget_plan_rules
 -- arguments: ids
@@ -347,11 +345,6 @@ UPDATE dbjobs.runs SET lease_until = (coalesce($1::timestamptz, pg_catalog.state
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND holder = $2 AND state = 'running';
 
--- name: insert_change
--- arguments: now, by, kind, subject_id, subject, action, reason, was, became
-INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
-VALUES (coalesce($1::timestamptz, pg_catalog.statement_timestamp()), $2, $3, $4, $5, $6, $7, $8, $9);
-
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -371,22 +364,35 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.sc
 -- arguments: name, max_running
 INSERT INTO dbjobs.groups (name, max_running) VALUES ($1, $2);
 
--- name: insert_job
--- arguments: owner, name, now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest
+-- name: insert_jobs
+-- arguments: now, rows
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
   manifest)
-VALUES ($1, $2, coalesce($3::timestamptz, pg_catalog.statement_timestamp()), coalesce($3::timestamptz, pg_catalog.statement_timestamp()), $4, $5, $6, $7, $8, $9, $10, $11,
-  $12, $13, $14, $15, $16, $17, $18, $19,
-  $20, $21, $22, $23, $24, $25, $26, $27,
-  $28, $29, $30, $31, $32, $33, $34, $35,
-  $36);
+SELECT d.owner, d.name, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp()), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
+  d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
+  d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
+  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
+  d.manifest
+FROM pg_catalog.json_to_recordset($2::json) AS d(owner text, name text, description text, enabled boolean, tags jsonb, queue text,
+  priority int, group_name text, overlap text, max_running int, missed text, missed_limit int,
+  missed_within_ms bigint, missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int,
+  max_deliveries int, on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint,
+  not_before timestamptz, not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean,
+  after_job_id bigint, keep_runs int, keep_age_ms bigint, remove_when_done boolean, manifest text);
 
--- name: insert_link
--- arguments: job, schedule, now
-INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at) VALUES ($1, $2, coalesce($3::timestamptz, pg_catalog.statement_timestamp()));
+-- name: insert_links
+-- arguments: now, rows
+INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
+SELECT d.job_id, d.schedule_id, coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint);
+
+-- name: insert_own_rules
+-- arguments: now, rows
+INSERT INTO dbjobs.schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, rule text, zone text, nonexistent text, ambiguous text, description text);
 
 -- name: insert_pauses
 -- arguments: now, rows
@@ -416,12 +422,14 @@ ON CONFLICT DO NOTHING;
 INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9::timestamptz, pg_catalog.statement_timestamp()), coalesce($9::timestamptz, pg_catalog.statement_timestamp()));
 
--- name: insert_step
--- arguments: job, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, on_success, on_failure
+-- name: insert_steps
+-- arguments: rows
 INSERT INTO dbjobs.steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-  $10, $11, $12);
+SELECT d.job_id, d.position, d.name, d.executor, d.spec, d.timeout_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms,
+  d.retry_jitter, d.on_success, d.on_failure
+FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, position int, name text, executor text, spec jsonb, timeout_ms bigint,
+  retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, on_success text, on_failure text);
 
 -- name: installation
 SELECT version, oldest, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
@@ -430,10 +438,6 @@ SELECT version, oldest, instance, migrated_at FROM dbjobs.installation WHERE id 
 -- arguments: job, from, to
 SELECT interval_start, interval_end FROM dbjobs.runs
 WHERE job_id = $1 AND interval_end >= $2 AND (interval_start IS NULL OR interval_start < $3);
-
--- name: job_id
--- arguments: owner, name
-SELECT id FROM dbjobs.jobs WHERE owner = $1 AND removed_at IS NULL AND name = $2;
 
 -- name: job_links
 -- arguments: ids
@@ -469,8 +473,17 @@ LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.ch
 WHERE j.removed_at IS NULL AND j.id >= $1 AND j.id <= $2 ORDER BY j.name, j.owner;
 
 -- name: jobs_named
--- arguments: name
-SELECT id, owner FROM dbjobs.jobs WHERE removed_at IS NULL AND name = $1 ORDER BY owner;
+-- arguments: ids
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE removed_at IS NULL AND name = ANY($1::text[]);
+
+-- name: jobs_owned
+-- arguments: manifest
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE manifest = $1 AND removed_at IS NULL;
+
+-- name: link_own_rules
+-- arguments: now, ids
+INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
+SELECT s.job_id, s.id, coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM dbjobs.schedules s WHERE s.job_id = ANY($2::bigint[]);
 
 -- name: lock_ahead
 -- arguments: now, later_ms, job, limit
@@ -553,6 +566,12 @@ SELECT job_id FROM dbjobs.job_schedules WHERE job_id = ANY($1::bigint[]) ORDER B
 -- name: lock_unchanged_jobs
 -- arguments: ids
 SELECT id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) AND planned = plan_input FOR UPDATE SKIP LOCKED;
+
+-- name: log_changes
+-- arguments: now, by, reason, rows
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), $2, d.kind, d.subject_id, d.subject, d.action, $3, d.was, d.became
+FROM pg_catalog.json_to_recordset($4::json) AS d(kind text, subject_id bigint, subject text, action text, was jsonb, became jsonb);
 
 -- name: login
 SELECT session_user::text;
@@ -695,10 +714,6 @@ UPDATE dbjobs.plans SET owner = COALESCE((SELECT j.owner FROM dbjobs.jobs j WHER
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.job_id = ANY($1::bigint[]);
 
--- name: own_schedule_id
--- arguments: job
-SELECT id FROM dbjobs.schedules WHERE job_id = $1;
-
 -- name: own_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]);
@@ -724,6 +739,15 @@ FROM dbjobs.pauses p
 LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 WHERE $1 = true OR p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id DESC LIMIT $3;
+
+-- name: predecessors
+-- arguments: ids
+WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
+  SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) AND removed_at IS NULL
+  UNION
+  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+)
+SELECT id, owner, name, manifest, after_id FROM up;
 
 -- name: probe
 -- arguments: now, queue, name
@@ -782,20 +806,21 @@ UPDATE dbjobs.ticks SET last_at = coalesce($1::timestamptz, pg_catalog.statement
   decided = decided + $4, started = started + $5, failed = failed + $6, error = $7
 WHERE name = $8 AND since = $9;
 
--- name: remove_job
--- arguments: now, id
-UPDATE dbjobs.jobs SET removed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $2 AND removed_at IS NULL;
+-- name: remove_jobs
+-- arguments: now, ids
+UPDATE dbjobs.jobs SET removed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE id = ANY($2::bigint[]) AND removed_at IS NULL;
 
 -- name: removed_job
 -- arguments: owner, name
 SELECT id FROM dbjobs.jobs WHERE owner = $1 AND name = $2 AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
 -- name: removed_jobs
+-- arguments: ids
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN false ELSE true END, c.became
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NOT NULL ORDER BY j.id;
+WHERE j.removed_at IS NOT NULL AND j.name = ANY($1::text[]) ORDER BY j.id;
 
 -- name: reopen
 -- arguments: now, step, id
@@ -947,9 +972,9 @@ FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE state = 'queued' AND queue =
   AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > $2 LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
--- name: touch_job
--- arguments: id
-UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = $1;
+-- name: touch_jobs
+-- arguments: ids
+UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = ANY($1::bigint[]);
 
 -- name: troubled
 -- arguments: limit
@@ -978,14 +1003,25 @@ WHERE jobs > 0 ORDER BY owner;
 -- arguments: max_running, name
 UPDATE dbjobs.groups SET max_running = $1 WHERE name = $2;
 
--- name: update_job
--- arguments: now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest, id
-UPDATE dbjobs.jobs SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), description = $2, enabled = $3, tags = $4, queue = $5, priority = $6, group_name = $7, overlap = $8, max_running = $9,
-  missed = $10, missed_limit = $11, missed_within_ms = $12, missed_grace_ms = $13, retry_attempts = $14, retry_backoff_ms = $15, retry_max_backoff_ms = $16, retry_jitter = $17,
-  max_deliveries = $18, on_error = $19, pause_after_failures = $20, timeout_ms = $21, jitter_ms = $22, max_runs = $23, not_before = $24, not_after = $25,
-  start_rule = $26, start_zone = $27, repeat_after_ms = $28, on_startup = $29, after_job_id = $30, keep_runs = $31, keep_age_ms = $32, remove_when_done = $33,
-  manifest = $34
-WHERE id = $35;
+-- name: update_jobs
+-- arguments: now, rows
+UPDATE dbjobs.jobs AS j SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), description = d.description, enabled = d.enabled, tags = d.tags, queue = d.queue, priority = d.priority, group_name = d.group_name, overlap = d.overlap, max_running = d.max_running,
+  missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
+  max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
+  start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, after_job_id = d.after_job_id, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done,
+  manifest = d.manifest
+FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, description text, enabled boolean, tags jsonb, queue text, priority int,
+  group_name text, overlap text, max_running int, missed text, missed_limit int, missed_within_ms bigint,
+  missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, max_deliveries int,
+  on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint, not_before timestamptz,
+  not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean, after_job_id bigint,
+  keep_runs int, keep_age_ms bigint, remove_when_done boolean, manifest text) WHERE j.id = d.id;
+
+-- name: update_own_rules
+-- arguments: rows
+UPDATE dbjobs.schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
+  description = d.description, manifest = NULL
+FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text) WHERE s.id = d.id;
 
 -- name: update_runs
 -- arguments: rows

@@ -148,6 +148,12 @@ SELECT COUNT(*) FROM (
   WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND j.removed_at IS NULL
 ) u;
 
+-- name: date_own_rules
+-- arguments: now, rows
+UPDATE dbjobs_schedules AS s SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous FROM json_each(?2)) AS d
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+
 -- name: delete_attempts
 -- arguments: ids
 DELETE FROM dbjobs_attempts WHERE run_id IN (SELECT value FROM json_each(?1));
@@ -166,22 +172,15 @@ DELETE FROM dbjobs_gaps WHERE rowid IN (
   SELECT g.rowid FROM json_each(?1) AS d CROSS JOIN dbjobs_gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
     AND g.through_at = d.value ->> 'through_at' AND g.reason = d.value ->> 'reason');
 
--- name: delete_link
--- arguments: job, schedule
-DELETE FROM dbjobs_job_schedules WHERE job_id = ?1 AND schedule_id = ?2;
-
 -- name: delete_links
--- arguments: job
-DELETE FROM dbjobs_job_schedules WHERE job_id = ?1;
+-- arguments: rows
+DELETE FROM dbjobs_job_schedules WHERE rowid IN (
+  SELECT l.rowid FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id FROM json_each(?1)) AS d CROSS JOIN dbjobs_job_schedules l ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id);
 
 -- name: delete_lost_links
--- arguments: job
+-- arguments: ids
 DELETE FROM dbjobs_job_schedules
-WHERE job_id = ?1 AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_job_schedules.schedule_id) IS NULL;
-
--- name: delete_own_schedule
--- arguments: job
-DELETE FROM dbjobs_schedules WHERE job_id = ?1;
+WHERE job_id IN (SELECT value FROM json_each(?1)) AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_job_schedules.schedule_id) IS NULL;
 
 -- name: delete_runs
 -- arguments: ids
@@ -192,8 +191,8 @@ DELETE FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND settle
 DELETE FROM dbjobs_schedules WHERE id = ?1;
 
 -- name: delete_steps
--- arguments: job
-DELETE FROM dbjobs_steps WHERE job_id = ?1;
+-- arguments: ids
+DELETE FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1));
 
 -- name: drop_attempts
 -- arguments: rows
@@ -302,8 +301,8 @@ SELECT j.owner, j.name FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = 
 WHERE l.schedule_id = ?1 ORDER BY l.job_id LIMIT ?2;
 
 -- name: followers
--- arguments: id
-SELECT id, owner, name FROM dbjobs_jobs WHERE after_job_id = ?1 AND removed_at IS NULL ORDER BY name, owner;
+-- arguments: ids
+SELECT after_job_id, id, owner, name FROM dbjobs_jobs WHERE after_job_id IN (SELECT value FROM json_each(?1)) AND removed_at IS NULL;
 
 -- name: forget_plan_rules
 -- arguments: ids
@@ -348,11 +347,6 @@ UPDATE dbjobs_runs SET lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND holder = ?2 AND state = 'running';
 
--- name: insert_change
--- arguments: now, by, kind, subject_id, subject, action, reason, was, became
-INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
-VALUES (coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
-
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -374,22 +368,35 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.sc
 -- arguments: name, max_running
 INSERT INTO dbjobs_groups (name, max_running) VALUES (?1, ?2);
 
--- name: insert_job
--- arguments: owner, name, now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest
+-- name: insert_jobs
+-- arguments: now, rows
 INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
   manifest)
-VALUES (?1, ?2, coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
-  ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-  ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,
-  ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35,
-  ?36);
+SELECT d.owner, d.name, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
+  d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
+  d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
+  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
+  d.manifest
+FROM (SELECT value ->> 'owner' AS owner, value ->> 'name' AS name, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue,
+  value ->> 'priority' AS priority, value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit,
+  value ->> 'missed_within_ms' AS missed_within_ms, value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter,
+  value ->> 'max_deliveries' AS max_deliveries, value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs,
+  value ->> 'not_before' AS not_before, value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup,
+  value ->> 'after_job_id' AS after_job_id, value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
 
--- name: insert_link
--- arguments: job, schedule, now
-INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at) VALUES (?1, ?2, coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
+-- name: insert_links
+-- arguments: now, rows
+INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
+SELECT d.job_id, d.schedule_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id FROM json_each(?2)) AS d;
+
+-- name: insert_own_rules
+-- arguments: now, rows
+INSERT INTO dbjobs_schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'description' AS description FROM json_each(?2)) AS d;
 
 -- name: insert_pauses
 -- arguments: now, rows
@@ -422,12 +429,14 @@ ON CONFLICT DO NOTHING;
 INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, coalesce(?9, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?9, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
 
--- name: insert_step
--- arguments: job, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, on_success, on_failure
+-- name: insert_steps
+-- arguments: rows
 INSERT INTO dbjobs_steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
-  ?10, ?11, ?12);
+SELECT d.job_id, d.position, d.name, d.executor, d.spec, d.timeout_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms,
+  d.retry_jitter, d.on_success, d.on_failure
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'position' AS position, value ->> 'name' AS name, value ->> 'executor' AS executor, value ->> 'spec' AS spec, value ->> 'timeout_ms' AS timeout_ms,
+  value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'on_success' AS on_success, value ->> 'on_failure' AS on_failure FROM json_each(?1)) AS d;
 
 -- name: installation
 SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
@@ -436,10 +445,6 @@ SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id 
 -- arguments: job, from, to
 SELECT interval_start, interval_end FROM dbjobs_runs
 WHERE job_id = ?1 AND interval_end >= ?2 AND (interval_start IS NULL OR interval_start < ?3);
-
--- name: job_id
--- arguments: owner, name
-SELECT id FROM dbjobs_jobs WHERE owner = ?1 AND removed_at IS NULL AND name = ?2;
 
 -- name: job_links
 -- arguments: ids
@@ -475,8 +480,17 @@ LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHE
 WHERE j.removed_at IS NULL AND j.id >= ?1 AND j.id <= ?2 ORDER BY j.name, j.owner;
 
 -- name: jobs_named
--- arguments: name
-SELECT id, owner FROM dbjobs_jobs WHERE removed_at IS NULL AND name = ?1 ORDER BY owner;
+-- arguments: ids
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE removed_at IS NULL AND name IN (SELECT value FROM json_each(?1));
+
+-- name: jobs_owned
+-- arguments: manifest
+SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE manifest = ?1 AND removed_at IS NULL;
+
+-- name: link_own_rules
+-- arguments: now, ids
+INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
+SELECT s.job_id, s.id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM dbjobs_schedules s WHERE s.job_id IN (SELECT value FROM json_each(?2));
 
 -- name: lock_ahead
 -- arguments: now, later_ms, job, limit
@@ -548,6 +562,12 @@ SELECT job_id FROM dbjobs_job_schedules WHERE job_id IN (SELECT value FROM json_
 -- name: lock_unchanged_jobs
 -- arguments: ids
 SELECT id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) AND planned = plan_input ;
+
+-- name: log_changes
+-- arguments: now, by, reason, rows
+INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?2, d.kind, d.subject_id, d.subject, d.action, ?3, d.was, d.became
+FROM (SELECT value ->> 'kind' AS kind, value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'was' AS was, value ->> 'became' AS became FROM json_each(?4)) AS d;
 
 -- name: login
 SELECT '';
@@ -690,10 +710,6 @@ UPDATE dbjobs_plans SET owner = COALESCE((SELECT '' FROM dbjobs_jobs j WHERE j.i
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (SELECT value FROM json_each(?1));
 
--- name: own_schedule_id
--- arguments: job
-SELECT id FROM dbjobs_schedules WHERE job_id = ?1;
-
 -- name: own_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each(?1));
@@ -719,6 +735,15 @@ FROM dbjobs_pauses p
 LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 WHERE ?1 = 1 OR p.resumed_at IS NULL AND p.ends_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY p.id DESC LIMIT ?3;
+
+-- name: predecessors
+-- arguments: ids
+WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
+  SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) AND removed_at IS NULL
+  UNION
+  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+)
+SELECT id, owner, name, manifest, after_id FROM up;
 
 -- name: probe
 -- arguments: now, queue, name
@@ -777,20 +802,21 @@ UPDATE dbjobs_ticks SET last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z',
   decided = decided + ?4, started = started + ?5, failed = failed + ?6, error = ?7
 WHERE name = ?8 AND since = ?9;
 
--- name: remove_job
--- arguments: now, id
-UPDATE dbjobs_jobs SET removed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?2 AND removed_at IS NULL;
+-- name: remove_jobs
+-- arguments: now, ids
+UPDATE dbjobs_jobs SET removed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id IN (SELECT value FROM json_each(?2)) AND removed_at IS NULL;
 
 -- name: removed_job
 -- arguments: owner, name
 SELECT id FROM dbjobs_jobs WHERE owner = ?1 AND name = ?2 AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
 -- name: removed_jobs
+-- arguments: ids
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, c.became
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NOT NULL ORDER BY j.id;
+WHERE j.removed_at IS NOT NULL AND j.name IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
 -- name: reopen
 -- arguments: now, step, id
@@ -937,9 +963,9 @@ FROM (SELECT DISTINCT job_id FROM dbjobs_runs WHERE state = 'queued' AND queue =
   AND (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = dbjobs_runs.job_id) > ?2 LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
--- name: touch_job
--- arguments: id
-UPDATE dbjobs_jobs SET planned = planned || '.' WHERE id = ?1;
+-- name: touch_jobs
+-- arguments: ids
+UPDATE dbjobs_jobs SET planned = planned || '.' WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: troubled
 -- arguments: limit
@@ -968,14 +994,25 @@ WHERE jobs > 0 ORDER BY owner;
 -- arguments: max_running, name
 UPDATE dbjobs_groups SET max_running = ?1 WHERE name = ?2;
 
--- name: update_job
--- arguments: now, description, enabled, tags, queue, priority, group_name, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after, start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done, manifest, id
-UPDATE dbjobs_jobs SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), description = ?2, enabled = ?3, tags = ?4, queue = ?5, priority = ?6, group_name = ?7, overlap = ?8, max_running = ?9,
-  missed = ?10, missed_limit = ?11, missed_within_ms = ?12, missed_grace_ms = ?13, retry_attempts = ?14, retry_backoff_ms = ?15, retry_max_backoff_ms = ?16, retry_jitter = ?17,
-  max_deliveries = ?18, on_error = ?19, pause_after_failures = ?20, timeout_ms = ?21, jitter_ms = ?22, max_runs = ?23, not_before = ?24, not_after = ?25,
-  start_rule = ?26, start_zone = ?27, repeat_after_ms = ?28, on_startup = ?29, after_job_id = ?30, keep_runs = ?31, keep_age_ms = ?32, remove_when_done = ?33,
-  manifest = ?34
-WHERE id = ?35;
+-- name: update_jobs
+-- arguments: now, rows
+UPDATE dbjobs_jobs AS j SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), description = d.description, enabled = d.enabled, tags = d.tags, queue = d.queue, priority = d.priority, group_name = d.group_name, overlap = d.overlap, max_running = d.max_running,
+  missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
+  max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
+  start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, after_job_id = d.after_job_id, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done,
+  manifest = d.manifest
+FROM (SELECT value ->> 'id' AS id, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue, value ->> 'priority' AS priority,
+  value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit, value ->> 'missed_within_ms' AS missed_within_ms,
+  value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'max_deliveries' AS max_deliveries,
+  value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs, value ->> 'not_before' AS not_before,
+  value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup, value ->> 'after_job_id' AS after_job_id,
+  value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
+
+-- name: update_own_rules
+-- arguments: rows
+UPDATE dbjobs_schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
+  description = d.description, manifest = NULL
+FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'description' AS description FROM json_each(?1)) AS d WHERE s.id = d.id;
 
 -- name: update_runs
 -- arguments: rows

@@ -254,3 +254,26 @@ SELECT t.trx_mysql_thread_id, p.USER, p.HOST, DATE_SUB(t.trx_started, INTERVAL T
 FROM information_schema.INNODB_TRX t LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
 WHERE t.trx_rows_locked > 0 AND t.trx_mysql_thread_id <> CONNECTION_ID() AND (p.DB IS NULL OR p.DB = DATABASE())
 ORDER BY t.trx_started, t.trx_mysql_thread_id LIMIT 3;
+
+-- name: update_jobs
+UPDATE @rows(id bigint, @job_types)
+STRAIGHT_JOIN dbjobs.jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
+SET j.changed_at = @now, @job_changes_by_name;
+
+-- name: delete_links
+DELETE l FROM @rows(job_id bigint, schedule_id bigint)
+STRAIGHT_JOIN dbjobs.job_schedules l FORCE INDEX (PRIMARY) ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id;
+
+-- When a rule changes, its new times count from that moment.
+
+-- name: date_own_rules
+UPDATE @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text)
+STRAIGHT_JOIN dbjobs.schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
+  AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous)
+SET s.changed_at = @now;
+
+-- name: update_own_rules
+UPDATE @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text)
+STRAIGHT_JOIN dbjobs.schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
+SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous = d.ambiguous, s.description = d.description,
+  s.manifest = NULL;

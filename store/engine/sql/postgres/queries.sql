@@ -219,3 +219,18 @@ JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
 WHERE l.granted AND l.mode <> 'AccessShareLock' AND a.pid <> pg_catalog.pg_backend_pid()
 GROUP BY a.pid, a.usename, a.application_name
 ORDER BY pg_catalog.min(a.xact_start) NULLS LAST, a.pid LIMIT 3;
+
+-- name: delete_links
+DELETE FROM dbjobs.job_schedules AS l USING @rows(job_id bigint, schedule_id bigint) WHERE l.job_id = d.job_id AND l.schedule_id = d.schedule_id;
+
+-- When a rule changes, its new times count from that moment.
+
+-- name: date_own_rules
+UPDATE dbjobs.schedules AS s SET changed_at = @now
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text)
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+
+-- name: update_own_rules
+UPDATE dbjobs.schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
+  description = d.description, manifest = NULL
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text) WHERE s.id = d.id;

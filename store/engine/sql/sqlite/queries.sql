@@ -182,3 +182,19 @@ FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'j
 DELETE FROM dbjobs.gaps WHERE rowid IN (
   SELECT g.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
     AND g.through_at = d.value ->> 'through_at' AND g.reason = d.value ->> 'reason');
+
+-- name: delete_links
+DELETE FROM dbjobs.job_schedules WHERE rowid IN (
+  SELECT l.rowid FROM @rows(job_id bigint, schedule_id bigint) CROSS JOIN dbjobs.job_schedules l ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id);
+
+-- When a rule changes, its new times count from that moment.
+
+-- name: date_own_rules
+UPDATE dbjobs.schedules AS s SET changed_at = @now
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text)
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+
+-- name: update_own_rules
+UPDATE dbjobs.schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
+  description = d.description, manifest = NULL
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text) WHERE s.id = d.id;

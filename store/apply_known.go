@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// knownJobs are jobs of which only id, owner, name, manifest and predecessor are read: those that the definitions name, those
+// after which they run, and those that the manifest owns.
+type knownJobs struct {
+	byName  map[string]*Job   // by full name
+	byPlain map[string][]*Job // by name, of all owners
+	byID    map[int64]*Job
+	owned   []*Job // by the manifest
+}
+
+func newKnownJobs() knownJobs {
+	return knownJobs{byName: map[string]*Job{}, byPlain: map[string][]*Job{}, byID: map[int64]*Job{}}
+}
+
+func (k *knownJobs) add(j *Job) {
+	if old := k.byID[j.ID]; old != nil {
+		return
+	}
+	k.byID[j.ID] = j
+	if k.byName[j.FullName()] == nil {
+		k.byName[j.FullName()] = j
+		k.byPlain[j.Name] = append(k.byPlain[j.Name], j)
+	}
+}
+
+// find looks a job up by owner/name, or by a name that only one owner has (the given one first).
+func (k *knownJobs) find(name, owner string) (*Job, error) {
+	if j := k.byName[name]; j != nil {
+		return j, nil
+	}
+	if j := k.byName[strings.TrimPrefix(owner+"/"+name, "/")]; j != nil {
+		return j, nil
+	}
+	switch list := k.byPlain[name]; len(list) {
+	case 1:
+		return list[0], nil
+	case 0:
+		return nil, fmt.Errorf("job %q: %w; `dbjobs job list` shows them", name, ErrNotFound)
+	default:
+		names := make([]string, len(list))
+		for i, j := range list {
+			names[i] = j.FullName()
+		}
+		slices.Sort(names)
+		return nil, fmt.Errorf("job %q: several owners have a job with this name: %s", name, strings.Join(names, ", "))
+	}
+}
+
+// plainName is a job's name without its owner.
+func plainName(name string) string {
+	if _, plain, ok := strings.Cut(name, "/"); ok {
+		return plain
+	}
+	return name
+}
+
+// legible are the names that an engine may be asked for, each once: the others are refused with the job that has them.
+func legible(names []string) []string {
+	names = slices.DeleteFunc(names, func(name string) bool { return checkName(name) != nil })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// known hands over the jobs of a statement.
+func (s *Store) known(ctx context.Context, q engine.Runner, statement string, args engine.Args, take func(*Job)) error {
+	return q.Query(ctx, statement, args, func(r *sql.Rows) error {
+		j := &Job{}
+		err := r.Scan(&j.ID, &j.Owner, &j.Name, engine.Nullable(&j.Manifest), engine.Nullable(&j.afterID))
+		take(j)
+		return err
+	})
+}
+
+// find reads which of the jobs are there, and those that they have to do with.
+func (a *applier) find(ctx context.Context, jobs []Job) error {
+	a.known = newKnownJobs()
+	names := make([]string, 0, len(jobs))
+	for i := range jobs {
+		if names = append(names, jobs[i].Name); jobs[i].After != "" {
+			names = append(names, plainName(jobs[i].After))
+		}
+	}
+	names = legible(names)
+	for part := range slices.Chunk(names, page) {
+		if err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": part}, a.known.add); err != nil {
+			return err
+		}
+	}
+	if a.o.Manifest != "" && !a.o.CreateOnly {
+		err := a.s.known(ctx, a.tx, "jobs_owned", engine.Args{"manifest": a.o.Manifest}, func(j *Job) {
+			a.known.owned = append(a.known.owned, j)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return a.findPredecessors(ctx, jobs)
+}
+
+// findPredecessors reads the jobs after which the jobs run, those after which these run, and so on: none may close a circle.
+func (a *applier) findPredecessors(ctx context.Context, jobs []Job) error {
+	var ids []int64
+	for i := range jobs {
+		if jobs[i].After == "" {
+			continue
+		}
+		for _, k := range a.known.byPlain[plainName(jobs[i].After)] {
+			if k.afterID != 0 {
+				ids = append(ids, k.afterID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	for part := range slices.Chunk(slices.Compact(ids), page) {
+		err := a.s.known(ctx, a.tx, "predecessors", engine.Args{"ids": part}, func(j *Job) {
+			if a.known.byID[j.ID] == nil {
+				a.known.byID[j.ID] = j // not by its name: no definition has it
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// definitions reads the whole of jobs that are known, in their order.
+func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) {
+	if len(known) == 0 {
+		return nil, nil
+	}
+	ids := make([]int64, len(known))
+	place := make(map[int64]int, len(known))
+	for i, k := range known {
+		ids[i], place[k.ID] = k.ID, i
+	}
+	list := make([]Job, len(known))
+	var j Job
+	var input borrowed
+	err := a.tx.Query(ctx, "batch_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanJob(&j), &input)...).Each(func(fault string) error {
+		j.fault = fault
+		list[place[j.ID]] = j
+		j = Job{}
+		return nil
+	}))
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(j Job) bool { return j.ID == 0 }) // deleted by plain SQL just now
+	jobs := make([]*Job, len(list))
+	for i := range list {
+		jobs[i] = &list[i]
+	}
+	return list, a.s.complete(ctx, a.tx, jobs)
+}
