@@ -22,9 +22,11 @@ type writer struct {
 	seq      int
 	made     []Run
 	runs     []runRow
+	queued   []queuedRow
 	moves    []moveRow
 	gaps     []gapRow
 	plans    []planRow
+	due      []dueRow
 	parks    []parkRow
 	buried   []buryRow
 	cancel   []string
@@ -40,7 +42,7 @@ type writer struct {
 // newWriter has room for one run and one plan of each case, which is what most decisions make.
 func newWriter(s *Store, tx *engine.Tx, now time.Time, cases int) *writer {
 	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, instants: map[time.Time]string{},
-		made: make([]Run, 0, cases), runs: make([]runRow, 0, cases), plans: make([]planRow, 0, cases)}
+		made: make([]Run, 0, cases), queued: make([]queuedRow, 0, cases), due: make([]dueRow, 0, cases)}
 }
 
 // The rows of the documents; their names are those of the columns.
@@ -58,6 +60,17 @@ type (
 		IntervalStart string `json:"interval_start,omitempty"`
 		IntervalEnd   string `json:"interval_end,omitempty"` // where it is not the nominal time
 		ReadyAt       string `json:"ready_at,omitempty"`     // where it is not the instant of the decision
+	}
+	// queuedRow is a run that is queued from the instant of the decision.
+	queuedRow struct {
+		ID            string `json:"id"`
+		JobID         int64  `json:"job_id"`
+		Number        int64  `json:"number,omitempty"`
+		Occurrence    string `json:"occurrence"`
+		Queue         string `json:"queue"`
+		Priority      int    `json:"priority,omitempty"`
+		ScheduledFor  string `json:"scheduled_for,omitempty"`
+		IntervalStart string `json:"interval_start,omitempty"`
 	}
 	moveRow struct {
 		ID         string `json:"id"`
@@ -99,6 +112,13 @@ type (
 		RunsMade         int64  `json:"runs_made"`
 		StartupIDs       string `json:"startup_ids,omitempty"`
 		RepeatFrom       string `json:"repeat_from,omitempty"`
+	}
+	// dueRow is a plan that has gone on, and nothing else: see goneOn.
+	dueRow struct {
+		JobID            int64  `json:"job_id"`
+		Version          int64  `json:"version"`
+		NextRun          string `json:"next_run,omitempty"`
+		LastScheduledFor string `json:"last_scheduled_for,omitempty"`
 	}
 	parkRow struct {
 		JobID   int64  `json:"job_id"`
@@ -155,6 +175,10 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 			r.Owner, r.Job = c.Job.Owner, c.Job.Name
 		}
 		w.made = append(w.made, r)
+		if r.State == Queued && r.HeldBy == "" && r.IntervalEnd.Equal(r.ScheduledFor) && r.ReadyAt.Equal(w.now) {
+			w.queued = append(w.queued, queuedRow{r.ID, r.JobID, r.Number, r.Occurrence, r.Queue, r.Priority, at(r.ScheduledFor), at(r.IntervalStart)})
+			continue
+		}
 		w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
 			at(r.ScheduledFor), at(r.IntervalStart), at(unless(r.IntervalEnd, r.ScheduledFor)), at(unless(r.ReadyAt, w.now))})
 	}
@@ -182,6 +206,10 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		w.park(p.JobID, p.Parked, p.NextRun)
 		return
 	}
+	if !d.Replan && w.goneOn(&c.Plan, &p) {
+		w.due = append(w.due, dueRow{p.JobID, p.Version, at(p.NextRun), at(p.LastScheduledFor)})
+		return
+	}
 	p.Parked = clip(p.Parked)
 	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Parked, at(p.LastScheduledFor), p.LastRunID, p.LastState,
 		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs, at(p.RepeatFrom)})
@@ -197,6 +225,14 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 	}
 }
 
+// goneOn reports whether all that changes of a plan is that one run was made of what was due until now, as with most jobs
+// that are due. The rest of such a plan need not be written.
+func (w *writer) goneOn(before, after *Plan) bool {
+	same := *after
+	same.NextRun, same.LastScheduledFor, same.DecidedThrough, same.RunsMade = before.NextRun, before.LastScheduledFor, before.DecidedThrough, before.RunsMade
+	return same == *before && after.DecidedThrough.Equal(w.now) && after.RunsMade == before.RunsMade+1
+}
+
 // park writes of a plan only why the job is parked, and when it is looked at again.
 func (w *writer) park(job int64, why string, again time.Time) {
 	w.parks = append(w.parks, parkRow{job, clip(why), w.at(again)})
@@ -205,6 +241,9 @@ func (w *writer) park(job int64, why string, again time.Time) {
 // write is one statement for each kind of row that there is.
 func (w *writer) write(ctx context.Context) error {
 	if err := bulk(ctx, w, "insert_runs", w.runs, nil); err != nil {
+		return err
+	}
+	if err := bulk(ctx, w, "insert_queued", w.queued, nil); err != nil {
 		return err
 	}
 	guard := func(what string, want int) func(int64) error {
@@ -244,7 +283,10 @@ func (w *writer) write(ctx context.Context) error {
 	}
 	// The guard that makes the decision right where there is no lock: every plan still has the version that
 	// was read.
-	return bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans)))
+	if err := bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans))); err != nil {
+		return err
+	}
+	return bulk(ctx, w, "advance_due", w.due, guard("plans", len(w.due)))
 }
 
 // loseAttempts ends the attempts of runs whose holder has not come back.

@@ -5,6 +5,7 @@ package store
 var actions = map[string]string{
 	"finish_attempts":    "record the ends of attempts",
 	"advance":            "write plans",
+	"advance_due":        "write plans",
 	"attempts":           "read the attempts of a run",
 	"back_off":           "let a run wait for its next attempt",
 	"batch_followers":    "read which jobs run after others",

@@ -20,6 +20,14 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d
   p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
   p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
 
+-- name: advance_due
+-- arguments: rows, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
+  next_run DATETIME(6) PATH '$.next_run', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for')) AS d
+STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
+SET p.next_run = d.next_run, p.decided_through = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.last_scheduled_for = d.last_scheduled_for,
+  p.runs_made = p.runs_made + 1, p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
+
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
@@ -426,6 +434,19 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BI
   input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input',
   rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule',
   ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
+
+-- name: insert_queued
+-- arguments: now, now, rows
+INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
+  ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
+  d.scheduled_for, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
+  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
+  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
+  scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start')) AS d
+ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- name: insert_runs
 -- arguments: now, now, rows

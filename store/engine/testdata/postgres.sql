@@ -15,6 +15,15 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, 
   runs_made bigint, startup_ids text, repeat_from timestamptz)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
+-- name: advance_due
+-- arguments: now, rows
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
+  version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, version bigint, next_run timestamptz,
+  last_scheduled_for timestamptz)
+WHERE p.job_id = d.job_id AND p.version = d.version;
+
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
@@ -405,6 +414,16 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, reason text)
 INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
 FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text);
+
+-- name: insert_queued
+-- arguments: now, rows
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
+  ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
+  d.scheduled_for, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, queue text,
+  priority int, scheduled_for timestamptz, interval_start timestamptz)
+ON CONFLICT DO NOTHING;
 
 -- name: insert_runs
 -- arguments: now, rows

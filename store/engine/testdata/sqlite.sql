@@ -18,6 +18,15 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value
   value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(?1)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
+-- name: advance_due
+-- arguments: now, rows
+UPDATE dbjobs_plans AS p
+SET next_run = d.next_run, decided_through = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
+  version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
+  value ->> 'last_scheduled_for' AS last_scheduled_for FROM json_each(?2)) AS d
+WHERE p.job_id = d.job_id AND p.version = d.version;
+
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
@@ -410,6 +419,15 @@ INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input,
   value ->> 'rule' AS rule, value ->> 'ends' AS ends FROM json_each(?1)) AS d WHERE true;
+
+-- name: insert_queued
+-- arguments: now, rows
+INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
+  ready_at, created_at)
+SELECT value ->> 'id', value ->> 'job_id', value ->> 'number', value ->> 'occurrence', 'queued', value ->> 'queue',
+  COALESCE(value ->> 'priority', 0), value ->> 'scheduled_for', value ->> 'interval_start', value ->> 'scheduled_for', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+FROM json_each(?2) WHERE true
+ON CONFLICT DO NOTHING;
 
 -- name: insert_runs
 -- arguments: now, rows

@@ -76,6 +76,20 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE a
   interval_end DATETIME(6) PATH '$.interval_end', ready_at DATETIME(6) PATH '$.ready_at')) AS d
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
+-- Of runs that are queued at once: what a document costs grows with its columns.
+
+-- name: insert_queued
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
+  ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
+  d.scheduled_for, @now, @now
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
+  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
+  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
+  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
+  scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start')) AS d
+ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
+
 -- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 -- In this order and by the key, as in advance: a scan of a short table would wait for rows that are none of its own.
@@ -130,6 +144,15 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
   p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
   p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
+
+-- Of plans that only went on to their next nominal time, after one run for the last.
+
+-- name: advance_due
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
+  next_run DATETIME(6) PATH '$.next_run', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for')) AS d
+STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
+SET p.next_run = d.next_run, p.decided_through = @now, p.last_scheduled_for = d.last_scheduled_for,
+  p.runs_made = p.runs_made + 1, p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
 
 -- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
 

@@ -70,6 +70,17 @@ FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, numb
   interval_end timestamptz, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
+-- Of runs that are queued at once: what a document costs grows with its columns.
+
+-- name: insert_queued
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
+  ready_at, created_at)
+SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
+  d.scheduled_for, @now, @now
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, queue text,
+  priority int, scheduled_for timestamptz, interval_start timestamptz)
+ON CONFLICT DO NOTHING;
+
 -- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 
@@ -110,6 +121,16 @@ FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, version bigin
   decided_through timestamptz, parked text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
   last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
   runs_made bigint, startup_ids text, repeat_from timestamptz)
+WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- Of plans that only went on to their next nominal time, after one run for the last.
+
+-- name: advance_due
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
+  version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
+  last_scheduled_for timestamptz)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.

@@ -37,6 +37,16 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'numb
   value ->> 'ready_at' AS ready_at FROM json_each(:rows)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
+-- Of runs that are queued at once: what a document costs grows with its columns.
+
+-- name: insert_queued
+INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
+  ready_at, created_at)
+SELECT value ->> 'id', value ->> 'job_id', value ->> 'number', value ->> 'occurrence', 'queued', value ->> 'queue',
+  COALESCE(value ->> 'priority', 0), value ->> 'scheduled_for', value ->> 'interval_start', value ->> 'scheduled_for', @now, @now
+FROM json_each(:rows) WHERE true
+ON CONFLICT DO NOTHING;
+
 -- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 
@@ -84,6 +94,16 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value
   value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
   value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made,
   value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(:rows)) AS d
+WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- Of plans that only went on to their next nominal time, after one run for the last.
+
+-- name: advance_due
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
+  version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
+  value ->> 'last_scheduled_for' AS last_scheduled_for FROM json_each(:rows)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
