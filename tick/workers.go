@@ -189,9 +189,9 @@ func (p *pass) await(ctx context.Context) error {
 		var enough <-chan time.Time
 		if patience > 0 {
 			if first.IsZero() {
-				first = time.Now()
+				first = p.t.Now()
 			}
-			enough = time.After(patience - time.Since(first))
+			enough = time.After(patience - p.t.Now().Sub(first))
 		}
 		select {
 		case <-p.news:
