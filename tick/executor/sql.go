@@ -85,8 +85,9 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 		if err != nil {
 			return Result{}, nothingDone("no connection could be made", describe(e.engine, err, ""))
 		}
+		kept := taken.Kept() // asked for before it is released
 		res, err := e.in(ctx, taken, spec, r)
-		if taken.Kept() && errors.Is(err, errUnsent) && ctx.Err() == nil {
+		if kept && errors.Is(err, errUnsent) && ctx.Err() == nil {
 			continue // the server had ended the session: nothing is done, and the next one is newer
 		}
 		return res, err
