@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -318,51 +317,6 @@ func (w *writer) writeStops(ctx context.Context) error {
 		}
 	}
 	return w.s.pauseFailing(ctx, w.tx, now, w.pauses)
-}
-
-// documentSize bounds a statement's document, in bytes: MariaDB refuses packets above 16 MB by default, and quoting can
-// double a document.
-const documentSize = 4 << 20
-
-// bulk writes rows by one statement, or by several where they are too many for one. check is told how many rows were
-// found in all.
-func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, check func(int64) error) error {
-	return bulkWith(ctx, w.tx, statement, engine.Args{"now": w.now}, rows, check)
-}
-
-// bulkWith is bulk for a statement with arguments of its own beside the rows.
-func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a engine.Args, rows []T, check func(int64) error) error {
-	var found int64
-	var text []byte
-	send := func() error {
-		if len(text) == 0 {
-			return nil
-		}
-		n, err := tx.Exec(ctx, statement, a.With("rows", string(append(text, ']'))))
-		found, text = found+n, nil
-		return err
-	}
-	for i := range rows {
-		row, err := json.Marshal(&rows[i])
-		if err != nil {
-			return fmt.Errorf("encode rows: %w", err)
-		}
-		if len(text)+len(row) > documentSize {
-			if err := send(); err != nil {
-				return err
-			}
-		}
-		if text == nil {
-			text = append(text, '[')
-		} else {
-			text = append(text, ',')
-		}
-		text = append(text, row...)
-	}
-	if err := send(); err != nil || check == nil || len(rows) == 0 {
-		return err
-	}
-	return check(found)
 }
 
 // writeRules records what the plans were made from, and marks the definitions that it was read from. A definition

@@ -78,9 +78,9 @@
 //     function. It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
 //     decision.applyPolicies (tick/decide/occurrences.go) applies the policies to them, and
 //     decision.admit (tick/decide/decide.go) queues the runs that may start.
-//  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_runs
+//  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_queued
 //     (store/engine/sql/postgres/queries.sql), gaps by insert_gaps
-//     (store/engine/sql/postgres/queries.sql), and the plan, with its next due time, by advance
+//     (store/engine/sql/postgres/queries.sql), and the plan, with its next due time, by advance_due
 //     (store/engine/sql/postgres/queries.sql). Then comes COMMIT. From here on the
 //     nominal time is decided, exactly once.
 //  7. pass.takeAll (tick/workers.go) takes as many runs as may execute at once, and some ahead, as
