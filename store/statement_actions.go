@@ -6,6 +6,7 @@ var actions = map[string]string{
 	"finish_attempts":    "record the ends of attempts",
 	"advance":            "write plans",
 	"advance_due":        "write plans",
+	"return_runs":        "give runs back",
 	"attempts":           "read the attempts of a run",
 	"back_off":           "let a run wait for its next attempt",
 	"batch_followers":    "read which jobs run after others",

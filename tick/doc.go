@@ -148,7 +148,7 @@
 //	tick/tick.go      the pass: probe, needs, pages, record
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/workers.go   taking runs, heartbeats; tick/ahead.go has what was taken ahead
-//	tick/work.go      executing runs, and recording their ends (tick/record.go)
+//	tick/work.go      executing runs; tick/record.go records their ends together
 //	tick/executor/    what a step can do
 //	tick/ticktest/    what the tests share; tick/crash/ and tick/load/ have those of faults, competition and size
 //	store/doc.go      what the database holds, and where the text of a statement is
