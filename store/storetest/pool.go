@@ -142,24 +142,30 @@ func emptying(migrated bool) string {
 	ours := `DROP SCHEMA IF EXISTS dbjobs CASCADE;`
 	if migrated {
 		ours = `
-  FOR o IN SELECT c.oid::regclass AS name FROM pg_class c WHERE c.relnamespace = 'dbjobs'::regnamespace AND c.relkind = 'r'
+  FOR o IN SELECT c.oid::regclass AS name FROM pg_class c WHERE c.relnamespace =
+      'dbjobs'::regnamespace AND c.relkind = 'r'
       AND c.relname <> 'installation' AND pg_relation_size(c.oid) > 0 LOOP
     EXECUTE format('TRUNCATE %s', o.name);
   END LOOP;
-  FOR o IN SELECT format('%I.%I', schemaname, sequencename) AS name FROM pg_sequences WHERE schemaname = 'dbjobs' AND last_value IS NOT NULL LOOP
+  FOR o IN SELECT format('%I.%I', schemaname, sequencename) AS name FROM pg_sequences WHERE
+      schemaname = 'dbjobs' AND last_value IS NOT NULL LOOP
     EXECUTE format('ALTER SEQUENCE %s RESTART', o.name);
   END LOOP;
   UPDATE dbjobs.installation SET instance = NULL WHERE instance IS NOT NULL;`
 	}
 	return `DO $$ DECLARE o record; BEGIN
-  FOR o IN SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind AS kind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  FOR o IN SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind AS kind FROM pg_class
+      c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm') LOOP
-    EXECUTE format('DROP %s IF EXISTS %s CASCADE', CASE o.kind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END, o.name);
+    EXECUTE format('DROP %s IF EXISTS %s CASCADE', CASE o.kind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN
+      'MATERIALIZED VIEW' ELSE 'TABLE' END, o.name);
   END LOOP;
-  FOR o IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace LOOP
+  FOR o IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace =
+      'public'::regnamespace LOOP
     EXECUTE format('DROP ROUTINE IF EXISTS %s CASCADE', o.name);
   END LOOP;
-  FOR o IN SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  FOR o IN SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace
+      n ON n.oid = c.relnamespace
       WHERE n.nspname = 'public' AND c.relkind = 'S' LOOP
     EXECUTE format('DROP SEQUENCE IF EXISTS %s CASCADE', o.name);
   END LOOP;` + ours + `
@@ -172,14 +178,22 @@ END $$`
 // emptying writes it.
 func catalogue(migrated bool) string {
 	text := `SELECT md5(string_agg(x, '|' ORDER BY x)) FROM (
-  SELECT concat_ws(',', oid, relname, relnamespace, relkind, relowner, relacl, reloptions, relpersistence, relhastriggers, relhasrules,
-    relrowsecurity, relforcerowsecurity, relreplident, reltablespace, CASE relkind WHEN 'i' THEN 0 ELSE reltuples END) AS x FROM pg_class WHERE oid >= 16384 AND relnamespace <> 'pg_toast'::regnamespace
-  UNION ALL SELECT concat_ws(',', 'column', attrelid, attnum, xmin) FROM pg_attribute WHERE attrelid >= 16384
-  UNION ALL SELECT concat_ws(',', 'namespace', oid, xmin) FROM pg_namespace WHERE nspname NOT LIKE 'pg\_t%'
+  SELECT concat_ws(',', oid, relname, relnamespace, relkind, relowner, relacl, reloptions,
+      relpersistence, relhastriggers, relhasrules,
+    relrowsecurity, relforcerowsecurity, relreplident, reltablespace, CASE relkind WHEN 'i' THEN
+      0 ELSE reltuples END) AS x FROM pg_class WHERE oid >= 16384 AND relnamespace <>
+      'pg_toast'::regnamespace
+  UNION ALL SELECT concat_ws(',', 'column', attrelid, attnum, xmin) FROM pg_attribute WHERE
+      attrelid >= 16384
+  UNION ALL SELECT concat_ws(',', 'namespace', oid, xmin) FROM pg_namespace WHERE nspname NOT
+      LIKE 'pg\_t%'
   UNION ALL SELECT concat_ws(',', 'index', indexrelid, xmin) FROM pg_index WHERE indexrelid >= 16384
-  UNION ALL SELECT concat_ws(',', 'statistic', schemaname, tablename, attname) FROM pg_stats WHERE schemaname IN ('dbjobs', 'public')
-  UNION ALL SELECT concat_ws(',', 'setting', setrole, setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database()
-  UNION ALL SELECT concat_ws(',', 'database', oid, xmin) FROM pg_database WHERE datname = current_database()`
+  UNION ALL SELECT concat_ws(',', 'statistic', schemaname, tablename, attname) FROM pg_stats
+      WHERE schemaname IN ('dbjobs', 'public')
+  UNION ALL SELECT concat_ws(',', 'setting', setrole, setconfig) FROM pg_db_role_setting s JOIN
+      pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database()
+  UNION ALL SELECT concat_ws(',', 'database', oid, xmin) FROM pg_database WHERE datname =
+      current_database()`
 	for _, table := range []string{"pg_attrdef", "pg_cast", "pg_collation", "pg_constraint", "pg_conversion", "pg_default_acl", "pg_event_trigger", "pg_extension", "pg_operator",
 		"pg_opclass", "pg_policy", "pg_proc", "pg_publication", "pg_rewrite", "pg_statistic_ext", "pg_trigger", "pg_type"} {
 		text += "\n  UNION ALL SELECT concat_ws(',', '" + table + "', oid, xmin) FROM " + table + " WHERE oid >= 16384"
