@@ -22,6 +22,7 @@ type Engine struct {
 	SchemaLock  string // statement at the start of a migration, in its transaction
 
 	schemes   []string          // of its URLs
+	form      string            // of a URL, for messages
 	prefix    string            // replaces "dbjobs." in the statements
 	numbered  bool              // placeholders are numbered: an argument that is used twice has only one
 	functions string            // written before the functions that every engine has
@@ -52,7 +53,7 @@ type Engine struct {
 }
 
 // All returns the engines.
-func All() []*Engine { return []*Engine{sqlite, postgres, mysqlEngine} }
+func All() []*Engine { return []*Engine{postgres, mysqlEngine, sqlite} }
 
 // class is the kind of an error, by what has to be done about it.
 type class int
@@ -79,8 +80,22 @@ func Of(rawURL string) (*Engine, error) {
 			return e, nil
 		}
 	}
-	return nil, &URLError{"want postgres://USER@HOST:PORT/DATABASE, mysql://USER@HOST:PORT/DATABASE, or sqlite:PATH"}
+	return nil, &URLError{"want " + Forms()}
 }
+
+// Forms lists the forms of a database URL, for messages.
+func Forms() string {
+	engines := All()
+	forms := make([]string, len(engines))
+	for i, e := range engines {
+		forms[i] = e.form
+	}
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+// Table returns the name of a table on this engine.
+func (e *Engine) Table(name string) string { return e.prefix + name }
 
 // Encrypted reports whether a URL asks for TLS and for a check of the server's certificate.
 func (e *Engine) Encrypted(u *url.URL) bool { return e.encrypted != nil && e.encrypted(u.Query()) }

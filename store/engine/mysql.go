@@ -24,6 +24,7 @@ var mysqlEngine = &Engine{
 	// and sessions that insert runs into the same index block each other.
 	Isolation: sql.LevelReadCommitted,
 	schemes:   []string{"mysql", "mariadb"},
+	form:      "mysql://user:password@host/database",
 	prefix:    "dbjobs_",
 	layout:    "2006-01-02 15:04:05.000000",
 	least:     0, // 0000-00-00 is no constant for every sql_mode

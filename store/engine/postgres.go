@@ -28,6 +28,7 @@ import (
 var postgres = &Engine{
 	Name: "postgres", KnowsLogins: true, Port: 5432, Isolation: sql.LevelReadCommitted,
 	schemes:  []string{"postgres", "postgresql"},
+	form:     "postgres://user:password@host/database",
 	prefix:   "dbjobs.",
 	numbered: true,
 	layout:   "2006-01-02T15:04:05.000000Z",

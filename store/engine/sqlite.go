@@ -19,6 +19,7 @@ const sqliteLayout = "2006-01-02T15:04:05.000000Z"
 var sqlite = &Engine{
 	Name: "sqlite", OneWriter: true, Creates: true,
 	schemes:  []string{"sqlite", "file"},
+	form:     "sqlite:path",
 	prefix:   "dbjobs_",
 	numbered: true,
 	layout:   sqliteLayout,

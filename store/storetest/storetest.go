@@ -22,15 +22,17 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// engines is the list: to add one is to add an entry. fresh gives a new, empty database, or one with our tables where a spare
-// one is there and the test may have it.
+// engines is the list: to add one is to add an entry. An engine that understands the SQL of another one
+// names that one as its dialect; then it needs no entries in the tests, which write SQL by dialect.
+// fresh returns a new, empty database, or one with our tables if there is a spare one and the test may
+// have it.
 var engines = []struct {
-	name  string
-	fresh func(t testing.TB, migrated bool) *spareDB
+	name, dialect string
+	fresh         func(t testing.TB, migrated bool) *spareDB
 }{
-	{"sqlite", onSQLite},
-	{"postgres", onPostgres},
-	{"mariadb", onMariaDB},
+	{"sqlite", "sqlite", onSQLite},
+	{"postgres", "postgres", onPostgres},
+	{"mariadb", "mariadb", onMariaDB},
 }
 
 // Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.
@@ -59,6 +61,16 @@ func URL(t testing.TB, engine string) string {
 	return fresh(t, engine, false).url
 }
 
+// Dialect is the engine whose SQL an engine understands: itself, or another one.
+func Dialect(engine string) string {
+	for _, e := range engines {
+		if e.name == engine {
+			return e.dialect
+		}
+	}
+	return engine
+}
+
 func fresh(t testing.TB, engine string, migrated bool) *spareDB {
 	t.Helper()
 	for _, e := range engines {
@@ -82,7 +94,7 @@ func Skip(t testing.TB, format string, a ...any) {
 // DB is a database for one test.
 type DB struct {
 	*store.Store
-	Engine string
+	Engine string // the dialect of the SQL that the test writes
 	URL    string
 	SQL    *sql.DB // a second way in: what people do with plain SQL
 	Clock  *Clock
@@ -90,10 +102,7 @@ type DB struct {
 
 // Table is a table's name on the engine.
 func (d *DB) Table(name string) string {
-	if d.Engine == "postgres" {
-		return "dbjobs." + name
-	}
-	return "dbjobs_" + name
+	return d.Store.Engine().Table(name)
 }
 
 // start is when tests begin.
@@ -104,7 +113,7 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
 	// A Wrap may count or change the statements that make the tables, which record the time.
 	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
-	d := &DB{Engine: engine, URL: database.url, Clock: NewClock(start)}
+	d := &DB{Engine: Dialect(engine), URL: database.url, Clock: NewClock(start)}
 	if o.Clock == nil {
 		o.Clock = d.Clock.Now
 	}

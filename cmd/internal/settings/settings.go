@@ -70,7 +70,7 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Databas
 		return embedded(env)
 	}
 	if err := check(d.URL); err != nil {
-		return Database{}, fmt.Errorf("%s: %w; want postgres://user:password@host/database, mysql://user:password@host/database or sqlite:path", from, err)
+		return Database{}, fmt.Errorf("%s: %w; want %s", from, err, engine.Forms())
 	}
 	if auth, found := env(AuthVariable); found {
 		if err := d.authenticate(auth, env); err != nil {
