@@ -7,7 +7,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// readFollowers reads which jobs run after these. One that runs after itself, by way of them, does not: no pass would end.
+// readFollowers reads which jobs run after these. It leaves out a job that runs after itself by way of
+// others: no pass would end.
 func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	type pair struct {
 		Follower

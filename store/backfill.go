@@ -9,13 +9,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Interval is a stretch of data, (Start, End]; a zero Start is one that is not known.
+// Interval is a stretch of data, (Start, End]. A zero Start means that the start is unknown.
 type Interval struct {
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end"`
 }
 
-// BackfillInput is what a backfill is chosen from.
+// BackfillInput holds the facts from which a backfill is chosen.
 type BackfillInput struct {
 	Now     time.Time
 	Job     JobStatus
@@ -23,9 +23,10 @@ type BackfillInput struct {
 	Covered []Interval // of the job's runs that touch the range, without overlaps, oldest first
 }
 
-// Backfill asks for a run of each interval that choose gives, whose ends are nominal times: in order behind what the job
-// has open. Those who backfill take turns, and a nominal time has one such run, unless it is asked for again. What choose
-// is told and what is written are one transaction; choose may be called more than once.
+// Backfill requests a run for each interval that choose returns; the ends of these are nominal times.
+// The runs wait in order behind the job's open runs. Backfills of a job take turns, and a nominal time
+// has only one such run, unless again is set. The reads for choose and the writes are one transaction.
+// choose may be called more than once.
 func (s *Store) Backfill(ctx context.Context, name string, within Interval, again bool, who Author, choose func(BackfillInput) ([]Interval, error)) ([]Run, error) {
 	var made []Run
 	err := s.change(ctx, who, func(a *applier) error {
@@ -88,7 +89,7 @@ func (s *Store) covered(ctx context.Context, q engine.Runner, job int64, within 
 	var list []Interval
 	var n Interval
 	err := q.Query(ctx, "intervals", engine.Args{"job": job, "from": within.Start, "to": within.End}, engine.Reads(engine.At(&n.Start), engine.At(&n.End)).Each(func(fault string) error {
-		if fault != "" { // nobody knows what it covers
+		if fault != "" { // what this run covers is unknown
 			n = Interval{}
 			return nil
 		}

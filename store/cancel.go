@@ -13,9 +13,9 @@ func (r *Run) Ended() bool {
 	return r.State == Succeeded || r.State == Failed || r.State == Cancelled || r.State == Lost
 }
 
-// CancelRun asks for the end of a run. One that has not been delivered is cancelled by the next decision for its job;
-// one that is running is stopped by its holder, which checks for requests every 1.5 seconds. Asking twice is asking once. A
-// *FieldError where the run has ended.
+// CancelRun requests the end of a run. If the run has not been delivered, the next decision for its job
+// cancels it. If it is running, its holder stops it; holders check for requests every 1.5 seconds. A
+// second request changes nothing. If the run has ended, the error is a *FieldError.
 func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, error) {
 	found, err := s.Run(ctx, id)
 	if err != nil {
@@ -79,11 +79,11 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 	return asked, err
 }
 
-// lockPlans waits until nobody decides for the job, nor for the one that it follows and whose decisions make runs of it,
-// and keeps others from both until the transaction ends: what was decided before is seen by the statements that follow,
-// and what is decided after sees what they did. As in a decision, the locks come before those of the runs, in the order of
-// the jobs. A job that was never decided for gets its plan first, or the first decision, which inserts it, would not be
-// waited for.
+// lockPlans locks the plan of the job, and that of the job that it runs after, whose decisions make runs
+// of it. So no decision for either is made until the transaction ends: the statements that follow see
+// earlier decisions, and later decisions see what the statements did. As in a decision, these locks come
+// before those of the runs, in the order of the jobs. If the job has no plan yet, it is inserted first:
+// otherwise the first decision, which inserts it, would not be waited for.
 func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 	list := []int64{j.ID}
 	if j.afterID != 0 {
@@ -95,8 +95,8 @@ func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 	return tx.Query(ctx, "lock_plans", engine.Args{"ids": list}, func(*sql.Rows) error { return nil })
 }
 
-// EnableJob makes a disabled job one that is decided for, or the other way round. What fell due while it was disabled is a
-// gap. A *FieldError where it is so already.
+// EnableJob enables or disables a job. What fell due while the job was disabled becomes a gap. If the job
+// is in that state already, the error is a *FieldError.
 func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Author) error {
 	action := map[bool]string{true: "enable", false: "disable"}[enabled]
 	return s.change(ctx, who, func(a *applier) error {

@@ -62,7 +62,7 @@ func (d *Duration) UnmarshalText(b []byte) (err error) {
 
 func (d Duration) ms() int64 { return time.Duration(d).Milliseconds() }
 
-// Schedule is a named recurrence set. The same struct is the row, the JSON and the entry of a manifest.
+// Schedule is a named recurrence set. The same struct is the row and the JSON.
 type Schedule struct {
 	ID          int64     `json:"-"`
 	Name        string    `json:"name"`
@@ -75,11 +75,11 @@ type Schedule struct {
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 	Jobs        int       `json:"jobs"` // how many jobs use it
 
-	stale bool   // changed since the plans of its jobs were made
-	Fault string `json:"unreadable,omitempty"` // what of its row cannot be read
+	stale bool   // it changed since the plans of its jobs were made
+	Fault string `json:"unreadable,omitempty"` // which columns of its row cannot be read
 }
 
-// Retry says how often a step is tried. Nil fields of a step mean: as the job has it.
+// Retry says how often a step is tried. In a step, a nil field means the value of the job.
 type Retry struct {
 	Attempts   *Attempts `json:"attempts,omitempty"`    // default 1
 	Backoff    *Duration `json:"backoff,omitempty"`     // default 10s, doubles
@@ -87,7 +87,7 @@ type Retry struct {
 	Jitter     *int      `json:"jitter,omitempty"`      // per cent of the back-off, default 10
 }
 
-// Attempts is a number of tries; 0, written until-next, is: until the job's next occurrence.
+// Attempts is a number of attempts. 0, written until-next, means until the job's next occurrence.
 type Attempts int
 
 // MarshalText writes a number or until-next.

@@ -11,14 +11,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// doneJobs are jobs that remove_when_done has removed, where no other of the name was made since: what a manifest still
-// says of them is no reason to run them again.
+// doneJobs are jobs that remove_when_done has removed, if no other job of that name was created since.
+// If a manifest still contains them, they must not run again.
 type doneJobs struct {
 	jobs   map[string]Job                       // by full name; id, owner and name only
 	became map[int64]map[string]json.RawMessage // the definition that they had, from the change log
 }
 
-// findDone reads them where the definitions may be about one: they make a job that is not there, or run after one that is not.
+// findDone reads these jobs if the definitions may contain one of them: they create a job that does not
+// exist, or run after one that does not.
 func (a *applier) findDone(ctx context.Context, jobs []Job) error {
 	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
 	a.done = d
@@ -62,7 +63,8 @@ func (d *doneJobs) find(name, owner string) (*Job, error) {
 	return k.find(name, owner)
 }
 
-// has reports whether just this job is done. What its start was resolved to is no part of what was asked for.
+// has reports whether this very job is done. The instant that its start schedule resolved to is not
+// compared: it is not part of what people write.
 func (d *doneJobs) has(j Job) bool {
 	old, ok := d.jobs[j.FullName()]
 	was := d.became[old.ID]
@@ -83,18 +85,19 @@ func (d *doneJobs) has(j Job) bool {
 	return len(differences(was, is)) == 0
 }
 
-// doneOf is a job that a decision removes: nothing of it is left to run.
+// doneOf is a job that a decision removes, because nothing of it is left to run.
 type doneOf struct {
 	c      *Snapshot
 	name   string
 	reason string
 }
 
-// editorsTurn is how long a decision leaves a job that is done to who edits it.
+// editorsTurn is how long a decision leaves a job that is done alone if somebody is editing it.
 const editorsTurn = time.Minute
 
-// writeDone removes jobs that are done, as a command does it, and says so in the change log. A job that somebody edits is
-// left for a later decision: to wait for the lock would hold up the batch, and the edit may bring it back.
+// writeDone removes jobs that are done, as a command would, and records that in the change log. A job
+// that somebody is editing is left for a later decision: waiting for the lock would delay the batch, and
+// the edit may give the job something to do.
 func (w *writer) writeDone(ctx context.Context) error {
 	if len(w.done) == 0 {
 		return nil

@@ -33,9 +33,10 @@ type GroupDecision struct {
 	Decision Decision
 }
 
-// lockGroups locks the plan rows of the groups of the cases, by name, so that those who want several do not meet
-// crosswise, and reads their caps. Lock order: plans, groups, runs. The runs of the jobs are to be read after it: what
-// ends in between is counted as under way, and never the other way round.
+// lockGroups locks the plan rows of the groups of these jobs, and reads their caps. It locks in the order
+// of the names, so that two sessions that need several groups cannot deadlock. Lock order: plans, groups,
+// runs. The runs of the jobs must be read after it: then a run that ends in between counts as under way,
+// and a run under way never counts as ended.
 func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*Snapshot) error {
 	caps := map[string]*GroupLoad{}
 	for _, c := range cases {

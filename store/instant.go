@@ -13,7 +13,7 @@ var (
 	Last  = engine.Last
 )
 
-// instant refuses an instant of people's that no database can hold.
+// instant refuses an instant, given by a person, that not every database can hold.
 func instant(t time.Time) error {
 	if !t.IsZero() && !engine.Clamp(t).Equal(t) {
 		return fmt.Errorf("%s is not between %s and %s", t.Format(time.RFC3339), First.Format(time.RFC3339), Last.Format(time.RFC3339))

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Keep says how much history a job keeps: a run goes when it is beyond either bound.
+// Keep says how much history a job keeps. A run beyond either bound is deleted.
 type Keep struct {
 	Runs int      `json:"runs,omitempty"` // default 1000
 	Age  Duration `json:"age,omitempty"`  // default 90d
 }
 
-// Job is a job's definition. The same struct is the row, the JSON and the entry of a manifest; the zero value of a
-// field is its default, which Normalize fills in.
+// Job is a job's definition. The same struct is the row and the JSON. The zero value of a field means its
+// default, which Normalize fills in.
 type Job struct {
 	ID                 int64     `json:"id,omitempty"`
 	Owner              string    `json:"owner"` // default: the login of the database
@@ -42,7 +42,7 @@ type Job struct {
 	NotAfter           time.Time `json:"not_after,omitzero"`
 	Start              string    `json:"start,omitempty"`        // start schedule, resolved to not_before at creation
 	StartZone          string    `json:"start_zone,omitempty"`   // of its wall times; default UTC
-	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // in place of a schedule: the time from the end of a run to the next one
+	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // instead of a schedule: the time from the end of a run to the next one
 	OnStartup          bool      `json:"on_startup,omitempty"`
 	After              string    `json:"after,omitempty"` // job (owner/name or name of the same owner)
 	Keep               Keep      `json:"keep,omitzero"`
@@ -59,83 +59,83 @@ type Job struct {
 	fault      string // what of its row cannot be read
 }
 
-// Removed tells since when the definition is only history; zero: it is not.
+// Removed is when the job was removed; since then its definition is only history. Zero: it exists.
 func (j *Job) Removed() time.Time { return j.removedAt }
 
-// policies are all of them. The order is that of the columns, and of a manifest that is written.
+// policies lists all policies, in the order of the columns and of an exported manifest.
 var policies = []Policy{
 	{Key: "description", column: "description", field: func(j *Job) any { return &j.Description }},
 	{Key: "owner", Shared: true, Help: "login that the job belongs to (yours)",
 		check: optionalName, field: func(j *Job) any { return &j.Owner }},
-	{Key: "disabled", Help: "make it, but decide nothing for it",
+	{Key: "disabled", Help: "create the job disabled: its schedule makes no runs",
 		column: "enabled", field: func(j *Job) any { return &j.Disabled }, stored: func(j *Job) any { return not{&j.Disabled} }},
 	{Key: "tags", Shared: true, Flag: "tag", Help: "tag; may be given several times",
 		column: "tags", check: checkName, field: func(j *Job) any { return &j.Tags }},
-	{Key: "queue", Shared: true, Default: "tick", Help: "who takes its runs ({default})",
+	{Key: "queue", Shared: true, Default: "tick", Help: "queue of its runs: tick, or one that workers serve ({default})",
 		column: "queue", check: checkName, field: func(j *Job) any { return &j.Queue }},
-	{Key: "priority", Shared: true, Least: math.MinInt32, Help: "higher is taken first (0)",
+	{Key: "priority", Shared: true, Least: math.MinInt32, Help: "within a queue, runs with a higher number are taken first (0)",
 		column: "priority", field: func(j *Job) any { return &j.Priority }},
-	{Key: "group", Shared: true, Help: "group whose cap on runs at a time it shares",
+	{Key: "group", Shared: true, Help: "group of jobs that share a cap on runs at the same time",
 		column: "group_name", null: true, check: optionalName, field: func(j *Job) any { return &j.Group }},
-	{Key: "overlap", Shared: true, Default: OverlapWait, Allowed: []string{OverlapWait, OverlapWaitAll, OverlapSkip, OverlapAllow, OverlapReplace}, Help: "{allowed} ({default})",
+	{Key: "overlap", Shared: true, Default: OverlapWait, Allowed: []string{OverlapWait, OverlapWaitAll, OverlapSkip, OverlapAllow, OverlapReplace}, Help: "if a run is due while another is active: {allowed} ({default})",
 		column: "overlap", field: func(j *Job) any { return &j.Overlap }},
-	{Key: "max_running", Shared: true, Default: 1, Least: 1, Help: "runs at a time with overlap allow",
+	{Key: "max_running", Shared: true, Default: 1, Least: 1, Help: "with overlap allow: most runs at the same time",
 		column: "max_running", field: func(j *Job) any { return &j.MaxRunning }},
-	{Key: "missed", Shared: true, Default: MissedLatest, Allowed: []string{MissedLatest, MissedAll, MissedSkip}, Help: "what is late: {allowed} ({default})",
+	{Key: "missed", Shared: true, Default: MissedLatest, Allowed: []string{MissedLatest, MissedAll, MissedSkip}, Help: "which missed nominal times still run: {allowed} ({default})",
 		column: "missed", field: func(j *Job) any { return &j.Missed }},
-	{Key: "missed_limit", Shared: true, Default: usualLimit, Least: 1, Help: "newest runs made with missed all ({default})",
+	{Key: "missed_limit", Shared: true, Default: usualLimit, Least: 1, Help: "with missed all: most nominal times that still run, the newest ({default})",
 		column: "missed_limit", field: func(j *Job) any { return &j.MissedLimit }},
-	{Key: "missed_within", Shared: true, Help: "what is older does not run (no limit)",
+	{Key: "missed_within", Shared: true, Help: "missed nominal times older than this do not run (no limit)",
 		column: "missed_within_ms", null: true, field: func(j *Job) any { return &j.MissedWithin }},
-	{Key: "missed_grace", Shared: true, Default: usualMissedGrace, Least: 1, Help: "how late the newest may be with missed skip ({default})",
+	{Key: "missed_grace", Shared: true, Default: usualMissedGrace, Least: 1, Help: "with missed skip: how late the newest nominal time may run ({default})",
 		column: "missed_grace_ms", field: func(j *Job) any { return &j.MissedGrace }},
-	{Key: "retry.attempts", Shared: true, Default: Attempts(1), Flag: "attempts", Help: "tries of a step, or until-next ({default})",
+	{Key: "retry.attempts", Shared: true, Default: Attempts(1), Flag: "attempts", Help: "attempts of a step, or until-next ({default})",
 		column: "retry_attempts", field: func(j *Job) any { return &j.Retry.Attempts }},
-	{Key: "retry.backoff", Shared: true, Default: Duration(10 * time.Second), Flag: "backoff", Help: "wait before the second try; doubles ({default})",
+	{Key: "retry.backoff", Shared: true, Default: Duration(10 * time.Second), Flag: "backoff", Help: "wait before the second attempt; doubles with each ({default})",
 		column: "retry_backoff_ms", field: func(j *Job) any { return &j.Retry.Backoff }},
-	{Key: "retry.max_backoff", Shared: true, Default: usualMaxBackoff, Flag: "max-backoff", Help: "longest wait between tries ({default})",
+	{Key: "retry.max_backoff", Shared: true, Default: usualMaxBackoff, Flag: "max-backoff", Help: "longest wait between attempts ({default})",
 		column: "retry_max_backoff_ms", field: func(j *Job) any { return &j.Retry.MaxBackoff }},
 	{Key: "retry.jitter", Shared: true, Default: 10, Most: 100, // per cent
 		column: "retry_jitter", field: func(j *Job) any { return &j.Retry.Jitter }},
 	{Key: "max_deliveries", Shared: true, Default: 3, Least: 1,
 		Help:   "how often a run may be started and never report back before it is lost ({default})",
 		column: "max_deliveries", field: func(j *Job) any { return &j.MaxDeliveries }},
-	{Key: "on_error", Shared: true, Default: OnErrorContinue, Allowed: []string{OnErrorContinue, OnErrorPause}, Help: "when a run has failed: {allowed} ({default})",
+	{Key: "on_error", Shared: true, Default: OnErrorContinue, Allowed: []string{OnErrorContinue, OnErrorPause}, Help: "after a failed run: {allowed} ({default})",
 		column: "on_error", field: func(j *Job) any { return &j.OnError }},
 	{Key: "pause_after_failures", Shared: true, Least: 1, Help: "failed runs in a row that pause the job (none)",
 		column: "pause_after_failures", null: true, field: func(j *Job) any { return &j.PauseAfterFailures }},
-	{Key: "timeout", Shared: true, Help: "longest time of a whole run, its waits included (none)",
+	{Key: "timeout", Shared: true, Help: "longest time of a run, with all steps and waits (none)",
 		column: "timeout_ms", null: true, field: func(j *Job) any { return &j.Timeout }},
-	{Key: "jitter", Shared: true, Help: "spread of the start (none)",
+	{Key: "jitter", Shared: true, Help: "start up to this much later, to spread load (none)",
 		column: "jitter_ms", field: func(j *Job) any { return &j.Jitter }},
-	{Key: "max_runs", Least: 1, Help: "finished after this number of runs",
+	{Key: "max_runs", Least: 1, Help: "the job is finished after this number of runs",
 		column: "max_runs", null: true, field: func(j *Job) any { return &j.MaxRuns }},
 	{Key: "not_before", Help: "no nominal times before this instant",
 		column: "not_before", field: func(j *Job) any { return &j.NotBefore }},
 	{Key: "not_after", Help: "no nominal times after this instant",
 		column: "not_after", field: func(j *Job) any { return &j.NotAfter }},
-	{Key: "start", Help: "rule whose first time after the job was made is the not-before: D 17:30, at 2026-12-01T17:30:00, ...",
+	{Key: "start", Help: "rule whose first time after the creation of the job becomes not-before: D 17:30, at 2026-12-01T17:30:00, ...",
 		column: "start_rule", null: true, field: func(j *Job) any { return &j.Start }},
 	{Key: "start_zone", Help: "time zone of --start (that of the rule)",
 		column: "start_zone", null: true, field: func(j *Job) any { return &j.StartZone }},
-	{Key: "repeat_after", Least: 1, Help: "in place of a rule: so long after the end of the last run",
+	{Key: "repeat_after", Least: 1, Help: "instead of a rule: run this long after the end of the last run",
 		column: "repeat_after_ms", null: true, field: func(j *Job) any { return &j.RepeatAfter }},
 	{Key: "on_startup", Help: "run once for each start-up that a tick reports",
 		column: "on_startup", field: func(j *Job) any { return &j.OnStartup }},
-	{Key: "after", Help: "job whose success makes a run of this one",
+	{Key: "after", Help: "run after each success of this job",
 		column: "after_job_id", null: true, field: func(j *Job) any { return &j.After }, stored: func(j *Job) any { return &j.afterID }},
-	{Key: "keep.runs", Shared: true, Default: 1000, Least: 1, Help: "newest runs kept ({default})",
+	{Key: "keep.runs", Shared: true, Default: 1000, Least: 1, Help: "how many runs to keep, the newest ({default})",
 		column: "keep_runs", field: func(j *Job) any { return &j.Keep.Runs }},
-	{Key: "keep.age", Shared: true, Default: Duration(90 * 24 * time.Hour), Least: 1, Help: "runs older than this go ({default})",
+	{Key: "keep.age", Shared: true, Default: Duration(90 * 24 * time.Hour), Least: 1, Help: "delete runs older than this ({default})",
 		column: "keep_age_ms", field: func(j *Job) any { return &j.Keep.Age }},
-	{Key: "remove_when_done", Help: "remove it when nothing is to come and its last run has succeeded",
+	{Key: "remove_when_done", Help: "remove the job when no run is to come and the last one has succeeded",
 		column: "remove_when_done", field: func(j *Job) any { return &j.RemoveDone }},
 }
 
-// planInput names the fields of jobs.plan_input, in the order in which its expression joins them on every engine. The text
-// carries no names itself: they would be 400 bytes more, twice in each row, and every pass reads them for every job that is
-// due. Whoever changes the expression changes this list. A new field goes to the end; every job is stale then, and decided
-// with the first pass after the migration.
+// planInput names the fields of jobs.plan_input, in the order of its expression on every engine. The text
+// itself has no names: they would add 400 bytes twice to each row, and every pass reads the text of every
+// due job. If you change the expression, change this list. A new field goes to the end. It makes every
+// job stale, so the first pass after the migration decides for all jobs.
 var planInput = []string{
 	"enabled", "removed_at", "not_before", "not_after", "jitter_ms", "repeat_after_ms", "max_runs", "overlap", "max_running",
 	"group_name", "queue", "priority", "missed", "missed_limit", "missed_within_ms", "missed_grace_ms", "retry_attempts",

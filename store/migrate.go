@@ -21,11 +21,11 @@ const (
 	required = 1
 )
 
-// Schema is what a database says of itself.
+// Schema is the version of the schema, and the name, that are recorded in a database.
 type Schema struct {
-	Version    int       `json:"version"` // 0: the tables are not there
-	Oldest     int       `json:"oldest"`  // the oldest schema number that a program may be built for
-	Latest     int       `json:"latest"`  // what this program would migrate to
+	Version    int       `json:"version"` // 0: there are no tables
+	Oldest     int       `json:"oldest"`  // the oldest schema number for which a program may be built
+	Latest     int       `json:"latest"`  // the schema number to which this program would migrate
 	Instance   string    `json:"instance,omitempty"`
 	MigratedAt time.Time `json:"migrated_at,omitzero"`
 }
@@ -44,7 +44,7 @@ func (c Schema) Check() error {
 	return nil
 }
 
-// Schema reads what the database says of itself; no tables are Version 0 and no error.
+// Schema reads the version of the schema. Without tables, it is Version 0 and no error.
 func (s *Store) Schema(ctx context.Context) (Schema, error) {
 	c := Schema{Latest: Latest}
 	err := s.db.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&c.Instance), engine.At(&c.MigratedAt))
@@ -63,8 +63,8 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return c.Check()
 }
 
-// SetInstance names the database, so that a tick that is told another name claims nothing: a copy fires nothing. An
-// empty name takes it off.
+// SetInstance names the database. A tick that expects another name does nothing, so a copy of a database
+// runs no jobs. An empty name removes the name.
 func (s *Store) SetInstance(ctx context.Context, name string) error {
 	if err := firstError("database", check{"instance", shortLine(name, maxName)}); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (s *Store) SetInstance(ctx context.Context, name string) error {
 	return err
 }
 
-// MigrationText is all of the schema as SQL, for shops where only the DBA may run DDL. It ends with the statement that
-// records the version.
+// MigrationText returns the whole schema as SQL, for companies where only a DBA may run DDL. It ends with
+// the statement that records the version.
 func MigrationText(rawURL string) (string, error) {
 	e, err := engine.Of(rawURL)
 	if err != nil {
@@ -100,8 +100,9 @@ func MigrationText(rawURL string) (string, error) {
 	return b.String(), nil
 }
 
-// Migrate brings the schema to Latest and names the migrations that it applied. Two migrators take turns; every
-// statement can be run twice, since DDL ends a transaction on MySQL and a migration may be cut half-way.
+// Migrate brings the schema to Latest and returns the names of the migrations that it applied. Two
+// migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may
+// leave a migration half done.
 func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	all, err := s.db.Engine().Migrations()
 	if err != nil {

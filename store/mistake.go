@@ -6,7 +6,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// mistake says what no run of the steps could do. Commands refuse it, so that it has come by plain SQL.
+// mistake says why no run of the steps could succeed. Commands refuse such steps, so plain SQL wrote them.
 func (j *Job) mistake() string {
 	if len(j.Steps) == 0 {
 		return ""
@@ -17,8 +17,9 @@ func (j *Job) mistake() string {
 	return ""
 }
 
-// readMistakes looks for mistakes in the steps where they may have been made or mended: in jobs that are new or have changed,
-// that are parked, or of which a run has failed, since nothing else shows that plain SQL has changed a step.
+// readMistakes looks for mistakes in steps, in the jobs where one may have been made or repaired: jobs
+// that are new, changed or parked, and jobs with a failed run. Nothing else shows that plain SQL changed
+// a step.
 func (s *Store) readMistakes(ctx context.Context, tx *engine.Tx, failed map[int64]bool, byJob map[int64]*Snapshot) error {
 	var ids []int64
 	look := map[int64]Job{}

@@ -8,12 +8,12 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Recheck is how long a job that could not be read, or whose decision was refused, is left before it is looked at again:
-// whoever puts it right need not know what to do for it to go on.
+// Recheck is after how long a job that could not be read, or whose decision was refused, is tried again.
+// So a person who repairs the row needs to do nothing else.
 const Recheck = 5 * time.Minute
 
-// park keeps a job whose decision was refused from being looked at for a while, with the reason. If even that is refused,
-// the job stays as it is, and is told all the same.
+// park parks a job whose decision was refused, with the reason, until Recheck is over. If even that is
+// refused, the job stays as it is, and is reported anyway.
 func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, error) {
 	s, job := d.s, p.jobs[0]
 	c := Snapshot{Plan: Plan{JobID: job}}

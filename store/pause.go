@@ -19,7 +19,8 @@ const (
 	ScopeAll      = "all"
 )
 
-// Subject is what a pause is about: a job or a schedule by name, a tag, the jobs of an owner, or everything.
+// Subject is what a pause stops: a job or a schedule by name, the jobs with a tag or of an owner, or
+// everything.
 type Subject struct{ Scope, Name string }
 
 // String is the subject in messages and in the change log.
@@ -35,9 +36,10 @@ func (u Subject) String() string {
 	return u.Scope + " " + u.Name
 }
 
-// Pause begins an interval in which nothing is decided or taken for the subject: what runs goes on, what has not begun
-// is held, and the nominal times inside it are a gap when it has ended. A zero until means until somebody resumes it.
-// ErrExists where the subject is paused already, ErrNotFound where there is no such job, schedule, tag or owner.
+// Pause begins an interval in which nothing is decided or taken for the subject. Runs that execute go on,
+// runs that have not begun are held, and the nominal times of the interval become a gap when it ends. A
+// zero until means until somebody resumes it. The error wraps ErrExists if the subject is paused already,
+// ErrNotFound if there is no such job, schedule, tag or owner.
 func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Author) (Pause, error) {
 	var begun Pause
 	err := s.change(ctx, who, func(a *applier) error {
@@ -79,9 +81,10 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 	return begun, err
 }
 
-// Resume ends the pause of a subject; a pause of something else that holds the same jobs goes on. The nominal times
-// inside it are a gap; with missed they count as if there had been no pause: as far as they were not decided meanwhile,
-// which only an edit of the job or another schedule of it can have caused. ErrNotFound where it is not paused.
+// Resume ends the pause of a subject. Another pause that holds the same jobs goes on. The nominal times
+// inside the pause become a gap. With missed they count as if there had been no pause, unless they were
+// decided meanwhile, which only an edit of the job or another of its schedules can cause. The error wraps
+// ErrNotFound if the subject is not paused.
 func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author) (Pause, error) {
 	var ended Pause
 	err := s.change(ctx, who, func(a *applier) error {
@@ -122,7 +125,7 @@ func (s *Store) openPause(ctx context.Context, q engine.Runner, known engine.Arg
 	return err
 }
 
-// subject finds what is to be paused or resumed, and puts its full name in place of a short one.
+// subject looks up a subject, and replaces a short name by the full one.
 func (a *applier) subject(ctx context.Context, on *Subject) (id int64, subject string, err error) {
 	switch on.Scope {
 	case ScopeAll:
@@ -136,13 +139,13 @@ func (a *applier) subject(ctx context.Context, on *Subject) (id int64, subject s
 		c, err := a.s.findSchedule(ctx, a.tx, on.Name)
 		return c.ID, "", err
 	}
-	if on.Name == "" { // on SQLite, which knows no logins, that of every job is empty
+	if on.Name == "" { // on SQLite, which has no logins, every job has an empty owner
 		return 0, "", &FieldError{"pause", on.Scope, "is missing"}
 	}
 	return 0, on.Name, nil
 }
 
-// anybody refuses to pause a tag that no job has, or an owner without jobs: that is a slip of the pen.
+// anybody refuses to pause a tag that no job has, or an owner without jobs: that is a typing mistake.
 func (a *applier) anybody(ctx context.Context, on Subject) error {
 	if on.Scope != ScopeTag && on.Scope != ScopeOwner {
 		return nil
@@ -160,7 +163,7 @@ func (a *applier) anybody(ctx context.Context, on Subject) error {
 	return nil
 }
 
-// logged is the subject as the change log has it: pauses of jobs and schedules belong to their history.
+// logged is the subject in the change log: pauses of jobs and schedules belong to their history.
 func (u Subject) logged() (kind, subject string) {
 	switch u.Scope {
 	case ScopeJob, ScopeSchedule:
@@ -171,11 +174,11 @@ func (u Subject) logged() (kind, subject string) {
 	return "pause", u.Scope + " " + u.Name
 }
 
-// maxPauses bounds how many of the pauses that hold a list of jobs is told.
+// maxPauses bounds how many of the current pauses are read for a list of jobs.
 const maxPauses = 10_000
 
-// Pauses lists the pauses that hold now, or with ended all that are on record, the newest first. What a job or schedule
-// is called is in Subject.
+// Pauses lists the pauses in force, or with ended all that are on record, the newest first. Subject has
+// the name of the job or schedule.
 func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, error) {
 	var out []Pause
 	var p Pause
@@ -196,10 +199,11 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 	return out, err
 }
 
-// pausesSize bounds how many pauses a statement's document has.
+// pausesSize bounds how many pauses one statement inserts.
 const pausesSize = 5000
 
-// pauseFailing pauses jobs for what their runs do, until somebody resumes them, and says so in the change log.
+// pauseFailing pauses jobs because of what their runs did, until somebody resumes them, and records that
+// in the change log.
 func (s *Store) pauseFailing(ctx context.Context, tx engine.Runner, now any, jobs []changeRow) error {
 	for part := range slices.Chunk(jobs, pausesSize) {
 		for i := range part {

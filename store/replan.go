@@ -7,8 +7,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// skewed is how far beyond the clock something has to lie to come from a clock that was ahead, and not from one that is a
-// little off.
+// skewed is how far an instant must lie in the future to show that a clock was wrong, and not just
+// slightly off.
 const skewed = 10 * time.Minute
 
 // Ahead counts the jobs that were decided beyond the clock, and tells how far: they sleep until then. It asks only where the

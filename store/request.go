@@ -10,15 +10,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Request is what a run outside the schedule is told.
+// Request holds the arguments of a run outside the schedule.
 type Request struct {
 	Args     map[string]string
 	Interval Interval // of data; without an end, none
 	Author   Author
 }
 
-// RunNow asks for a run: it is let go by the next decision for the job, behind what is active. Its interval, if it has one,
-// covers nominal times for a backfill, and moves nothing of the schedule.
+// RunNow requests a run. The next decision for the job queues it, behind the active runs. If it has an
+// interval, a backfill counts the nominal times in it as covered; the schedule does not change.
 func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error) {
 	var r Run
 	err := s.change(ctx, q.Author, func(a *applier) error {

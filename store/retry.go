@@ -10,9 +10,10 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// RetryRun opens a run again that failed, was cancelled or lost: under the same id, with its own interval and arguments,
-// from the step that it was in, or from the one named (by name or number). It waits behind what the job has active, like
-// every request; its attempts and its fence go on counting. A *FieldError where the run cannot be retried.
+// RetryRun opens a run again that failed, was cancelled or was lost. It keeps its id, interval and
+// arguments, and continues at the step that it was in, or at the step given by name or number. It waits
+// behind the job's active runs, like every request. Its attempts and its fence go on counting. If the run
+// cannot be retried, the error is a *FieldError.
 func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (Run, error) {
 	found, err := s.Run(ctx, id)
 	if err != nil {

@@ -18,31 +18,31 @@ const (
 	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed`
 )
 
-// scanPlan gives the destinations of the columns of batch_plans.
+// scanPlan returns the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
 	return []any{&l.JobID, &l.owner, &l.Version, engine.At(&l.NextRun), engine.At(&l.DecidedThrough), engine.Nullable(&l.Parked), engine.At(&l.LastScheduledFor), engine.Nullable(&l.LastRunID),
 		engine.Nullable(&l.LastState), engine.At(&l.LastFinishedAt), engine.At(&l.LastSuccessAt), engine.Nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, engine.Nullable(&l.StartupIDs), engine.At(&l.RepeatFrom)}
 }
 
-// scanRun gives the destinations of @run_columns.
+// scanRun returns the destinations of @run_columns.
 func scanRun(r *Run) []any {
 	return []any{key{&r.ID}, &r.JobID, engine.Nullable(&r.Number), &r.Occurrence, &r.State, engine.Nullable(&r.HeldBy), &r.Queue, &r.Priority, engine.At(&r.ScheduledFor), engine.At(&r.IntervalStart), engine.At(&r.IntervalEnd),
 		jsonInto{&r.Args}, must{engine.At(&r.ReadyAt)}, &r.Step, must{counter[int]{&r.Attempt}}, must{counter[int]{&r.Attempts}}, must{counter[int]{&r.Fence}}, must{counter[int]{&r.Losses}}, engine.At(&r.LeaseUntil), engine.Nullable(&r.Holder), engine.At(&r.CancelAt), engine.Nullable(&r.CancelBy), engine.At(&r.CreatedAt), engine.At(&r.StartedAt),
 		engine.At(&r.FinishedAt), engine.At(&r.SettledAt), engine.Nullable(&r.Error)}
 }
 
-// scanStep gives the destinations of a row of steps.
+// scanStep returns the destinations of a row of steps.
 func scanStep(jobID *int64, position *int, s *Step) []any {
 	return []any{jobID, position, &s.Name, &s.Executor, jsonInto{&s.Spec}, ms{&s.Timeout}, tries{&s.Retry.Attempts}, milliseconds{&s.Retry.Backoff},
 		milliseconds{&s.Retry.MaxBackoff}, count{&s.Retry.Jitter}, &s.OnSuccess, &s.OnFailure}
 }
 
-// scanPause gives the destinations of @pause_columns.
+// scanPause returns the destinations of @pause_columns.
 func scanPause(p *Pause) []any {
 	return []any{&p.ID, &p.Scope, engine.Nullable(&p.SubjectID), engine.Nullable(&p.Subject), &p.Reason, &p.By, engine.At(&p.Since), engine.At(&p.Until), engine.At(&p.ResumedAt), engine.Nullable(&p.ResumedBy), &p.Missed}
 }
 
-// not scans a boolean that the struct has the other way round.
+// not scans a boolean into a field that has the opposite meaning.
 type not struct{ p *bool }
 
 func (n not) Scan(src any) error {
@@ -52,8 +52,8 @@ func (n not) Scan(src any) error {
 	return err
 }
 
-// key scans what a row is found again by. SQLite takes any bytes for a text, and what is no UTF-8 is another text on its way
-// back there: no row has it.
+// key scans a text by which a row is looked up later. SQLite stores any bytes as text. Bytes that are not
+// UTF-8 would be another text when they are sent back, and no row would be found.
 type key struct{ p *string }
 
 func (k key) Scan(src any) error {
@@ -64,7 +64,7 @@ func (k key) Scan(src any) error {
 	return err
 }
 
-// must scans a column that is not NULL, whatever the table allows by now.
+// must scans a column that may not be NULL, even if somebody changed the table to allow it.
 type must struct{ sql.Scanner }
 
 func (r must) Scan(src any) error {
@@ -107,7 +107,7 @@ func (m milliseconds) Scan(src any) error {
 	return err
 }
 
-// optional scans a number that is nil where the column is NULL.
+// optional scans a number. It is nil if the column is NULL.
 type optional struct{ p **int64 }
 
 func (o optional) Scan(src any) error {
@@ -156,7 +156,7 @@ func stepRow(e *engine.Engine, job int64, position int, st *Step) json.RawMessag
 	return engine.EndRow(e.AppendField(e.AppendField(b, "on_success", st.OnSuccess), "on_failure", st.OnFailure))
 }
 
-// positive is a number, or NULL where it is zero.
+// positive is a number, or NULL for zero.
 func positive(n int64) any {
 	if n == 0 {
 		return nil
@@ -164,7 +164,7 @@ func positive(n int64) any {
 	return n
 }
 
-// tags scans an array; what in it is no text was put there by hand and names no tag.
+// tags scans an array. Elements that are not texts were put there by hand, and are not tags.
 type tags struct{ p *[]string }
 
 func (t tags) Scan(src any) error {

@@ -17,7 +17,7 @@ func (p *present) Scan(src any) error {
 	return nil
 }
 
-// longestWait is the longest duration that a policy may have, and mostMillis what a duration can hold at all.
+// longestWait is the longest duration of a policy, and mostMillis the most that a Duration can hold.
 const (
 	longestWait = 100 * 365 * 24 * time.Hour
 	mostMillis  = 9_000_000_000_000
@@ -42,7 +42,8 @@ func (m ms) Scan(src any) error {
 	return nil
 }
 
-// mostCounted bounds what counts up in a column of 32 bits, and mostMade in one of 64: room for one more is left.
+// mostCounted bounds counters in columns of 32 bits, and mostMade those of 64 bits. Both leave room for
+// one more.
 const (
 	mostCounted = 2_000_000_000
 	mostMade    = 4_000_000_000_000_000_000
@@ -118,7 +119,7 @@ func doc(rows any) (string, error) {
 	return string(b), nil
 }
 
-// borrowed is text as the driver has it: good until the next row.
+// borrowed is a text in the driver's memory. It is valid until the next row.
 type borrowed []byte
 
 // Scan takes text.

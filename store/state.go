@@ -18,8 +18,8 @@ const (
 	JobEnabled  = "enabled"  // runs on request, or has not been decided for yet
 )
 
-// derive finds the state from the facts: the one place where the words are given. Where several fit, the first of the
-// list counts.
+// derive finds the state from the facts. It is the only place that sets a state. If several fit, the first
+// of the list counts.
 func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	v.Paused = v.pausedBy(pauses)
 	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
@@ -50,7 +50,7 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	default:
 		v.State = JobEnabled
 	}
-	if v.Disabled || v.Paused != nil { // the plan's next time is that of a decision, not of a run
+	if v.Disabled || v.Paused != nil { // the plan's next time is for a decision, not for a run
 		v.NextRun, v.Overdue = time.Time{}, 0
 	}
 	if v.Stale = v.Stale && (ends || v.OnStartup) && !v.Disabled; v.Stale {
@@ -64,7 +64,7 @@ const (
 	SchedulePaused = "paused" // by itself, or by a freeze
 )
 
-// ScheduleStatus is a shared schedule with the pause that holds it.
+// ScheduleStatus is a shared schedule, with the pause that applies to it.
 type ScheduleStatus struct {
 	Schedule
 	State  string `json:"state"`
@@ -85,8 +85,8 @@ func (c *ScheduleStatus) derive(pauses []Pause) {
 	}
 }
 
-// pausedBy is the pause that holds the job: of those of the whole job, the one that ends last; else, where each of its
-// schedules is paused, the one of them that ends first.
+// pausedBy returns the pause that holds the job. Among pauses of the whole job it is the one that ends
+// last. Otherwise, if each of its schedules is paused, it is the one of them that ends first.
 func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
 	c := Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job}
 	var whole, one *Pause
@@ -111,7 +111,7 @@ func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
 	return one
 }
 
-// outlasts compares two pauses that hold; one without an end lasts for ever.
+// outlasts reports whether one pause ends after another. A pause without an end lasts for ever.
 func (p *Pause) outlasts(other *Pause) bool {
 	return !other.Until.IsZero() && (p.Until.IsZero() || p.Until.After(other.Until))
 }

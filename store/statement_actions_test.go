@@ -11,7 +11,7 @@ import (
 // An error says what was being done: by an action, or by a statement's name that begins with a verb.
 func TestStatementsHaveActions(t *testing.T) {
 	verbs := []string{"begin", "count", "delete", "drop", "enable", "end", "extend", "forget", "insert", "lock", "mark", "park", "record",
-		"remove", "request", "set", "update"}
+		"remove", "request", "return", "set", "update"}
 	var names []string
 	for _, e := range engine.All() {
 		names = append(names, e.Statements(words).Names()...)

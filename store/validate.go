@@ -30,8 +30,8 @@ func (c *Schedule) Normalize() {
 	orDefault(&c.Ambiguous, AmbiguousFirst)
 }
 
-// Normalize fills in the defaults of the policies, so that equal jobs are equal structs. What the job's lists are shared
-// with stays as it is.
+// Normalize fills in the defaults of the policies, so that equal jobs are equal structs. It copies the
+// job's lists before it changes them: others may share them.
 func (j *Job) Normalize() {
 	j.Schedules, j.Steps = slices.Clone(j.Schedules), slices.Clone(j.Steps)
 	for i := range policies {
@@ -56,7 +56,7 @@ func (j *Job) Normalize() {
 	}
 }
 
-// canonical is one form for equal JSON: an engine may have reordered it. Numbers keep all of their digits.
+// canonical writes equal JSON in one form: an engine may have reordered it. Numbers keep all their digits.
 func canonical(raw json.RawMessage) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -73,7 +73,7 @@ func canonical(raw json.RawMessage) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// Or takes from other what r leaves open.
+// Or returns r, with the fields that r leaves open taken from other.
 func (r Retry) Or(other Retry) Retry {
 	if r.Attempts == nil {
 		r.Attempts = other.Attempts
@@ -90,10 +90,10 @@ func (r Retry) Or(other Retry) Retry {
 	return r
 }
 
-// maxName is in bytes: what the narrowest key of the engines holds.
+// maxName is the longest name in bytes: the shortest limit of a key among the engines.
 const maxName = 190
 
-// checkName refuses names that one of the engines would store as another, or that would spoil a terminal.
+// checkName refuses names that an engine would store as another name, or that could control a terminal.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -119,7 +119,7 @@ func oneOf(v string, allowed ...string) error {
 	return fmt.Errorf("%q is not one of %s", v, strings.Join(allowed, ", "))
 }
 
-// Validate refuses what no engine may be given. It does not read the rule: that is for package rules.
+// Validate refuses values that not every engine can store. It does not read the rule: package rules does.
 func (c *Schedule) Validate() error {
 	return firstError("schedule "+c.Name,
 		check{"name", checkName(c.Name)},
@@ -130,7 +130,7 @@ func (c *Schedule) Validate() error {
 	)
 }
 
-// Validate refuses a group that could never run anything.
+// Validate refuses a group whose jobs could never run.
 func (g *Group) Validate() error {
 	return firstError("group "+g.Name, check{"name", checkName(g.Name)}, check{"max_running", atLeast(g.MaxRunning, 1)})
 }
@@ -180,7 +180,8 @@ func duration(d Duration) error {
 	return nil
 }
 
-// Validate refuses contradicting or absurd policies and steps, with the field named. Call Normalize first.
+// Validate refuses policies and steps that contradict each other or make no sense. The error names the
+// field. Call Normalize first.
 func (j *Job) Validate() error {
 	subject := "job " + j.FullName()
 	if j.Start != "" && !j.NotBefore.IsZero() {
@@ -226,10 +227,11 @@ func (j *Job) validateSteps(subject string) error {
 	return nil
 }
 
-// specs are the checks of what steps give to their executors, by the executors' names.
+// specs are the checks of the specs of steps, by the names of the executors.
 var specs = map[string]func(json.RawMessage) error{}
 
-// CheckSpecs lets check refuse what a step of an executor could not do. Executors say so as their package is initialized.
+// CheckSpecs registers the check of the specs for an executor. Executors call it when their package is
+// initialized.
 func CheckSpecs(executor string, check func(spec json.RawMessage) error) { specs[executor] = check }
 
 func (st *Step) checkSpec() error {
@@ -239,13 +241,14 @@ func (st *Step) checkSpec() error {
 	return nil
 }
 
-// endless names a step that the run can come to, and from which it can never end, whatever happens.
+// endless returns the name of a step that a run can reach and from which it can never end, whatever
+// happens.
 func (j *Job) endless() string {
 	position := map[string]int{}
 	for i := range j.Steps {
 		position[StepNamed+j.Steps[i].Name] = i
 	}
-	after := func(i int, what string) int { // the steps' number is the end
+	after := func(i int, what string) int { // the number of steps stands for the end
 		switch to, ok := position[what]; {
 		case ok:
 			return to
@@ -269,7 +272,7 @@ func (j *Job) endless() string {
 	return ""
 }
 
-// reached tells what can be come to from a place, by the ways that lead on from each.
+// reached reports which places can be reached from a place; ways lists the next places of each.
 func reached(ways [][]int, from int) []bool {
 	found, look := make([]bool, len(ways)), []int{from}
 	found[from] = true

@@ -29,12 +29,12 @@ func (t *Task) StepAt(position int) *Step {
 	return &t.Job.Steps[position-1]
 }
 
-// Holder is who takes runs: unique for each start of a process, or a heartbeat might keep alive what a predecessor
-// of the same name has lost.
+// Holder is a process that takes runs. Its name is unique for each start of a process. Otherwise a
+// heartbeat might extend the leases of an earlier process with the same name, which is dead.
 type Holder struct {
 	Name  string
 	Lease time.Duration
-	Login string // takes the runs of this owner's jobs only; empty: of all
+	Login string // it takes only runs of this owner's jobs; empty: of all jobs
 
 	// Refused keeps the runs that the database did not let be delivered, so that they are passed over from then on; nil
 	// forgets them.
@@ -61,8 +61,9 @@ func ids(list *[]string) func(*sql.Rows) error {
 	}
 }
 
-// Queues are those from which something may be taken now, in order of their names: from queue to queue along the index,
-// whatever their lengths. As one recursive statement, MariaDB would read them whole.
+// Queues returns the queues that have queued runs, in the order of their names. It goes from queue to
+// queue along the index, however long they are. With one recursive statement, MariaDB would read all of
+// their runs.
 func (s *Store) Queues(ctx context.Context) (list []string, err error) {
 	for name := ""; ; list = append(list, name) {
 		err := s.db.Row(ctx, "next_queue", engine.Args{"after": name}, &name)
@@ -81,7 +82,7 @@ type TooLong struct {
 	Timeout Duration `json:"timeout"`
 }
 
-// TooLong lists jobs with a queued run whose timeout is longer than within: twenty at most.
+// TooLong lists jobs with a queued run whose timeout is longer than within, at most twenty of them.
 func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration) ([]TooLong, error) {
 	var list []TooLong
 	var j Job
@@ -97,7 +98,7 @@ func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration)
 // Sign is what a heartbeat finds out about a run that it holds.
 type Sign struct {
 	Fence  int
-	Cancel bool // somebody wants it cancelled
+	Cancel bool // somebody requested that the run is cancelled
 }
 
 // Heartbeat extends the leases of runs and returns those that are still held; one that is missing was delivered again.
@@ -120,8 +121,8 @@ func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[str
 	return s.Held(ctx, runs, h)
 }
 
-// Held tells of runs which are still held, and which of them somebody wants cancelled. It writes nothing, so that it may be
-// asked often.
+// Held returns which runs are still held, and for which of them somebody requested a cancellation. It
+// writes nothing, so it may be called often.
 func (s *Store) Held(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
 	signs := map[string]Sign{}
 	var id string
