@@ -277,7 +277,7 @@ WITH d AS (
   WHERE r.id = free.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()),
-    started_at = CASE WHEN d.waited_ms > 0 THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
+    started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
     error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
   FROM moved JOIN d ON d.id = moved.id AND d.fence = moved.fence
   WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
