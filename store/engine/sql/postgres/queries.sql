@@ -17,21 +17,22 @@ SELECT i.id, coalesce((SELECT @plan_owner FROM dbjobs.jobs j WHERE j.id = i.id),
 ON CONFLICT DO NOTHING;
 
 -- Job by job through the keys: of = ANY(...) with 1,000 values the planner makes a scan, which costs more the more jobs
--- there are, and it may do so for a table newly filled whatever the number. It cannot for a correlated subquery.
+-- there are, and it may do so for a table newly filled whatever the number. It cannot for a correlated subquery with
+-- OFFSET 0; without that, it reads all schedules for each job as long as the tables have no statistics.
 
 -- name: batch_rules
 SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
 FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
   SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
     SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.job_schedules l ON l.job_id = i.id AND l.schedule_id = s.id
-    WHERE s.id = r.schedule_id AND s.plan_input = r.input AND (l.planned = s.id OR l.job_id IS NULL AND s.job_id = i.id)) AS stands
+    WHERE s.id = r.schedule_id AND s.plan_input = r.input AND (l.planned = s.id OR l.job_id IS NULL AND s.job_id = i.id) OFFSET 0) AS stands
   FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;
 
 -- name: batch_links
 SELECT i.id, l.* FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
   SELECT l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, coalesce(l.planned = l.schedule_id, false), true AS linked,
     s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
-  FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+  FROM dbjobs.job_schedules l LEFT JOIN LATERAL (SELECT * FROM dbjobs.schedules s WHERE s.id = l.schedule_id OFFSET 0) AS s ON true
   WHERE l.job_id = i.id
   UNION ALL
   SELECT s.id, s.created_at, true, false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
@@ -183,17 +184,17 @@ WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
     rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, waited_ms double precision)
 ), free AS (
-  SELECT r.id FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
+  SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
 ), moved AS (
   UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
-  FROM free JOIN d ON d.id = free.id
-  WHERE r.id = free.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
+  FROM free AS d
+  WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(@now, a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
     error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
-  FROM moved JOIN d ON d.id = moved.id AND d.fence = moved.fence
+  FROM moved JOIN free AS d ON d.id = moved.id AND d.fence = moved.fence
   WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )
 SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) FROM moved;
