@@ -63,7 +63,7 @@ func TestNoFunctionIsFoundBySearchPath(t *testing.T) {
 // for every type, each statement and the tables depend on none of them.
 func TestNothingHostileIsFoundBySearchPath(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("it is about PostgreSQL")
+		storetest.Skip(t, "a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")
 	}
 	url := storetest.URL(t, "postgres")
 	admin, err := sql.Open("pgx", url)
@@ -149,7 +149,7 @@ func asFunctions(t *testing.T, conn *sql.DB) (made int) {
 // is told of, by a trigger's passes once a day.
 func TestASearchPathThatIsADanger(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("it is about PostgreSQL")
+		storetest.Skip(t, "a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")
 	}
 	for path, want := range map[string]string{
 		"public": "", "''": "",

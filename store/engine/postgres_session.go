@@ -23,14 +23,9 @@ type postgresForJobs struct {
 
 // Connect connects.
 func (c *postgresForJobs) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.Connector.Connect(ctx)
+	whole, err := connectPgx(ctx, c.Connector)
 	if err != nil {
 		return nil, err
-	}
-	whole, ok := inner.(*stdlib.Conn)
-	if !ok {
-		inner.Close()
-		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
 	}
 	job := &postgresJobConn{Conn: whole, pooled: &c.pooled}
 	job.began = job.reported()

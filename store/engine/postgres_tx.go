@@ -18,16 +18,25 @@ type postgresBounded struct{ driver.Connector }
 
 // Connect connects.
 func (c postgresBounded) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.Connector.Connect(ctx)
+	whole, err := connectPgx(ctx, c.Connector)
+	if err != nil {
+		return nil, err
+	}
+	return &postgresConn{whole}, nil
+}
+
+// connectPgx makes a connection of the driver, with all of its methods.
+func connectPgx(ctx context.Context, c driver.Connector) (*stdlib.Conn, error) {
+	inner, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	whole, ok := inner.(*stdlib.Conn)
 	if !ok {
-		inner.Close()
+		_ = inner.Close()
 		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
 	}
-	return &postgresConn{whole}, nil
+	return whole, nil
 }
 
 type postgresConn struct{ *stdlib.Conn }
