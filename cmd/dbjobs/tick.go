@@ -230,7 +230,7 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 }
 
 func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
-	executors, err := executor.Open(s)
+	executors, err := executor.Open(s, nil)
 	if err != nil {
 		return tick.Report{}, err
 	}

@@ -28,7 +28,7 @@ type Kind struct {
 	Values func(spec json.RawMessage) (map[string]any, error)  // those that Spec made it from
 	Line   func(spec json.RawMessage) string                   // what it does, in a line; empty: it cannot be read
 	Check  func(spec json.RawMessage) error                    // refuses what no run could do
-	Open   func(s *store.Store) (Executor, error)              // one for a process; closed if it is an io.Closer
+	Open   func(s *store.Store, h *Host) (Executor, error)     // one for a process; closed if it is an io.Closer
 }
 
 // Key is a key of a step in a manifest.
@@ -58,11 +58,11 @@ func KindOf(name string) *Kind {
 	return nil
 }
 
-// Open makes an executor of each kind. Close them.
-func Open(s *store.Store) (Registry, error) {
+// Open makes an executor of each kind, for steps that may touch what the host allows. Close them.
+func Open(s *store.Store, h *Host) (Registry, error) {
 	r := Registry{}
 	for _, k := range Kinds {
-		x, err := k.Open(s)
+		x, err := k.Open(s, h)
 		if err != nil {
 			r.Close()
 			return nil, fmt.Errorf("executor %s: %w", k.Name, err)

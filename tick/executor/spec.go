@@ -110,7 +110,7 @@ var sqlKind = Kind{
 		_, err := ReadSQL(spec)
 		return err
 	},
-	Open: func(s *store.Store) (Executor, error) { return NewSQL(s) },
+	Open: func(s *store.Store, _ *Host) (Executor, error) { return NewSQL(s) },
 }
 
 // sqlSpec gives the arguments beside sql to its statement, and refuses those that no one statement would own.

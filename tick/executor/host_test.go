@@ -1,0 +1,136 @@
+package executor_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// programs makes a folder with programs and links among them. What a name leads to is its own content.
+func programs(t *testing.T) (root string) {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"bin", "bin/deep", "other"} {
+		if err := os.Mkdir(filepath.Join(root, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"bin/tool", "bin/deep/tool", "other/tool"} {
+		if err := os.WriteFile(filepath.Join(root, file), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"bin/out": "../other/tool", "bin/alias": "tool", "usr": "bin", "other/in": "../bin/tool", "bin/way": "../other"} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestPrograms(t *testing.T) {
+	root := programs(t)
+	in := func(name string) string { return root + "/" + name }
+	for _, c := range []struct {
+		leave, program string
+		want           string // what is run; empty: it is refused
+	}{
+		{"bin/tool", "bin/tool", "bin/tool"},
+		{"bin/tool", "usr/tool", "bin/tool"}, // the folder has another name
+		{"usr/tool", "bin/tool", "bin/tool"},
+		{"bin/alias", "bin/alias", "bin/alias"}, // run by its own name
+		{"bin/alias", "bin/tool", ""},           // as by another name it could be another program
+		{"bin/tool", "bin/alias", ""},
+		{"bin/tool", "bin/deep/tool", ""},
+		{"bin/tool", "other/tool", ""},
+		{"bin", "bin/tool", "bin/tool"},
+		{"bin", "bin/deep/tool", "bin/deep/tool"},
+		{"bin", "usr/tool", "bin/tool"},
+		{"bin", "bin/alias", "bin/tool"},
+		{"bin", "other/in", "bin/tool"},
+		{"bin", "bin/out", ""},      // a link that leads out
+		{"bin", "bin/way/tool", ""}, // a folder that does
+		{"bin", "other/tool", ""},
+		{"bi", "bin/tool", ""}, // the beginning of a name
+		{"bin/deep", "bin/tool", ""},
+		{"bin", "bin/../other/tool", ""},
+		{"bin", "bin/./tool", ""},
+		{"bin", "bin/none", ""},
+	} {
+		h := &executor.Host{Programs: []executor.Program{{Path: in(c.leave)}}}
+		got, err := h.AllowsProgram("ann", in(c.program))
+		if c.want != "" && got != in(c.want) || c.want == "" && err == nil {
+			t.Errorf("with a leave for %s, %s: runs %q, %v; want %q", c.leave, c.program, got, err, c.want)
+		}
+	}
+	if _, err := new(executor.Host).AllowsProgram("", "sh"); err == nil {
+		t.Error("a program without a folder was allowed")
+	}
+}
+
+// Each refusal names the line that gives the leave, and that line gives it.
+func TestRefusals(t *testing.T) {
+	tool := programs(t) + "/bin/tool"
+	value := func() (string, error) { return "geheimnis", nil }
+	others := executor.Owners{"bob"}
+	full := &executor.Host{Settings: "/etc/dbjobs/config.yaml", Programs: []executor.Program{{tool, others}},
+		Addresses: []executor.Addresses{{netip.MustParsePrefix("10.0.0.0/8"), others}}, Secrets: map[string]executor.Secret{"HOOK": {value, others}},
+		Targets: map[string]executor.Target{"crm": {value, others}}, Mailer: &executor.MailServer{Server: "mx", Password: value, Owners: others}}
+	uses := []struct {
+		use         func(h *executor.Host, owner string) error
+		none, owner string // what is to be added where there is no leave, and where there is one for another owner
+	}{
+		{func(h *executor.Host, owner string) error { _, err := h.AllowsProgram(owner, tool); return err },
+			"programs: [" + tool + "]", "programs: [{path: " + tool + ", owners: [bob, ann]}]"},
+		{func(h *executor.Host, owner string) error { _, err := h.Secret(owner, "HOOK"); return err },
+			"secrets: {HOOK: {value_file: …}}", "secrets: {HOOK: {value_file: …, owners: [bob, ann]}}"},
+		{func(h *executor.Host, owner string) error { _, err := h.Target(owner, "crm"); return err },
+			"targets: {crm: {url_file: …}}", "targets: {crm: {url_file: …, owners: [bob, ann]}}"},
+		{func(h *executor.Host, owner string) error { _, err := h.Mail(owner); return err },
+			"mail: {server: …, from: …}", "mail: {owners: [bob, ann]}"},
+	}
+	for _, u := range uses {
+		for h, want := range map[*executor.Host]string{nil: u.none, {}: u.none, full: u.owner} {
+			err := u.use(h, "ann")
+			if _, ok := errors.AsType[*executor.RefusedError](err); !ok || !strings.HasSuffix(err.Error(), ": "+want) {
+				t.Errorf("refused with %v; want it to end with %s", err, want)
+			}
+		}
+		if err := u.use(full, "bob"); err != nil {
+			t.Error(err)
+		}
+	}
+	near := netip.MustParseAddr("::ffff:10.1.2.3")
+	if full.AllowsAddress("ann", near) || (*executor.Host)(nil).AllowsAddress("bob", near) || !full.AllowsAddress("bob", near) {
+		t.Error("an address is not allowed to those, and only to those, who have the leave")
+	}
+}
+
+// A secret that was given out is known as one.
+func TestGivenOut(t *testing.T) {
+	known := &secret.Known{}
+	h := &executor.Host{Known: known, Secrets: map[string]executor.Secret{"HOOK": {Value: func() (string, error) { return "geheimnis", nil }}},
+		Mailer: &executor.MailServer{Password: func() (string, error) { return "heimlich", nil }}}
+	if _, err := h.Secret("", "HOOK"); err != nil {
+		t.Fatal(err)
+	}
+	m, err := h.Mail("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Password(); err != nil {
+		t.Fatal(err)
+	}
+	if got := known.Hide("geheimnis, heimlich"); got != secret.Hidden+", "+secret.Hidden {
+		t.Errorf("told as %q", got)
+	}
+}
