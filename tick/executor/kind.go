@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -31,13 +32,40 @@ type Kind struct {
 	Open   func(s *store.Store, h *Host) (Executor, error)     // one for a process; closed if it is an io.Closer
 }
 
-// Key is a key of a step in a manifest.
+// Key is a key of a step in a manifest, or of a Mapping.
 type Key struct {
 	Name string
 	Type Type
-	Flag string // of job create, where it is not the name
+	Flag string // of job create: where it is not the name; for a key of a Mapping, where there is one
 	Help string // of the flag
+	Keys []Key  // of a Mapping
+	// Short says that a value that is no mapping stands for the first of Keys, and that the first is needed.
+	Short bool
 }
+
+// KeyError is what is wrong with the value at a place below a step: names of keys, and places in lists as int. Spec
+// gives one where it can, so that the place in the file is told.
+type KeyError struct {
+	At  []any
+	Err error
+}
+
+func (e *KeyError) Error() string {
+	var at strings.Builder
+	for _, part := range e.At {
+		if i, ok := part.(int); ok {
+			fmt.Fprintf(&at, "[%d]", i)
+			continue
+		}
+		if at.Len() > 0 {
+			at.WriteByte('.')
+		}
+		fmt.Fprint(&at, part)
+	}
+	return at.String() + ": " + e.Err.Error()
+}
+
+func (e *KeyError) Unwrap() error { return e.Err }
 
 // Type is what the value of a key is.
 type Type int
@@ -48,6 +76,10 @@ const (
 	Text                   // a text; a string
 	Arguments              // a list of texts, numbers, truth values and nulls; a []any with numbers as json.Number
 	Statements             // a text, or a list of texts or of mappings with text and args; a []Statement
+	List                   // a text or a list of them, numbers as they are written; a []string
+	Pairs                  // a mapping of names to texts, numbers as they are written; a map[string]string
+	Value                  // any value as JSON has them; numbers as json.Number
+	Mapping                // a mapping with Keys; a map[string]any of those that are given
 )
 
 // KindOf is the kind of that name, or nil.

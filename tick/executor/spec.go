@@ -99,9 +99,9 @@ func strictly(b []byte, into any) error {
 var sqlKind = Kind{
 	Name: "sql",
 	Keys: []Key{
-		{"sql", Statements, "", "statement to run; given several times, they run in order"},
-		{"args", Arguments, "arg", "argument of the statement, as text; may be given several times"},
-		{"atomic", Switch, "", "run the statements in one transaction with the record of their success"},
+		{Name: "sql", Type: Statements, Help: "statement to run; given several times, they run in order"},
+		{Name: "args", Type: Arguments, Flag: "arg", Help: "argument of the statement, as text; may be given several times"},
+		{Name: "atomic", Type: Switch, Help: "run the statements in one transaction with the record of their success"},
 	},
 	Spec:   sqlSpec,
 	Values: sqlValues,

@@ -216,7 +216,17 @@ func (o *object) spec(kind *executor.Kind, raw json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("reading its spec from the database: %w", err)
 	}
-	for _, key := range kind.Keys {
+	o.values(kind.Keys, values)
+	return nil
+}
+
+// values writes the values of keys of an executor, or of a mapping of it.
+func (o *object) values(keys []executor.Key, values map[string]any) {
+	for _, key := range keys {
+		if key.Type == executor.Value && values[key.Name] != nil {
+			o.put(key.Name, value(values[key.Name]))
+			continue
+		}
 		switch v := values[key.Name].(type) {
 		case bool:
 			o.boolean(key.Name, v)
@@ -226,9 +236,10 @@ func (o *object) spec(kind *executor.Kind, raw json.RawMessage) error {
 			o.args(key.Name, v)
 		case []executor.Statement:
 			o.put(key.Name, statements(v))
+		default:
+			o.nested(key, v)
 		}
 	}
-	return nil
 }
 
 // statements writes a single text as it is, and anything else as a list.

@@ -46,12 +46,24 @@ var RuleFlags = []Flag{
 // JobFlags describe a job, besides RuleFlags for its own rule.
 var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a schedule; may be given several times"}}, executorFlags(), policyFlags())
 
-// executorFlags are the keys of executors as flags.
+// executorFlags are the keys of executors as flags. That of a mapping stands for its first key; of the
+// others, those are flags for which the executor has a name.
 func executorFlags() (flags []Flag) {
-	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.Arguments: Texts, executor.Statements: Texts}
+	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.Arguments: Texts, executor.Statements: Texts, executor.List: Texts}
 	for _, k := range executor.Kinds {
 		for _, key := range k.Keys {
-			flags = append(flags, Flag{cmp.Or(key.Flag, key.Name), key.Name, kinds[key.Type], key.Help})
+			name := cmp.Or(key.Flag, key.Name)
+			if key.Type != executor.Mapping {
+				flags = append(flags, Flag{name, key.Name, kinds[key.Type], key.Help})
+				continue
+			}
+			for i, sub := range key.Keys {
+				if i == 0 && key.Short {
+					flags = append(flags, Flag{name, join(key.Name, sub.Name), kinds[sub.Type], key.Help})
+				} else if sub.Flag != "" {
+					flags = append(flags, Flag{sub.Flag, join(key.Name, sub.Name), kinds[sub.Type], sub.Help})
+				}
+			}
 		}
 	}
 	return flags

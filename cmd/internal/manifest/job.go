@@ -109,7 +109,7 @@ func (f *file) singleStep(j *store.Job, g *given, steps, key *yaml.Node, path st
 	case !whole:
 		f.problem(key, path, "%s: a job with one of these keys needs %s, too", and(keyNames(kind.Keys[1:])), kind.Keys[0].Name)
 	default:
-		j.Steps = []store.Step{{Name: stepName(0), Executor: kind.Name, Spec: g.spec(f.decoder, key, path)}}
+		j.Steps = []store.Step{{Name: stepName(0), Executor: kind.Name, Spec: g.spec(f.decoder, key, path, path)}}
 	}
 }
 

@@ -44,7 +44,7 @@ func readStep(d *decoder, n *yaml.Node, path string, i int) store.Step {
 	d.mapping(n, path, fields)
 	kind, whole := g.kind()
 	if whole {
-		s.Executor, s.Spec = kind.Name, g.spec(d, n, path)
+		s.Executor, s.Spec = kind.Name, g.spec(d, n, path, path)
 	} else if len(d.problems) == before {
 		d.problem(n, path, "the step does nothing; add %s", or(does()))
 	}
@@ -74,7 +74,7 @@ func (g *given) fields() (fields []field) {
 			fields = append(fields, field{key.Name, func(d *decoder, n *yaml.Node, path string) {
 				if v := readValue(d, n, path, key); v != nil {
 					g.values[key.Name] = v
-					g.spec(d, n, path)
+					g.spec(d, n, strings.TrimSuffix(path, "."+key.Name), path)
 				}
 			}})
 		}
@@ -100,8 +100,9 @@ func (g *given) kind() (kind *executor.Kind, whole bool) {
 	return kind, false
 }
 
-// spec returns the spec that the values read so far make.
-func (g *given) spec(d *decoder, n *yaml.Node, path string) json.RawMessage {
+// spec returns the spec that the values read so far make. If they make none, the problem is at path,
+// unless the executor says where it is below the step.
+func (g *given) spec(d *decoder, n *yaml.Node, step, path string) json.RawMessage {
 	kind, whole := g.kind()
 	if !whole || g.wrong {
 		return nil
@@ -114,7 +115,10 @@ func (g *given) spec(d *decoder, n *yaml.Node, path string) json.RawMessage {
 	}
 	if err != nil {
 		g.wrong = true
-		d.problem(n, path, "%v", err)
+		if wrong, ok := errors.AsType[*executor.KeyError](err); ok {
+			n, path, err = d.below(n, step, wrong)
+		}
+		d.problem(n, path, "%s", misnamed(err))
 	}
 	return spec
 }
@@ -148,6 +152,8 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 		if list := readStatements(d, n, path); len(list) > 0 {
 			return list
 		}
+	default:
+		return readNested(d, n, path, key)
 	}
 	return nil
 }
@@ -193,9 +199,21 @@ func readArgs(d *decoder, n *yaml.Node, path string) (args []any) {
 	return args
 }
 
-// argument reads one argument of a statement: a text, a number, a truth value or null. Numbers keep
-// their digits.
+// argument reads one argument of a statement: a literal whose references are known.
 func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
+	v, ok := literal(d, n, path)
+	if err := executor.CheckReferences(v); err != nil {
+		for n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		d.problem(n, path, "%s", misnamed(err))
+		return nil, false
+	}
+	return v, ok
+}
+
+// literal reads a text, a number, a truth value or null. Numbers keep their digits.
+func literal(d *decoder, n *yaml.Node, path string) (any, bool) {
 	n, ok := d.scalar(n, path, "a text, a number, true, false or null",
 		"!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp")
 	if !ok {
@@ -212,10 +230,6 @@ func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 			return nil, false
 		}
 		return json.Number(n.Value), true
-	}
-	if err := executor.CheckReferences(n.Value); err != nil {
-		d.problem(n, path, "%s", misnamed(err))
-		return nil, false
 	}
 	return n.Value, true
 }
