@@ -78,7 +78,7 @@ const (
 	Statements             // a text, or a list of texts or of mappings with text and args; a []Statement
 	List                   // a text or a list of them, numbers as they are written; a []string
 	Pairs                  // a mapping of names to texts, numbers as they are written; a map[string]string
-	Value                  // any value as JSON has them; numbers as json.Number
+	JSON                   // any value as JSON has them; numbers as json.Number
 	Mapping                // a mapping with Keys; a map[string]any of those that are given
 )
 

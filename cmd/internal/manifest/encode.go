@@ -223,7 +223,7 @@ func (o *object) spec(kind *executor.Kind, raw json.RawMessage) error {
 // values writes the values of keys of an executor, or of a mapping of it.
 func (o *object) values(keys []executor.Key, values map[string]any) {
 	for _, key := range keys {
-		if key.Type == executor.Value && values[key.Name] != nil {
+		if key.Type == executor.JSON && values[key.Name] != nil {
 			o.put(key.Name, value(values[key.Name]))
 			continue
 		}

@@ -36,7 +36,7 @@ func readNested(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 		if len(pairs) > 0 && len(d.problems) == before {
 			return pairs
 		}
-	case executor.Value:
+	case executor.JSON:
 		v := anything(d, n, path)
 		if v == nil && len(d.problems) == before {
 			d.problem(n, path, "found nothing, want a value")

@@ -20,7 +20,7 @@ var kindCall = executor.Kind{
 		{Name: "loud", Type: executor.Switch, Flag: "call-loud", Help: "aloud"},
 		{Name: "words", Type: executor.List, Flag: "call-word", Help: "a word"},
 		{Name: "marks", Type: executor.Pairs},
-		{Name: "data", Type: executor.Value},
+		{Name: "data", Type: executor.JSON},
 		{Name: "by", Type: executor.Mapping, Keys: []executor.Key{{Name: "voice", Type: executor.Text}, {Name: "horn", Type: executor.Text}}},
 	}}},
 	Spec: func(given map[string]any) (json.RawMessage, error) {
