@@ -35,8 +35,8 @@ type Owners []string
 // Include reports whether the owner is one of them.
 func (o Owners) Include(owner string) bool { return len(o) == 0 || slices.Contains(o, owner) }
 
-// Value is a text that is read when it is needed, such as a secret from the file that is replaced when it is rotated.
-type Value func() (string, error)
+// Read gives a text that is read when it is needed, such as a secret from the file that is replaced when it is rotated.
+type Read func() (string, error)
 
 // Program is a leave to run a program, or all programs in a folder and below it.
 type Program struct {
@@ -52,13 +52,13 @@ type Addresses struct {
 
 // Secret is a value that definitions may name, and never hold.
 type Secret struct {
-	Value  Value
+	Value  Read
 	Owners Owners
 }
 
 // Target is a database by its name, beside the store's own.
 type Target struct {
-	URL    Value
+	URL    Read
 	Owners Owners
 }
 
@@ -68,7 +68,7 @@ type MailServer struct {
 	Port     int
 	TLS      string // starttls, tls or none
 	User     string // empty: no login
-	Password Value  // nil: none
+	Password Read   // nil: none
 	From     string
 	Owners   Owners
 }
@@ -111,7 +111,7 @@ func (h *Host) Secret(owner, name string) (string, error) {
 }
 
 // issue reads a value that is secret.
-func (h *Host) issue(read Value) (string, error) {
+func (h *Host) issue(read Read) (string, error) {
 	v, err := read()
 	if err == nil {
 		h.Known.Issue(v)
