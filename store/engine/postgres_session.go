@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -8,10 +9,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -101,32 +105,56 @@ func (c *postgresJobConn) reset(ctx context.Context) error {
 			return errPooled
 		}
 	}
-	if _, err := c.ask(ctx, "DISCARD ALL"); err != nil {
-		return err
+	left := fmt.Sprintf("RESET ROLE; SELECT pg_catalog.setseed('%.17f'), pg_catalog.pg_my_temp_schema()", rand.Float64())
+	if hasLoginTriggers(c.pg().ParameterStatus("server_version")) {
+		left += ", (SELECT pg_catalog.count(*) FROM pg_catalog.pg_event_trigger WHERE evtevent OPERATOR(pg_catalog.=) 'login')"
 	}
-	told, err := c.ask(ctx, fmt.Sprintf("RESET ROLE; SELECT pg_catalog.pg_my_temp_schema(), "+
-		"(SELECT pg_catalog.count(*) FROM pg_catalog.pg_event_trigger WHERE evtevent OPERATOR(pg_catalog.=) 'login'), pg_catalog.setseed('%.17f')", rand.Float64()))
+	told, err := c.ask(ctx, "DISCARD ALL", left)
 	if err != nil {
 		return err
 	}
-	if told[0] != "0" || told[1] != "0" || c.reported() != c.began {
+	if len(told) < 2 || slices.ContainsFunc(told[1:], func(s string) bool { return s != "0" }) || c.reported() != c.began {
 		return errNotNew
 	}
 	return nil
 }
 
-// ask sends statements in one trip. The answer is the first row of the last one.
-func (c *postgresJobConn) ask(ctx context.Context, statements string) (values []string, err error) {
-	results, err := c.pg().Exec(ctx, statements).ReadAll()
-	if err != nil || len(results) == 0 {
+// hasLoginTriggers reports whether a server of this version may have event triggers at the login, which PostgreSQL knows
+// since version 17. To look for them where there can be none would cost more than all else of a reset.
+func hasLoginTriggers(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err != nil || n >= 17 // a version that is not understood, such as 18beta1, is new
+}
+
+// ask sends messages, each with statements of its own transaction, in one trip. The answer is the last row of all.
+func (c *postgresJobConn) ask(ctx context.Context, messages ...string) (values []string, err error) {
+	to := c.pg().Frontend()
+	for _, text := range messages {
+		to.SendQuery(&pgproto3.Query{String: text})
+	}
+	if err := to.Flush(); err != nil {
 		return nil, err
 	}
-	for _, row := range results[len(results)-1].Rows[:min(1, len(results[len(results)-1].Rows))] {
-		for _, v := range row {
-			values = append(values, string(v))
+	var refused error
+	for answered := 0; answered < len(messages); {
+		m, err := c.pg().ReceiveMessage(ctx)
+		if err != nil { // answers are still to come: the connection is of no more use
+			return nil, err
+		}
+		switch m := m.(type) {
+		case *pgproto3.DataRow:
+			values = nil
+			for _, v := range m.Values {
+				values = append(values, string(v))
+			}
+		case *pgproto3.ErrorResponse:
+			refused = cmp.Or[error](refused, pgconn.ErrorResponseToPgError(m))
+		case *pgproto3.ReadyForQuery:
+			answered++
 		}
 	}
-	return values, nil
+	return values, refused
 }
 
 // postgresLasts finds what DISCARD ALL does not undo: settings of one's own names, which are empty afterwards instead of
