@@ -68,16 +68,16 @@
 //     (store/store.go). cli.runPass (cmd/dbjobs/tick.go) then calls Tick.Run (tick/tick.go).
 //  2. Tick.begin (tick/tick.go) sends the first statement, Store.Probe (store/probe.go). It finds
 //     that some plan is due: the earliest next_run is not after now.
-//  3. Tick.Run goes through the needs, Need (store/plan.go). For the need Due, pass.decideNeed
-//     (tick/tick.go) reads a page of ids of due jobs with Store.Next
+//  3. pass.decideAndExecute (tick/tick.go) goes through the needs, Need (store/plan.go). For the need
+//     Due, pass.decideNeed (tick/needs.go) reads a page of ids of due jobs with Store.Next
 //     (store/plan.go), without a lock.
-//  4. pass.decidePage (tick/tick.go) calls Store.Decide (store/decide.go). In one transaction,
+//  4. pass.decidePage (tick/needs.go) calls Store.Decide (store/decide.go). In one transaction,
 //     Store.readSnapshots (store/batch.go) locks the plans of the page and reads what the
 //     decisions need: one Snapshot (store/plan.go) for each job.
 //  5. Job (tick/decide/decide.go) turns a Snapshot into a Decision (store/plan.go). It is a pure
 //     function. It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
 //     decision.applyPolicies (tick/decide/occurrences.go) applies the policies to them, and
-//     decision.admit (tick/decide/decide.go) queues the runs that may start.
+//     decision.admit (tick/decide/waiting_runs.go) queues the runs that may start.
 //  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_queued
 //     (store/engine/sql/postgres/queries.sql), gaps by insert_gaps
 //     (store/engine/sql/postgres/queries.sql), and the plan, with its next due time, by advance_due
@@ -94,9 +94,9 @@
 //     (store/step_ends.go). An atomic step records its end inside its own transaction, with
 //     Store.EndStepIn (store/step_end.go). After the last step the run is succeeded.
 //  9. The pass decides once more for jobs whose run ended: decision.settle
-//     (tick/decide/decide.go) counts the run in the job's plan, and makes a waiting run for each job
-//     that runs after this one. pass.end (tick/tick.go) records the pass with Store.RecordTick (store/probe.go), and
-//     Tick (cmd/internal/report/tick.go) prints the report.
+//     (tick/decide/ended_runs.go) counts the run in the job's plan, and makes a waiting run for each
+//     job that runs after this one. pass.end (tick/tick.go) records the pass with Store.RecordTick
+//     (store/probe.go), and Tick (cmd/internal/report/tick.go) prints the report.
 //
 // While a run executes or waits for a place, pass.beat (tick/workers.go) extends its lease with
 // Store.Heartbeat (store/work.go) and looks whether somebody wants the run cancelled. What waits
@@ -129,15 +129,15 @@
 //   - Around the COMMIT of a decision, Store.Decide (store/decide.go): either the plan has advanced
 //     and the run exists, or neither.
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
-//     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/decide.go) lets the
-//     run wait for a new delivery, or ends it as lost.
+//     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/ended_runs.go) lets
+//     the run wait for a new delivery, or ends it as lost.
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go) and
 //     Store.EndSteps (store/step_ends.go): the step runs again with the same run id. This is why
 //     plain steps run at least once.
 //   - Around the COMMIT of an atomic step, SQL.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
 //   - Before an ended run is settled: the next pass settles it, decision.settle
-//     (tick/decide/decide.go).
+//     (tick/decide/ended_runs.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
 //     attempts.
 //   - While a SQLite file is created, makePrivate (store/engine/sqlite.go): an empty file is a
@@ -145,7 +145,8 @@
 //
 // # Where things are
 //
-//	tick/tick.go      the pass: probe, needs, pages, record
+//	tick/tick.go      the pass, from the probe to its record
+//	tick/needs.go     the needs, in pages of jobs
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/workers.go   taking runs, heartbeats; tick/ahead.go has what was taken ahead
 //	tick/work.go      executing runs; tick/record.go records their ends together

@@ -1,12 +1,10 @@
 package tick
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -29,7 +27,7 @@ type Tick struct {
 	Store     *store.Store
 	Executors executor.Registry
 
-	Name     string // of the trigger: its stretches of ticks are recorded under it
+	Name     string // of the trigger: its ticks are recorded under it
 	Holder   string // host and process: unique for each start of a process
 	Version  string // of the program, for the record
 	Instance string // of the database that is meant; another one is refused
@@ -52,36 +50,61 @@ type Tick struct {
 	Sleep func(context.Context, time.Duration)
 }
 
-// Run runs the pass. The report tells what was done, also beside an error. Failed jobs are no error.
+// Run runs the pass. The report says what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
-	if err != nil || t.DryRun || p.probe == nil || p.probe.Frozen || !p.probe.Anything() && !p.probe.CheckDue() && t.StartupID == "" {
+	if err != nil || !p.hasWork() {
 		return p.end(ctx, err)
 	}
-	p.queues = []string{OwnQueue}
 	work, stop := p.budget(ctx)
 	defer stop()
-	p.through = p.probe.Now
-	for needs := p.needed(); err == nil; needs = []store.Need{store.RunWakes} {
-		if err = p.decide(work, needs); err != nil {
-			break
-		}
-		p.decided = true
-		if err = p.takeAll(work); err != nil || p.quiet() {
-			break
-		}
-		err = p.await(work)
-	}
-	if err == nil && !over(work) {
-		err = p.tellLocked(work)
-	}
-	return p.end(ctx, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx),
-		p.cutShort(ctx, work, p.prune(work)), p.cutShort(ctx, work, p.leftOver(work))))
+	within := func(part func(context.Context) error) error { return p.cutShort(ctx, work, part(work)) }
+	return p.end(ctx, errors.Join(
+		within(p.decideAndExecute),
+		p.finishAll(ctx),    // what executes ends, what still waits for a place is given back
+		within(p.prune),     // old history is deleted
+		within(p.leftOver))) // the report names what did not fit into the budget
 }
 
-// cutShort takes the end of the budget, which is that of work, for what it is: no error, the rest is for the next pass.
+// hasWork reports whether the probe has found something to do here. Beside what the database knows,
+// that is each start of this host, and the look at all plans that is due now and then.
+func (p *pass) hasWork() bool {
+	if p.t.DryRun || p.probe == nil || p.probe.Frozen {
+		return false
+	}
+	return p.probe.Anything() || p.probe.CheckDue() || p.t.StartupID != ""
+}
+
+// decideAndExecute decides for the jobs that need it and executes the runs that are queued, until
+// nothing of that is left. After the first round, jobs need a decision only because of their runs.
+func (p *pass) decideAndExecute(work context.Context) error {
+	p.queues = []string{OwnQueue}
+	p.through = p.probe.Now
+	for needs := p.needed(); ; needs = []store.Need{store.RunWakes} {
+		if err := p.decide(work, needs); err != nil {
+			return err
+		}
+		p.decided = true
+		if err := p.takeAll(work); err != nil {
+			return err
+		}
+		if p.quiet() {
+			break
+		}
+		if err := p.await(work); err != nil {
+			return err
+		}
+	}
+	if over(work) {
+		return nil
+	}
+	return p.tellLocked(work)
+}
+
+// cutShort turns an error that the end of the budget caused into a remark: the next pass does the
+// rest. The context work ends with the budget.
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
-	// A connection has deadlines, too; and one that the end of the budget closed says only that it is broken.
+	// A connection that the end of the budget has closed says only that it is broken.
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
 	if !ended || work.Err() == nil || ctx.Err() != nil {
 		return err
@@ -99,8 +122,9 @@ type pass struct {
 	log   *slog.Logger
 	probe *store.Probe
 	kept  []store.Retention
-	// The pass takes what was made up to through, which is when it had decided what needed that at its beginning (decided is
-	// true from then on), and what follows on that: runs that others make beside it never keep it going.
+	// The pass takes runs that were made up to through, and those that follow from them: runs that
+	// other passes make meanwhile never keep it going. through is the instant at which it had
+	// decided all that needed a decision at its beginning; from then on, decided is true.
 	through  time.Time
 	decided  bool
 	idle     int          // rounds without a run, one after the other
@@ -121,7 +145,8 @@ type pass struct {
 	workers
 }
 
-// begin asks the database what there is to do, and refuses one that is not the one that is meant.
+// begin asks the database what there is to do. It refuses a database that is not the one that the
+// settings name, and a clock that is too far off.
 func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	now := t.Now()
 	p := &pass{t: t, log: t.Log, began: now, ends: now.Add(t.Budget), holder: store.Holder{Name: t.Holder, Lease: lease}}
@@ -175,194 +200,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	return p, nil
 }
 
-// needed are the needs that the probe found.
-func (p *pass) needed() []store.Need {
-	var list []store.Need
-	for _, n := range store.Needs() {
-		if p.probe.Need[n] {
-			list = append(list, n)
-		}
-	}
-	if p.t.StartupID != "" {
-		list = append(list, store.Startup)
-	}
-	if p.probe.CheckDue() {
-		list = append(list, store.Check)
-	}
-	return list
-}
-
-// decide pages through the needs. What somebody else had locked is tried once more, at the end of its need. Whose turn in a
-// group has come is decided for before what became due, which would take the place.
-func (p *pass) decide(ctx context.Context, needs []store.Need) error {
-	p.moved = 0
-	p.deciding.start(p.t.Now())
-	defer func() { p.deciding.stop(p.t.Now()) }()
-	for _, n := range needs {
-		err := p.decideAll(ctx, n)
-		switch {
-		case err == nil:
-		case !p.t.Store.Refused(ctx, err):
-			return err
-		case p.failed[n] == nil: // a row keeps the list of this need from being read: the other needs are handled
-			p.failed[n] = fmt.Errorf("%s: %w", n, err)
-			p.errs = append(p.errs, p.failed[n])
-		}
-	}
-	return nil
-}
-
-// decideAll pages through all that is of one need.
-func (p *pass) decideAll(ctx context.Context, n store.Need) error {
-	for more := true; more; {
-		seen, err := p.t.Store.Unmarked(ctx, n)
-		if err != nil {
-			return err
-		}
-		passed := 1
-		p.woken = 0
-		for try := 0; try < 2 && passed > 0; try++ {
-			if passed, err = p.decideNeed(ctx, n, seen, try > 0); err != nil {
-				return err
-			}
-		}
-		if more = false; passed == 0 {
-			marked, err := p.t.Store.Mark(ctx, seen)
-			if err != nil {
-				return err
-			}
-			more = seen.More() && marked > 0
-		}
-		more = more || n == store.RunWakes && p.woken > 0
-	}
-	return nil
-}
-
-// decideNeed pages through one need, and counts the jobs that somebody else had locked. Where there are no locks, a
-// page that was lost against another session counts as that, unless this is the last try. While the database writes one
-// batch, the next is read and decided; they go into the report in their order.
-func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
-	page := store.NewPage(n, p.probe.Now, seen)
-	page.StartupID, page.Without = p.t.StartupID, p.without
-	p.passed[n] = nil
-	var under []chan batch
-	for more := true; more || len(under) > 0; {
-		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
-			if err = p.giveWay(ctx); err != nil {
-				continue
-			}
-			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil && page.Jobs() > 0 {
-				page.Waits = p.waits
-				under = append(under, p.decidePage(ctx, *page))
-			}
-			continue
-		}
-		if len(under) == 0 {
-			break
-		}
-		b := <-under[0]
-		under = under[1:]
-		if b.err != nil && !last && p.t.Store.Transient(b.err) {
-			p.log.Warn("decisions lost a conflict with another session and are tried again", "need", n.String(), "error", b.err)
-			b.Passed, b.err = nil, nil
-			passed += b.jobs - b.Decided
-		}
-		err = cmp.Or(err, b.err)
-		p.waits -= b.Waits
-		if !p.decided && b.Now.After(p.through) {
-			p.through = b.Now
-		}
-		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
-		for _, job := range b.Refused {
-			p.without[job] = true
-		}
-		p.unkept = append(p.unkept, b.Stuck...)
-		p.passed[n] = append(p.passed[n], b.Passed...)
-		for _, l := range b.Passed {
-			if !l.Waited { // to wait again would be as long
-				passed++
-			}
-		}
-		p.moved += len(b.Made) + b.Moved
-		p.woken += b.Woken
-		p.report.add(b.Batch)
-		p.kept = append(p.kept, b.Retention...)
-	}
-	return passed, err
-}
-
-// batch is what became of a page of jobs.
-type batch struct {
-	store.Batch
-	jobs int
-	err  error
-}
-
-// decidePage decides a page beside what else goes on.
-func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
-	done := make(chan batch, 1)
-	go func() {
-		b, err := p.t.Store.Decide(ctx, &page, store.Decider{Job: p.decideJob, Groups: decide.Groups})
-		done <- batch{b, page.Jobs(), err}
-	}()
-	return done
-}
-
-// decideJob is decide.Job, with a net below: whatever is wrong with one job parks that job, and never stops the pass.
-func (p *pass) decideJob(now time.Time, c *store.Snapshot) (d store.Decision) {
-	defer func() {
-		if r := recover(); r != nil {
-			plan := c.Plan
-			plan.NextRun, plan.Parked = time.Time{}, fmt.Sprintf("the decision panicked: %v; please report this", r)
-			p.log.Error("deciding panicked", "job", c.Plan.JobID, "panic", r, "stack", string(debug.Stack()))
-			d = store.Decision{Plan: plan}
-		}
-	}()
-	return decide.Job(now, c, p.decider)
-}
-
-// dryRun lists the jobs that need a decision, and changes nothing.
-func (p *pass) dryRun(ctx context.Context) error {
-	names := map[int64]string{}
-	jobs, err := p.t.Store.Jobs(ctx, store.JobFilter{})
-	if err != nil {
-		return err
-	}
-	for i := range jobs {
-		names[jobs[i].ID] = jobs[i].FullName()
-	}
-	for _, n := range p.needed() {
-		seen, err := p.t.Store.Unmarked(ctx, n)
-		if err != nil {
-			return err
-		}
-		page := store.NewPage(n, p.probe.Now, seen)
-		for {
-			more, err := p.t.Store.Next(ctx, page, p.batch)
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-			page.Each(func(job int64, due time.Time) {
-				c := Coming{Job: names[job], Need: n.String(), Due: due}
-				if c.Job == "" {
-					var unknown error
-					c.Job, unknown = p.t.Store.JobName(ctx, job)
-					c.Need, err = "job removed", cmp.Or(err, unknown)
-				}
-				p.report.Due = append(p.report.Due, c)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// end closes the report and records the pass. A pass that found nothing to do is two round trips in all.
+// end closes the report and records the pass. A pass that finds nothing to do makes two round trips
+// in all.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace())
 	defer cancel()
@@ -395,8 +234,8 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	return p.report, err
 }
 
-// record leaves a line of the pass in the ledger. Where somebody has that line locked, all is done all the same: it is only
-// said.
+// record writes the row of the pass. Where another session has that row locked, the report says so;
+// the pass has done its work all the same.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	const most = 2 * time.Second
 	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))

@@ -10,17 +10,17 @@
 // Job (tick/decide/decide.go) turns a Snapshot (store/plan.go) into a Decision (store/plan.go), in
 // this order:
 //
-//  1. decision.settle (tick/decide/decide.go) counts runs that have ended in the plan: last state,
+//  1. decision.settle (tick/decide/ended_runs.go) counts runs that have ended in the plan: last state,
 //     failures in a row. It makes the runs of jobs that run after this one, and pauses the job
 //     where on_error or pause_after_failures says so.
-//  2. decision.recoverExpired (tick/decide/decide.go) takes runs from holders whose lease has
+//  2. decision.recoverExpired (tick/decide/ended_runs.go) takes runs from holders whose lease has
 //     expired. Such a run is delivered again, or it is lost.
-//  3. decision.readRules (tick/decide/occurrences.go) compares the rules of the last plan with
+//  3. decision.readRules (tick/decide/active_rules.go) compares the rules of the last plan with
 //     those of the definition. What an old rule still owed becomes a gap.
 //  4. decision.occurrences (tick/decide/occurrences.go) decides the nominal times up to now. Each
 //     of them becomes a run, or it lies in a gap that has a reason.
-//  5. decision.admit (tick/decide/decide.go) queues waiting runs, as far as overlap and pauses
-//     allow.
+//  5. decision.admit (tick/decide/waiting_runs.go) queues waiting runs, as far as overlap and
+//     pauses allow.
 //  6. decision.next (tick/decide/decide.go) finds when the job needs a decision again.
 //
 // A definition that cannot be planned parks the job: decision.park (tick/decide/decide.go) keeps
@@ -32,8 +32,12 @@
 //
 // # Where things are
 //
-//	tick/decide/decide.go            one decision: ended runs, expired leases, waiting runs
-//	tick/decide/occurrences.go       rules, and the policies missed, overlap, max_runs and jitter
+//	tick/decide/decide.go            one decision, step by step
+//	tick/decide/ended_runs.go        runs that have ended, and runs whose lease has expired
+//	tick/decide/active_rules.go      the job's rules, and what changed of them
+//	tick/decide/windows.go           the stretches of time in which nominal times are due
+//	tick/decide/occurrences.go       the policies missed, overlap, max_runs and jitter
+//	tick/decide/waiting_runs.go      which runs are queued, and which wait
 //	tick/decide/pauses.go            pauses, and the instant up to which is decided
 //	tick/decide/repeat_after.go      jobs that run some time after their last run has ended
 //	tick/decide/retry_until_next.go  steps that are tried until the next occurrence

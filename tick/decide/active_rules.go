@@ -1,0 +1,101 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// activeRule is a rule of the job. Its nominal times after from are not decided yet.
+type activeRule struct {
+	store.Rule
+	recurrence *rules.Rule
+	from       time.Time
+}
+
+// next is the first nominal time after an instant; zero: there is none. A rule that uses up its
+// budget of steps before it knows parks the job, so that nothing loops and nothing is lost.
+func (l *activeRule) next(d *decision, after time.Time) time.Time {
+	t, err := l.recurrence.Next(after)
+	if err != nil {
+		d.park("rule %s: %v", l.recurrence, err)
+	}
+	return t
+}
+
+// prev is the last nominal time before an instant, in the same way.
+func (l *activeRule) prev(d *decision, before time.Time) time.Time {
+	t, err := l.recurrence.Prev(before)
+	if err != nil {
+		d.park("rule %s: %v", l.recurrence, err)
+	}
+	return t
+}
+
+// readRules compares the rules of the last plan with those of the definition. What an old rule
+// still owed when it was changed or taken away becomes a gap. The new rule counts from the change,
+// never from before it.
+func (d *decision) readRules() {
+	through := d.plan.DecidedThrough
+	if through.IsZero() {
+		through = d.job().CreatedAt
+	}
+	d.replan = d.snapshot.Stale
+	for _, r := range d.snapshot.Rules {
+		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // a lost schedule is no change twice
+		from := through
+		switch {
+		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // plain SQL moved the link: it counts from now
+			from = d.now
+		case r.Input == "" && d.snapshot.Recalled: // the plan was deleted: its rules count from the last record
+		case r.Input == "":
+			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no pass has seen an earlier text
+		case changed && r.Linked && r.ChangedAt.After(through):
+			from = earlier(d.now, r.ChangedAt)
+		case changed:
+			from = d.now // plain SQL says no instant: the change counts from now
+		}
+		d.replan = d.replan || changed || !r.LinkPlanned
+		d.changed = d.changed || changed
+		if changed && r.Text != "" {
+			if old, err := d.pass.rules.planned(&r); err == nil {
+				d.gap(&activeRule{r, old, through}, window{through, from}, store.Edited)
+			}
+		}
+		if r.Lost {
+			r.Input, r.Text, r.Ends = "", "", ""
+			d.planRules = append(d.planRules, r)
+			d.park("job %s: schedule: the row of the schedule with the id %d was deleted; apply the file that has the schedule, or delete its row in job_schedules", d.job().FullName(), r.ScheduleID)
+		}
+		if !r.Linked {
+			continue
+		}
+		d.addRule(r, from, changed)
+	}
+}
+
+// addRule parses a rule of the definition. A rule that does not parse parks the job; the plan keeps
+// it without a text.
+func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
+	var found *rules.Rule
+	var err error
+	if changed || r.Text == "" {
+		r.Input, r.Text, r.Ends = r.NewInput, "", ""
+		if found, err = d.pass.rules.defined(&r.Schedule, d.job()); err == nil {
+			r.Text, r.Ends = found.String(), found.Ends()
+		}
+	} else {
+		found, err = d.pass.rules.planned(&r)
+	}
+	d.planRules = append(d.planRules, r)
+	if err != nil {
+		what := "rule"
+		if r.Schedule.Name != "" {
+			what = "schedule " + r.Schedule.Name
+		}
+		d.park("%s: %v", what, err)
+		return
+	}
+	d.rules = append(d.rules, activeRule{r, found, from})
+}

@@ -1,0 +1,130 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// settle counts runs that have ended, in the order of their ends. It keeps the others as active.
+func (d *decision) settle() {
+	var ended []store.Run
+	for _, r := range d.snapshot.Runs {
+		if r.Fault != "" && d.setAsideUnreadable(&r) {
+			continue
+		}
+		if r.Ended() {
+			ended = append(ended, r)
+		} else {
+			d.active, d.statesRead = append(d.active, r), append(d.statesRead, r.State)
+		}
+	}
+	slices.SortStableFunc(ended, func(x, y store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
+	for _, r := range ended {
+		d.settleRun(r, r.State)
+	}
+}
+
+// setAsideUnreadable keeps a run that cannot be read out of the decision. While a holder has it, it
+// takes up room; otherwise it ends as failed. It returns false for a run that has ended: that one
+// is settled like others.
+func (d *decision) setAsideUnreadable(r *store.Run) bool {
+	if r.Ended() {
+		return false
+	}
+	if r.State == store.Running && (r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat))) {
+		d.unreadable++
+		return true
+	}
+	was := r.State
+	r.State, r.HeldBy, r.FinishedAt, r.Error = store.Failed, "", d.now, "its row cannot be read: "+r.Fault
+	d.settleRun(*r, was)
+	return true
+}
+
+// settleRun counts an ended run in the plan. was is the state that was read.
+func (d *decision) settleRun(r store.Run, was string) {
+	if r.FinishedAt.IsZero() { // a worker ended the run by plain SQL and did not say when
+		r.FinishedAt = d.now
+	}
+	r.SettledAt = d.now
+	p := &d.plan
+	p.LastRunID, p.LastState, p.LastFinishedAt = r.ID, r.State, r.FinishedAt
+	switch r.State {
+	case store.Succeeded:
+		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
+		d.makeFollowers(&r)
+	case store.Failed, store.Lost:
+		p.LastError = r.Error
+		p.Streak++
+		d.onError(r.Occurrence)
+	}
+	p.Cycles++
+	keep := time.Duration(d.job().Keep.Age)
+	if keep == 0 { // the definition is gone
+		keep = 90 * 24 * time.Hour
+	}
+	d.settled = append(d.settled, r)
+	d.updates = append(d.updates, store.RunUpdate{Run: r, From: was, LeaseRead: leaseRead(&r, was),
+		ExpiresAt: r.FinishedAt.Add(keep)})
+}
+
+// makeFollowers makes a run of each job that runs after this one, with the same data interval. The
+// decision of that job queues it.
+func (d *decision) makeFollowers(run *store.Run) {
+	for _, f := range d.snapshot.Followers {
+		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run.ID),
+			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
+			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd})
+	}
+}
+
+// onError pauses the job after a failed run, if its policies say so.
+func (d *decision) onError(occurrence string) {
+	j := d.job()
+	switch {
+	case d.pauseReason != "" || d.gone():
+		return
+	case j.OnError == store.OnErrorPause:
+		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", occurrence)
+	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
+		d.pauseReason = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
+	default:
+		return
+	}
+	d.pauses = append(d.pauses, store.Pause{Scope: store.ScopeJob, SubjectID: d.plan.JobID, Since: d.now})
+}
+
+// retention says which of the job's history is kept. It is empty where no run was settled.
+func (d *decision) retention() []store.Retention {
+	if d.plan.Cycles == d.snapshot.Plan.Cycles || d.gone() {
+		return nil
+	}
+	k := d.job().Keep
+	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
+}
+
+// recoverExpired takes runs from holders that did not report in time. Such a run is delivered
+// again; after max_deliveries of these losses it is lost. A lease counts as expired one heartbeat
+// after its end, so that a holder whose heartbeat is late keeps its run.
+func (d *decision) recoverExpired() {
+	active, was := d.active, d.statesRead
+	d.active, d.statesRead = nil, nil
+	for i, r := range active {
+		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat)) {
+			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])
+			continue
+		}
+		r.Losses++
+		r.Error = fmt.Sprintf("%s sent no heartbeat before its lease ended at %s", r.Holder, r.LeaseUntil.Format(time.RFC3339))
+		if r.Losses >= max(d.job().MaxDeliveries, 1) || d.gone() {
+			r.State, r.FinishedAt = store.Lost, d.now
+			d.settleRun(r, store.Running)
+			continue
+		}
+		r.State, r.ReadyAt, r.HeldBy = store.Waiting, d.now, ""
+		d.active, d.statesRead = append(d.active, r), append(d.statesRead, store.Running)
+	}
+}

@@ -1,0 +1,125 @@
+package model
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// ready: a run may have to move.
+func (t *tale) ready(now time.Time) bool {
+	return slices.ContainsFunc(t.runs, func(r *store.Run) bool {
+		return r.Ended() && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) ||
+			r.State == store.Running && !r.LeaseUntil.IsZero() && !r.LeaseUntil.After(now)
+	})
+}
+
+// settle takes what has ended into account, in the order of the ends.
+func (t *tale) settle(now time.Time) {
+	ended := slices.DeleteFunc(slices.Clone(t.runs), func(r *store.Run) bool { return !r.Ended() || !r.SettledAt.IsZero() })
+	slices.SortStableFunc(ended, func(x, y *store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
+	paused := false
+	for _, r := range ended {
+		r.SettledAt = now
+		switch r.State {
+		case store.Succeeded:
+			t.streak = 0
+		case store.Failed, store.Lost:
+			t.streak++
+			if !paused && (t.policy.OnError == "pause" || t.policy.PauseAfterFailures > 0 && t.streak >= t.policy.PauseAfterFailures) {
+				paused, t.paused = true, true
+				t.n.pauses = append(t.n.pauses, &interval{Change{Scope: "job", Job: t.job.Seed}, now, time.Time{}})
+			}
+		}
+	}
+}
+
+// recoverExpired recovers runs whose holders have not reported in time: half a minute is on top. They are delivered again,
+// as often as allowed, or are lost.
+func (t *tale) recoverExpired(now time.Time) {
+	for _, r := range t.runs {
+		if r.State != store.Running || r.LeaseUntil.IsZero() || r.LeaseUntil.Add(30*time.Second).After(now) {
+			continue
+		}
+		if r.Losses++; r.Losses < t.policy.MaxDeliveries {
+			r.State, r.ReadyAt = store.Waiting, now
+		} else {
+			r.State, r.FinishedAt = store.Lost, now
+		}
+	}
+	t.settle(now)
+}
+
+// admit lets go what may go, the oldest first.
+func (t *tale) admit(now time.Time) {
+	room := 1
+	if t.policy.Overlap == "allow" {
+		room = t.policy.MaxRunning
+	}
+	for _, r := range t.runs {
+		if r.State == store.Waiting && !r.CancelAt.IsZero() { // who held it never heard of that
+			r.State, r.FinishedAt = store.Cancelled, now
+		}
+		if r.State == store.Queued && t.stays(r, now) {
+			r.State = store.Waiting
+		}
+		if !r.Ended() && (r.State != store.Waiting || !r.StartedAt.IsZero()) {
+			room--
+		}
+	}
+	for _, r := range t.runs {
+		if r.Number == 0 {
+			t.numbers++
+			r.Number = t.numbers
+		}
+		switch {
+		case r.State != store.Waiting:
+		case !r.StartedAt.IsZero():
+			if !r.ReadyAt.After(now) {
+				r.State = store.Queued
+			}
+		case t.stays(r, now):
+			r.HeldBy = "pause"
+		case r.ReadyAt.After(now):
+			r.HeldBy = ""
+		case room <= 0:
+			r.HeldBy = "predecessor"
+		default:
+			room--
+			r.State, r.HeldBy = store.Queued, ""
+		}
+	}
+	t.settle(now)
+}
+
+// holds is the oldest of the pauses in which the job is now; with a schedule, also of those of that schedule.
+func (t *tale) holds(now time.Time, schedule int) *interval {
+	for _, p := range t.pausesNow() {
+		if (p.Scope != "schedule" || schedule >= -1 && p.Shared == schedule) && !p.since.After(now) && p.end(now.Add(1)).After(now) {
+			return p
+		}
+	}
+	return nil
+}
+
+// stays reports whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time.
+func (t *tale) stays(r *store.Run, now time.Time) bool {
+	if !r.StartedAt.IsZero() {
+		return false
+	}
+	if t.holds(now, -2) != nil {
+		return true
+	}
+	named, held := 0, 0
+	for i := range t.links {
+		times := t.definition(i).rule.times(t.n.s.Span)
+		if k := after(times, r.ScheduledFor.Add(-1)); r.ScheduledFor.IsZero() || k == len(times) || !times[k].Equal(r.ScheduledFor) {
+			continue
+		}
+		if named++; t.holds(now, i) != nil {
+			held++
+		}
+	}
+	return named > 0 && named == held
+}

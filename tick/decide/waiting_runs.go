@@ -1,0 +1,122 @@
+package decide
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// admit queues waiting runs, the oldest first. A run that was delivered before keeps its place,
+// also while it waits for its next attempt. Runs that one decision makes wait in their order.
+func (d *decision) admit() {
+	read := slices.Clone(d.active)
+	room := d.capacity() - d.unreadable
+	for i := range d.active { // a run that is cancelled or held makes room, wherever it stands
+		r := &d.active[i]
+		if r.Number == 0 { // a run that was requested since the last decision
+			d.plan.RunsMade++
+			r.Number = d.plan.RunsMade
+		}
+		if d.cancelOrHold(r); !r.Ended() && (r.State != store.Waiting || r.Begun()) {
+			room--
+		}
+	}
+	nextHasCome := d.nextHasCome()
+	place := func(r *store.Run) {
+		first := !r.Begun()
+		switch {
+		case r.State != store.Waiting || r.HeldBy == store.HeldByPause:
+		case r.ReadyAt.After(d.now): // back-off or jitter: ready_at wakes the job
+			r.HeldBy = ""
+		case nextHasCome && d.untilNext(*r): // the next pass of a host that can run the job ends it
+			if r.HeldBy = ""; d.othersJob {
+				r.HeldBy = store.HeldByPredecessor
+			}
+		case first && room <= 0:
+			r.HeldBy = store.HeldByPredecessor
+		default:
+			if first {
+				room--
+			}
+			r.State, r.HeldBy = store.Queued, ""
+			if first && d.snapshot.Group != nil { // until Groups admits it
+				r.State, r.HeldBy = store.Waiting, store.HeldByGroup
+			}
+		}
+	}
+	for i := range d.active {
+		place(&d.active[i])
+		d.update(&d.active[i], read[i], d.statesRead[i])
+	}
+	for i := range d.made {
+		d.cancelOrHold(&d.made[i])
+		place(&d.made[i])
+	}
+}
+
+// countUnderWay counts the runs that take up room in a group.
+func (d *decision) countUnderWay() (n int) {
+	n = d.unreadable
+	for _, list := range [2][]store.Run{d.active, d.made} {
+		for i := range list {
+			if list[i].UnderWay() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// cancelOrHold cancels a run on request, or if the job is gone. It holds a run that has not begun
+// while a pause applies, and releases it afterwards.
+func (d *decision) cancelOrHold(r *store.Run) {
+	cancel := func(why string) {
+		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
+	}
+	switch {
+	case r.State == store.Running || r.Ended():
+	case !r.CancelAt.IsZero():
+		cancel("cancelled on request")
+	case d.job().ID == 0:
+		cancel("the row of its job was deleted")
+	case d.gone():
+		cancel("the job was removed")
+	case r.Begun():
+	case d.pauseHolds(r):
+		r.State, r.HeldBy = store.Waiting, store.HeldByPause
+	case r.HeldBy == store.HeldByPause:
+		r.HeldBy = ""
+	}
+}
+
+// update records what the decision changes of a run. A run that waits for its group is recorded in
+// any case, so that Groups sees it. before and was are the run and its state as they were read.
+func (d *decision) update(r *store.Run, before store.Run, was string) {
+	if r.Ended() {
+		d.settleRun(*r, was)
+		return
+	}
+	same := r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
+	if same && r.HeldBy != store.HeldByGroup {
+		return
+	}
+	d.updates = append(d.updates, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
+}
+
+// leaseRead is the lease that a run must still have when it is taken from its holder: if the holder
+// has sent a heartbeat since it was read, the run stays with it.
+func leaseRead(r *store.Run, was string) time.Time {
+	if was == store.Running {
+		return r.LeaseUntil
+	}
+	return time.Time{}
+}
+
+// capacity is the number of runs of the job that may be under way at once.
+func (d *decision) capacity() int {
+	if d.job().Overlap == store.OverlapAllow {
+		return d.job().MaxRunning
+	}
+	return 1
+}

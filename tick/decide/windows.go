@@ -1,0 +1,78 @@
+package decide
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// window is (from, to].
+type window struct{ from, to time.Time }
+
+func (w window) empty() bool { return !w.from.Before(w.to) }
+
+// owed returns the windows in which the nominal times of a rule are due: they are valid, and no
+// pause holds them. The oldest window is first. Windows in a pause become gaps.
+func (d *decision) owed(l *activeRule) []window {
+	free := d.validParts(window{l.from, d.upTo()})
+	for i := range d.pauses {
+		p := &d.pauses[i]
+		if p.Missed || p.Scope == store.ScopeSchedule && p.SubjectID != l.ScheduleID {
+			continue
+		}
+		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // a time at the very end is free
+		var rest []window
+		for _, f := range free {
+			paused := window{later(f.from, held.from), earlier(f.to, held.to)}
+			if paused.empty() {
+				rest = append(rest, f)
+				continue
+			}
+			d.gap(l, paused, store.Paused)
+			for _, part := range []window{{f.from, paused.from}, {paused.to, f.to}} {
+				if !part.empty() {
+					rest = append(rest, part)
+				}
+			}
+		}
+		free = rest
+	}
+	return free
+}
+
+// validParts returns the parts of a window in which nominal times are valid by not_before and
+// not_after. Until the policies changed, their old values count; from then on, the new ones.
+func (d *decision) validParts(w window) []window {
+	j, was := d.job(), &d.snapshot.Planned
+	clamp := func(w window, notBefore, notAfter time.Time) window {
+		if !notBefore.IsZero() {
+			w.from = later(w.from, notBefore.Add(-instant))
+		}
+		if !notAfter.IsZero() {
+			w.to = earlier(w.to, notAfter)
+		}
+		return w
+	}
+	parts := []window{clamp(w, j.NotBefore, j.NotAfter)}
+	if was.Known && !(was.NotBefore.Equal(j.NotBefore) && was.NotAfter.Equal(j.NotAfter)) {
+		change := d.policyChange()
+		old := clamp(window{w.from, earlier(w.to, change)}, was.NotBefore, was.NotAfter)
+		parts[0] = clamp(window{later(w.from, change), w.to}, j.NotBefore, j.NotAfter)
+		if !old.empty() && !parts[0].empty() && old.to.Equal(parts[0].from) {
+			parts[0].from = old.from
+		} else {
+			parts = []window{old, parts[0]}
+		}
+	}
+	return slices.DeleteFunc(parts, window.empty)
+}
+
+// policyChange is the instant at which the job's policies changed. A command records it; a change
+// by plain SQL counts from now.
+func (d *decision) policyChange() time.Time {
+	if t := d.snapshot.ChangedAt; t.After(d.snapshot.Plan.DecidedThrough) {
+		return earlier(d.now, t)
+	}
+	return d.now
+}

@@ -1,0 +1,160 @@
+package tick
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// needed are the needs that the probe found, and those that this host adds.
+func (p *pass) needed() []store.Need {
+	var list []store.Need
+	for _, n := range store.Needs() {
+		if p.probe.Need[n] {
+			list = append(list, n)
+		}
+	}
+	if p.t.StartupID != "" {
+		list = append(list, store.Startup)
+	}
+	if p.probe.CheckDue() {
+		list = append(list, store.Check)
+	}
+	return list
+}
+
+// decide pages through the needs, in their order: a job whose turn in its group has come is decided
+// before the jobs that became due, which would take its place.
+func (p *pass) decide(ctx context.Context, needs []store.Need) error {
+	p.moved = 0
+	p.deciding.start(p.t.Now())
+	defer func() { p.deciding.stop(p.t.Now()) }()
+	for _, n := range needs {
+		err := p.decideAll(ctx, n)
+		switch {
+		case err == nil:
+		case !p.t.Store.Refused(ctx, err):
+			return err
+		case p.failed[n] == nil: // some row makes the list of this need unreadable; the other needs are handled
+			p.failed[n] = fmt.Errorf("%s: %w", n, err)
+			p.errs = append(p.errs, p.failed[n])
+		}
+	}
+	return nil
+}
+
+// decideAll pages through the jobs of one need. Jobs that another session had locked are tried once
+// more at the end.
+func (p *pass) decideAll(ctx context.Context, n store.Need) error {
+	for more := true; more; {
+		seen, err := p.t.Store.Unmarked(ctx, n)
+		if err != nil {
+			return err
+		}
+		passed := 1
+		p.woken = 0
+		for try := 0; try < 2 && passed > 0; try++ {
+			if passed, err = p.decideNeed(ctx, n, seen, try > 0); err != nil {
+				return err
+			}
+		}
+		if more = false; passed == 0 {
+			marked, err := p.t.Store.Mark(ctx, seen)
+			if err != nil {
+				return err
+			}
+			more = seen.More() && marked > 0
+		}
+		more = more || n == store.RunWakes && p.woken > 0
+	}
+	return nil
+}
+
+// decideNeed pages through one need, and counts the jobs that another session had locked. On an engine
+// without locks, a page that lost a conflict with another session counts as locked, unless this is the
+// last try. While the database writes one batch, the next is read and decided; the report has them in
+// their order.
+func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
+	page := store.NewPage(n, p.probe.Now, seen)
+	page.StartupID, page.Without = p.t.StartupID, p.without
+	p.passed[n] = nil
+	var under []chan batch
+	for more := true; more || len(under) > 0; {
+		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {
+			if err = p.giveWay(ctx); err != nil {
+				continue
+			}
+			if more, err = p.t.Store.Next(ctx, page, p.batch); more && err == nil && page.Jobs() > 0 {
+				page.Waits = p.waits
+				under = append(under, p.decidePage(ctx, *page))
+			}
+			continue
+		}
+		if len(under) == 0 {
+			break
+		}
+		b := <-under[0]
+		under = under[1:]
+		if b.err != nil && !last && p.t.Store.Transient(b.err) {
+			p.log.Warn("decisions lost a conflict with another session and are tried again", "need", n.String(), "error", b.err)
+			b.Passed, b.err = nil, nil
+			passed += b.jobs - b.Decided
+		}
+		err = cmp.Or(err, b.err)
+		p.waits -= b.Waits
+		if !p.decided && b.Now.After(p.through) {
+			p.through = b.Now
+		}
+		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
+		for _, job := range b.Refused {
+			p.without[job] = true
+		}
+		p.unkept = append(p.unkept, b.Stuck...)
+		p.passed[n] = append(p.passed[n], b.Passed...)
+		for _, l := range b.Passed {
+			if !l.Waited { // another wait would last as long
+				passed++
+			}
+		}
+		p.moved += len(b.Made) + b.Moved
+		p.woken += b.Woken
+		p.report.add(b.Batch)
+		p.kept = append(p.kept, b.Retention...)
+	}
+	return passed, err
+}
+
+// batch is the outcome of a page of jobs.
+type batch struct {
+	store.Batch
+	jobs int
+	err  error
+}
+
+// decidePage decides a page while others are written.
+func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
+	done := make(chan batch, 1)
+	go func() {
+		b, err := p.t.Store.Decide(ctx, &page, store.Decider{Job: p.decideJob, Groups: decide.Groups})
+		done <- batch{b, page.Jobs(), err}
+	}()
+	return done
+}
+
+// decideJob is decide.Job with a net below it: a panic parks the job, and never stops the pass.
+func (p *pass) decideJob(now time.Time, c *store.Snapshot) (d store.Decision) {
+	defer func() {
+		if r := recover(); r != nil {
+			plan := c.Plan
+			plan.NextRun, plan.Parked = time.Time{}, fmt.Sprintf("the decision panicked: %v; please report this", r)
+			p.log.Error("deciding panicked", "job", c.Plan.JobID, "panic", r, "stack", string(debug.Stack()))
+			d = store.Decision{Plan: plan}
+		}
+	}()
+	return decide.Job(now, c, p.decider)
+}
