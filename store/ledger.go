@@ -81,6 +81,7 @@ type Attempt struct {
 	Severity   string    `json:"error_severity,omitempty"`
 	Detail     string    `json:"error_detail,omitempty"`
 	Hint       string    `json:"error_hint,omitempty"`
+	Output     string    `json:"output,omitempty"`     // what it told
 	Fault      string    `json:"unreadable,omitempty"` // what of the row cannot be read
 }
 

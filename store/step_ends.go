@@ -27,6 +27,12 @@ func (e *StepEnd) Finishes() bool {
 	return e.NextStep <= 0 && !e.Retry && !e.GiveBack && e.Pause == ""
 }
 
+// Size is about how much of a write the end takes, beside a few hundred bytes: what a list of ends is
+// bounded by.
+func (e *StepEnd) Size() int {
+	return min(len(e.Output), MostOutput) + len(e.Error) + len(e.RunError) + len(e.Detail) + len(e.Hint)
+}
+
 type endingRow struct {
 	ID       string `json:"id"`
 	Fence    int    `json:"fence"`
@@ -41,6 +47,7 @@ type endingRow struct {
 	Severity string `json:"severity,omitempty"`
 	Detail   string `json:"detail,omitempty"`
 	Hint     string `json:"hint,omitempty"`
+	Output   string `json:"output,omitempty"`
 	Waited   int64  `json:"waited_ms,omitempty"`
 }
 
@@ -94,7 +101,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 func (s *Store) endingRow(e *Ending) endingRow {
 	run, end := &e.Task.Run, &e.End
 	return endingRow{run.ID, run.Fence, run.Attempts, end.Final, s.kept(cmp.Or(end.RunError, end.Error)), end.State, end.Rows, s.kept(end.Error),
-		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint), e.Task.Waited.Milliseconds()}
+		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint), s.told(end.Output), e.Task.Waited.Milliseconds()}
 }
 
 // delivered is one delivery of a run: a list may hold two of the same run.

@@ -164,7 +164,7 @@ func TestDeliveryGoesOnAfterAnUnansweredCommit(t *testing.T) {
 				return executor.Result{}, err
 			}
 			defer func() { _ = tx.Rollback() }()
-			if err := r.EndIn(ctx, tx, 1); err != nil {
+			if err := r.EndIn(ctx, tx, executor.Result{}); err != nil {
 				return executor.Result{}, err
 			}
 			if err := tx.Commit(); err != nil {

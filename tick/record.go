@@ -20,8 +20,13 @@ type gathered struct {
 	done chan struct{}
 }
 
-// mostTogether bounds the ends that are recorded together, among which one that is refused is looked for.
-const mostTogether = 200
+// mostTogether bounds the ends that are recorded together, among which one that is refused is looked
+// for. mostBytesTogether bounds what they tell: a server takes no statement of any size, MariaDB by
+// default one of 16 MB, and JSON may write a byte as six.
+const (
+	mostTogether      = 200
+	mostBytesTogether = 1 << 20
+)
 
 // together records an end that finishes its run, with others that come at about the same time. The error is that of
 // Store.EndStep, and nil only where the end is committed. Until ctx ends it waits for its turn.
@@ -47,7 +52,7 @@ func (p *pass) write(ctx context.Context) {
 	r := &p.recorder
 	for {
 		r.mu.Lock()
-		n := min(len(r.gathered), mostTogether)
+		n := howMany(r.gathered)
 		now := r.gathered[:n:n]
 		r.gathered = r.gathered[n:]
 		r.writing = n > 0
@@ -64,6 +69,17 @@ func (p *pass) write(ctx context.Context) {
 			close(g.done)
 		}
 	}
+}
+
+// howMany of the ends are recorded by the next write.
+func howMany(list []*gathered) int {
+	size := 0
+	for i, g := range list {
+		if size += g.End.Size(); i == mostTogether || i > 0 && size > mostBytesTogether {
+			return i
+		}
+	}
+	return len(list)
 }
 
 // writeOnce records a list of ends, within the time that there is for ends.

@@ -137,8 +137,8 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		success.RunError = p.runError(ctx, t, success)
 	}
 	var commit func()
-	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, EndIn: func(ctx context.Context, tx *sql.Tx, rows int64) (err error) {
-		success.Rows = &rows
+	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
+		success.Rows, success.Output = res.Rows, res.Output
 		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
 		return err
 	}})
@@ -146,8 +146,10 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		if res.Ended {
 			commit()
 		}
-		success.Rows = res.Rows
+		success.Rows, success.Output = res.Rows, res.Output
 		return success, res.Ended
 	}
-	return p.failure(ctx, t, step, err), false
+	end = p.failure(ctx, t, step, err)
+	end.Output = res.Output
+	return end, false
 }

@@ -65,14 +65,16 @@ func (e *SQL) atomic(s session, conn *sql.Conn, list []Statement, r Request) (_ 
 			return Result{}, describe(e.engine, err, "")
 		}
 	}
-	if err := r.EndIn(s.statements, tx, rows); err != nil {
+	res := Result{Rows: &rows}
+	if err := r.EndIn(s.statements, tx, res); err != nil {
 		return Result{}, err
 	}
 	asked = true
 	if err := tx.Commit(); err != nil {
 		return Result{}, describe(e.engine, err, "")
 	}
-	return Result{Rows: &rows, Ended: true}, nil
+	res.Ended = true
+	return res, nil
 }
 
 // notAtomic is what is told of a step that ended its transaction, and of the failure after that, if there is one.

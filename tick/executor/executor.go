@@ -19,19 +19,21 @@ type Request struct {
 	Spec json.RawMessage
 	// EndIn records the attempt as succeeded within the transaction of an atomic step, under the fence of the
 	// delivery: its error means that the run was delivered again, and the transaction must be rolled back.
-	EndIn func(ctx context.Context, tx *sql.Tx, rows int64) error
+	EndIn func(ctx context.Context, tx *sql.Tx, r Result) error
 }
 
 // ErrNothingDone says of an attempt that failed that nothing of it took effect: no statement was sent, or all of it was undone.
 var ErrNothingDone = errors.New("nothing of the step took effect")
 
-// Result is what an attempt that succeeded tells.
+// Result is what an attempt tells. Rows and Ended are of one that succeeded.
 type Result struct {
-	Rows  *int64 // affected, where it is known
-	Ended bool   // the end is on record already (EndIn)
+	Rows   *int64 // affected, where it is known
+	Output string // any text, also of an attempt that failed. store.Output gathers it in bounded memory
+	Ended  bool   // the end is on record already (EndIn)
 }
 
-// Executor executes attempts. It must end when the context does, and leave nothing behind of what it stopped.
+// Executor executes attempts. It must end when the context does, and leave nothing behind of what it
+// stopped. It returns what the attempt told also together with an error.
 type Executor interface {
 	Execute(ctx context.Context, r Request) (Result, error)
 }

@@ -44,7 +44,7 @@ func TestTripsOfAStep(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.r.Spec, s.r.EndIn = spec, func(context.Context, *sql.Tx, int64) error { return nil }
+				s.r.Spec, s.r.EndIn = spec, func(context.Context, *sql.Tx, executor.Result) error { return nil }
 				calls.Reset()
 				if _, err := s.x.Execute(t.Context(), s.r); err != nil {
 					t.Fatal(err)

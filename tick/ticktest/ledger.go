@@ -86,3 +86,17 @@ func Literal(d *storetest.DB, at time.Time) string {
 func Morning(hour, minute int) time.Time {
 	return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC)
 }
+
+// LastRun is the newest run of the job, with its attempts.
+func LastRun(t testing.TB, d *storetest.DB, job string) store.RunDetail {
+	t.Helper()
+	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job, Limit: 1})
+	if err != nil || len(runs) == 0 {
+		t.Fatalf("the runs of %s: %d, %v", job, len(runs), err)
+	}
+	detail, err := d.Run(t.Context(), runs[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return detail
+}

@@ -79,6 +79,15 @@ func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 	}
 }
 
+// What an attempt told stands beneath the table, on lines of its own, and cannot steer the terminal.
+func TestAnOutputIsToldBeneathTheTable(t *testing.T) {
+	var out bytes.Buffer
+	err := Run(&out, store.RunDetail{Tries: []store.Attempt{{StepName: "load", Attempt: 1, Output: "one\r\n\ttwo\x1b[31m\n\n"}, {StepName: "sum", Attempt: 1}}})
+	if want := "\noutput of step load, try 1:\n  one\n      two\\x1b[31m\n"; err != nil || !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%v: %q, want at its end %q", err, out.String(), want)
+	}
+}
+
 // TestPolicies: every policy that differs from its default is told, in an order that stays.
 func TestPolicies(t *testing.T) {
 	at := time.Date(2026, 12, 1, 17, 30, 0, 0, time.UTC)

@@ -98,7 +98,21 @@ func Run(w io.Writer, r store.RunDetail) error {
 		}
 		t.row(a.StepName, count(int64(a.Attempt)), a.State, Instant(a.StartedAt), between(a.StartedAt, a.FinishedAt), rows, attemptError(a))
 	}
-	return t.flush()
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for _, a := range r.Tries {
+		if a.Output != "" {
+			fmt.Fprintf(w, "\noutput of step %s, try %d:\n%s", Line(a.StepName), a.Attempt, indented(a.Output))
+		}
+	}
+	return nil
+}
+
+// indented has a text's lines beneath a heading. It ends with a line end.
+func indented(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\t", "    ").Replace(strings.TrimRight(text, "\r\n"))
+	return "  " + strings.ReplaceAll(Lines(text), "\n", "\n  ") + "\n"
 }
 
 func attemptError(a store.Attempt) string {

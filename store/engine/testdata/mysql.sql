@@ -31,7 +31,7 @@ SET p.next_run = d.next_run, p.decided_through = CAST(COALESCE(?, UTC_TIMESTAMP(
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity, error_detail, error_hint
+  error_code, error_line, error_severity, error_detail, error_hint, output
 FROM dbjobs_attempts WHERE run_id = ? ORDER BY number;
 
 -- name: back_off
@@ -225,9 +225,9 @@ DELETE FROM dbjobs_ticks WHERE since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6
 UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ?;
 
 -- name: end_attempt
--- arguments: state, now, waited_ms, now, waited_ms, rows, error, code, line, severity, detail, hint, id, number, fence
+-- arguments: state, now, waited_ms, now, waited_ms, rows, error, code, line, severity, detail, hint, output, id, number, fence
 UPDATE dbjobs_attempts SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), started_at = CASE WHEN ? > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(started_at, INTERVAL 1000 * ? MICROSECOND)) ELSE started_at END, rows_affected = ?, error = ?, error_code = ?,
-  error_line = ?, error_severity = ?, error_detail = ?, error_hint = ?
+  error_line = ?, error_severity = ?, error_detail = ?, error_hint = ?, output = ?
 WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running';
 
 -- name: end_attempts
@@ -238,11 +238,13 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE asc
   code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line',
   severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity',
   detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail',
-  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint', waited_ms BIGINT PATH '$.waited_ms')) AS d
+  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint',
+  output LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.output', waited_ms BIGINT PATH '$.waited_ms')) AS d
 STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 SET a.state = d.state, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
   a.started_at = CASE WHEN d.waited_ms > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(a.started_at, INTERVAL 1000 * d.waited_ms MICROSECOND)) ELSE a.started_at END, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
-  a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint;
+  a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint,
+  a.output = d.output;
 
 -- name: end_gaps_now
 -- arguments: now, each_ids, now

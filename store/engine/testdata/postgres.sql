@@ -27,7 +27,7 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity, error_detail, error_hint
+  error_code, error_line, error_severity, error_detail, error_hint, output
 FROM dbjobs.attempts WHERE run_id = $1 ORDER BY number;
 
 -- name: back_off
@@ -217,10 +217,10 @@ DELETE FROM dbjobs.ticks WHERE since > (coalesce($1::timestamptz, pg_catalog.sta
 UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3;
 
 -- name: end_attempt
--- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, id, number, fence
+-- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, id, number, fence
 UPDATE dbjobs.attempts SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $3 > 0 THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at + $3::double precision * interval '1 millisecond') ELSE started_at END, rows_affected = $4, error = $5, error_code = $6,
-  error_line = $7, error_severity = $8, error_detail = $9, error_hint = $10
-WHERE run_id = $11 AND number = $12 AND fence = $13 AND state = 'running';
+  error_line = $7, error_severity = $8, error_detail = $9, error_hint = $10, output = $11
+WHERE run_id = $12 AND number = $13 AND fence = $14 AND state = 'running';
 
 -- name: end_gaps_now
 -- arguments: now, ids
@@ -267,7 +267,7 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 -- arguments: rows, now
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
-    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, waited_ms double precision)
+    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text, waited_ms double precision)
 ), free AS (
   SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
@@ -278,7 +278,7 @@ WITH d AS (
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()),
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
-    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
   FROM moved JOIN free AS d ON d.id = moved.id AND d.fence = moved.fence
   WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )

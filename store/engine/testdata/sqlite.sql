@@ -30,7 +30,7 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 -- name: attempts
 -- arguments: id
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity, error_detail, error_hint
+  error_code, error_line, error_severity, error_detail, error_hint, output
 FROM dbjobs_attempts WHERE run_id = ?1 ORDER BY number;
 
 -- name: back_off
@@ -222,19 +222,20 @@ DELETE FROM dbjobs_ticks WHERE since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesc
 UPDATE dbjobs_jobs SET enabled = ?1, changed_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?3;
 
 -- name: end_attempt
--- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, id, number, fence
+-- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, id, number, fence
 UPDATE dbjobs_attempts SET state = ?1, finished_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), started_at = CASE WHEN ?3 > 0 THEN min(coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', started_at, (?3 / 1000.0) || ' seconds')) ELSE started_at END, rows_affected = ?4, error = ?5, error_code = ?6,
-  error_line = ?7, error_severity = ?8, error_detail = ?9, error_hint = ?10
-WHERE run_id = ?11 AND number = ?12 AND fence = ?13 AND state = 'running';
+  error_line = ?7, error_severity = ?8, error_detail = ?9, error_hint = ?10, output = ?11
+WHERE run_id = ?12 AND number = ?13 AND fence = ?14 AND state = 'running';
 
 -- name: end_attempts
 -- arguments: now, rows
 UPDATE dbjobs_attempts AS a SET state = d.state, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   started_at = CASE WHEN d.waited_ms > 0 THEN min(coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', a.started_at, (d.waited_ms / 1000.0) || ' seconds')) ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
-  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state,
   value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error, value ->> 'code' AS code, value ->> 'line' AS line,
-  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'waited_ms' AS waited_ms FROM json_each(?2)) AS d
+  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'output' AS output,
+  value ->> 'waited_ms' AS waited_ms FROM json_each(?2)) AS d
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: end_gaps_now

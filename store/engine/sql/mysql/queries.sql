@@ -232,11 +232,13 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE
   code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line',
   severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity',
   detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail',
-  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint', waited_ms BIGINT PATH '$.waited_ms')) AS d
+  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint',
+  output LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.output', waited_ms BIGINT PATH '$.waited_ms')) AS d
 STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 SET a.state = d.state, a.finished_at = @now,
   a.started_at = CASE WHEN d.waited_ms > 0 THEN LEAST(@now, DATE_ADD(a.started_at, INTERVAL 1000 * d.waited_ms MICROSECOND)) ELSE a.started_at END, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
-  a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint;
+  a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint,
+  a.output = d.output;
 
 -- Runs whose delivery never began wait again, as they were before it, but for the fence.
 

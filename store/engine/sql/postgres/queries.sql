@@ -182,7 +182,7 @@ FROM pg_catalog.json_to_recordset(:rows::json) AS d(run_id uuid, number int, ste
 -- name: finish_attempts
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
-    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, waited_ms double precision)
+    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text, waited_ms double precision)
 ), free AS (
   SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
@@ -193,7 +193,7 @@ WITH d AS (
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(@now, a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
-    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
   FROM moved JOIN free AS d ON d.id = moved.id AND d.fence = moved.fence
   WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )

@@ -169,10 +169,11 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts =
 -- name: end_attempts
 UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
   started_at = CASE WHEN d.waited_ms > 0 THEN min(@now, strftime('%Y-%m-%dT%H:%M:%f000Z', a.started_at, (d.waited_ms / 1000.0) || ' seconds')) ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
-  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint
+  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state,
   value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error, value ->> 'code' AS code, value ->> 'line' AS line,
-  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'waited_ms' AS waited_ms FROM json_each(:rows)) AS d
+  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'output' AS output,
+  value ->> 'waited_ms' AS waited_ms FROM json_each(:rows)) AS d
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- Runs whose delivery never began wait again, as they were before it, but for the fence.

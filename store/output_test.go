@@ -1,0 +1,63 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// An output is kept whole if it is short. Of a longer one, the head and the tail are kept, and how much
+// is missing between them is told.
+func TestOutputIsBounded(t *testing.T) {
+	var lines strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&lines, "line %d\n", i)
+	}
+	for name, c := range map[string]struct{ text, head, tail string }{
+		"nothing":       {"", "", ""},
+		"short":         {"one\ntwo\n", "one\ntwo\n", "one\ntwo\n"},
+		"at the bound":  {strings.Repeat("x", MostOutput), "xxx", "xxx"},
+		"one more":      {"a" + strings.Repeat("x", MostOutput-1) + "b", "axx", "xxb"},
+		"lines":         {lines.String(), "line 0\nline 1\n", "\nline 99998\nline 99999\n"},
+		"not UTF-8":     {"a\xff\xfeb\x00c", "a\uFFFDb\uFFFDc", "a\uFFFDb\uFFFDc"},
+		"much of it":    {strings.Repeat("\xff", 10*MostOutput), "\uFFFD", "\uFFFD"},
+		"grows":         {strings.Repeat("\xffa", MostOutput/2), "\uFFFDa", "\uFFFDa"},
+		"many NUL":      {strings.Repeat("\x00", 3*MostOutput), "\uFFFD\uFFFD", "\uFFFD\uFFFD"},
+		"long letters":  {strings.Repeat("語", MostOutput), "語語", "語語"},
+		"five times it": {strings.Repeat("word ", MostOutput), "word word", "word "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, size := range []int{1, 7, 4096, len(c.text) + 1} {
+				var o Output
+				for rest := c.text; rest != ""; rest = rest[min(size, len(rest)):] {
+					_, _ = o.Write([]byte(rest[:min(size, len(rest))]))
+				}
+				got := o.String()
+				if len(got) > MostOutput || !utf8.ValidString(got) || strings.Contains(got, "\x00") {
+					t.Fatalf("%d bytes, valid %t", len(got), utf8.ValidString(got))
+				}
+				if !strings.HasPrefix(got, c.head) || !strings.HasSuffix(got, c.tail) {
+					t.Errorf("in pieces of %d: %.40q … %.40q", size, got, got[max(0, len(got)-40):])
+				}
+				if cap(o.head)+cap(o.tail) > 12*MostOutput {
+					t.Errorf("%d bytes of memory", cap(o.head)+cap(o.tail))
+				}
+				if again := (&Output{head: []byte(got), size: int64(len(got))}).String(); again != got {
+					t.Error("what is bounded already is cut again")
+				}
+			}
+		})
+	}
+	var o Output
+	_, _ = o.Write([]byte(lines.String()))
+	got := o.String()
+	var left int
+	if _, err := fmt.Sscanf(got[strings.Index(got, "… "):], "… %d bytes left out …", &left); err != nil {
+		t.Fatal(err)
+	}
+	note := fmt.Sprintf("\n… %d bytes left out …\n", left)
+	if shown := len(got) - len(note); shown+left != lines.Len() {
+		t.Errorf("%d bytes of which %d are shown and %d left out", lines.Len(), shown, left)
+	}
+}
