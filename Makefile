@@ -32,7 +32,8 @@ export DBJOBS_TEST_DATABASES
 SERVERS = .build/testservers
 
 # go test, but each package is named as it ends, and the failures come together at the end, with a count.
-TEST = $(GO) tool -modfile=$(CURDIR)/scripts/test/go.mod gotestsum --format pkgname --hide-summary=skipped --
+# Without the tables for debuggers, to link a test's program takes a third less; stack traces need none of them.
+TEST = $(GO) tool -modfile=$(CURDIR)/scripts/test/go.mod gotestsum --format pkgname --hide-summary=skipped -- -ldflags='-s -w'
 
 .PHONY: help
 help:
