@@ -168,6 +168,11 @@ func (f *fault) struck() int {
 	return 1 + f.then.struck()
 }
 
+// spent reports whether there is nothing left for it to break.
+func (f *fault) spent() bool {
+	return f == nil || f.struck() > 0 && f.then.spent()
+}
+
 // count is how many calls there were so far.
 func (f *fault) count() int {
 	f.mu.Lock()

@@ -249,7 +249,7 @@ func (w *world) staying(number int) *runner {
 func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 	w.processes++
 	holder := fmt.Sprint("process ", w.processes)
-	if f == nil {
+	if f.spent() {
 		return w.staying(third).pass(s, holder)
 	}
 	calls := w.calls()

@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime/debug"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +33,7 @@ type Child struct {
 	Holder string
 	Batch  int
 	Meddle string // names the Meddler of its calls; without one, they are not even watched
+	Gate   string // its barrier is before its first call that matches this; without one, before its pass
 }
 
 // A Meddler changes or watches the calls of a child. The function that it returns says at the end
@@ -59,8 +62,8 @@ func Main(m *testing.M, meddlers map[string]Meddler) {
 	os.Exit(storetest.Main(m))
 }
 
-// childTick connects, says so, waits for the end of its stdin, and runs one pass. Its report goes
-// to stdout.
+// childTick connects and runs one pass. Before it, or before its first call behind the gate, it says
+// that it is ready, and waits for the end of its stdin. Its report goes to stdout.
 func childTick(spec string, meddlers map[string]Meddler) error {
 	var c Child
 	if err := json.Unmarshal([]byte(spec), &c); err != nil {
@@ -70,6 +73,15 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 	ctx := context.Background()
 	o := store.Options{Clock: func() time.Time { return c.Now }}
 	var calls storetest.Calls
+	if c.Gate != "" {
+		gate := regexp.MustCompile(c.Gate)
+		calls.Before = func(call storetest.Call) error {
+			if gate.MatchString(call.SQL) {
+				return waitForOthers()
+			}
+			return nil
+		}
+	}
 	seen := func() map[string]int { return nil }
 	if c.Meddle != "" { // a measured process is as it is; the wrapper keeps all calls
 		meddle := meddlers[c.Meddle]
@@ -88,17 +100,26 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 		return err
 	}
 	defer x.Close()
-	fmt.Println("ready")
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
+	if c.Gate == "" {
+		if err := waitForOthers(); err != nil {
+			return err
+		}
 	}
 	t := &tick.Tick{Store: s, Name: cmp.Or(c.Name, "child"), Holder: c.Holder, Version: "test",
 		Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x, "nothing": Nothing{}}}
 	r, err := t.Run(ctx)
+	err = errors.Join(err, waitForOthers()) // it may have come to no call that is behind the gate
 	peak, unread := peakMemory()
 	encoded := json.NewEncoder(os.Stdout).Encode(ChildReport{Report: r, Seen: seen(), Peak: peak})
 	return errors.Join(err, unread, encoded)
 }
+
+// waitForOthers says that the child is ready, and waits for the end of its stdin, once.
+var waitForOthers = sync.OnceValue(func() error {
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+})
 
 // peakMemory is the most memory that this process had resident, in bytes. The kernel's usage of a
 // child (ru_maxrss) is not that: it counts from what the parent had when it started the child.
@@ -146,7 +167,7 @@ func Launch(t testing.TB, c Child, barrier *os.File) Process {
 	return p
 }
 
-// Connected waits until the child has connected and is ready to go.
+// Connected waits until the child is at its barrier.
 func (p Process) Connected(t testing.TB) {
 	t.Helper()
 	if line, err := p.out.ReadString('\n'); line != "ready\n" {
