@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // Options are what the tests and the embedded default need beyond a URL.
@@ -23,6 +24,8 @@ type Options struct {
 	Chance func() float64
 	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
 	Wrap func(driver.Connector) driver.Connector
+	// Secrets, if it is set, are hidden in all that is recorded and told, and are told those of the database.
+	Secrets *secret.Known
 	// Login, if it is set, is asked before each new connection to a server whom to be and with which password, in place
 	// of what the URL says: passwords may change while a process lives, and tokens last for minutes. An empty user leaves
 	// the URL's.
@@ -47,7 +50,7 @@ var words = map[string]string{
 // Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
 // Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a *URLError.
 func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
-	db, err := engine.Open(ctx, rawURL, engine.Options{Create: o.Create, Wrap: o.Wrap, Login: o.Login, Words: words, Actions: actions})
+	db, err := engine.Open(ctx, rawURL, engine.Options{Create: o.Create, Wrap: o.Wrap, Login: o.Login, Secrets: o.Secrets, Words: words, Actions: actions})
 	if err != nil {
 		return nil, err
 	}

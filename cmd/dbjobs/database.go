@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // access says what a command expects of the database, and whether it may create a missing one.
@@ -25,10 +29,49 @@ const (
 // find decides which database the command uses.
 func (c *cli) find(cmd *cobra.Command) error {
 	var err error
-	if c.db, err = settings.Find(cmd.Context(), c.database, cmd.Flags().Changed("database"), c.env); err != nil {
+	if c.db, err = settings.Find(cmd.Context(), c.database, cmd.Flags().Changed("database"), c.env, c.hostDatabase); err != nil {
+		if _, placed := errors.AsType[*manifest.Error](err); placed {
+			return err
+		}
 		return &usageError{problem: err.Error()}
 	}
 	return nil
+}
+
+// host has the settings of the host, read once.
+func (c *cli) host() (*host.Settings, error) {
+	if c.settings != nil {
+		return c.settings, nil
+	}
+	s, err := host.Load(host.Lookup(c.env), c.environ)
+	if _, placed := errors.AsType[*manifest.Error](err); err != nil && !placed {
+		err = &usageError{problem: err.Error()}
+	}
+	if err == nil {
+		c.settings = s
+	}
+	return s, err
+}
+
+// hostDatabase is the database that the host's settings name.
+func (c *cli) hostDatabase() (url, from string, err error) {
+	s, err := c.host()
+	if err != nil {
+		return "", "", err
+	}
+	return s.DatabaseURL()
+}
+
+// leaves are what the host allows steps that the store defines.
+func (c *cli) leaves(s *store.Store) (*executor.Host, error) {
+	set, err := c.host()
+	if err != nil {
+		return nil, err
+	}
+	h := set.Leaves(c.db.Secrets())
+	path, file := strings.CutPrefix(s.Where(), "sqlite:")
+	h.Own = file && host.OnlyOurs(path)
+	return h, nil
 }
 
 // open opens the database. Only the embedded default is created when it is used, and only by the
@@ -50,10 +93,10 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	if missing {
 		c.say("creating the embedded database %s", c.db.Path)
 	}
-	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing, Login: c.db.Login})
+	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets()})
 	if a == alter && errors.Is(err, store.ErrSchema) { // a missing SQLite file other than the embedded one
 		c.say("creating the database %s", c.db.Display())
-		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true, Login: c.db.Login})
+		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true, Login: c.db.Login, Secrets: c.db.Secrets()})
 	}
 	if err != nil {
 		return nil, err

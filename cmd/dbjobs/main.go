@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
@@ -98,9 +99,10 @@ type cli struct {
 	asJSON    bool   // --json
 	who       store.Author
 	db        settings.Database
-	secrets   *secret.Known // secrets among the arguments and variables, wherever they stand
-	found     bool          // a command was found and its flags are valid: errors are the command's own
-	told      bool          // the error that ends the command is in a log line already
+	settings  *host.Settings // of the host; nil until they are asked for
+	secrets   *secret.Known  // secrets among the arguments and variables, wherever they stand
+	found     bool           // a command was found and its flags are valid: errors are the command's own
+	told      bool           // the error that ends the command is in a log line already
 
 	warm       *warm       // set where the process serves several commands
 	invocation []slog.Attr // the platform's names for this invocation
@@ -115,8 +117,9 @@ No process stays running: let cron, a systemd timer or a cloud scheduler start "
 
 Set the database with --database or DBJOBS_DATABASE_URL: postgres://user:password@host/database,
 mysql://user:password@host/database or sqlite:path. Or put the URL into a file and name the file in
-DBJOBS_DATABASE_URL_FILE, or into a secret on AWS and name it in DBJOBS_DATABASE_SECRET_ARN. Without any of
-these, dbjobs uses an embedded SQLite file in $XDG_DATA_HOME/dbjobs or ~/.local/share/dbjobs. The first apply,
+DBJOBS_DATABASE_URL_FILE, or into a secret on AWS and name it in DBJOBS_DATABASE_SECRET_ARN, or into the
+settings of the host (~/.config/dbjobs/config.yaml, /etc/dbjobs/config.yaml or DBJOBS_CONFIG; "dbjobs config check"
+shows what is in force). Without any of these, dbjobs uses an embedded SQLite file in $XDG_DATA_HOME/dbjobs or ~/.local/share/dbjobs. The first apply,
 create or migrate creates that file.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error),
@@ -132,7 +135,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.version())
+	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.config(), c.version())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store/secret"
@@ -33,7 +34,7 @@ func (c *cli) notice(root *cobra.Command, args []string) {
 
 // variables returns the environment variables that any of the commands reads.
 func variables(root *cobra.Command) []string {
-	names := append(settings.Variables(), instanceVariable, marginVariable)
+	names := append(settings.Variables(), host.Variable, instanceVariable, marginVariable)
 	var collect func(*cobra.Command)
 	collect = func(cmd *cobra.Command) {
 		note := func(f *pflag.Flag) { names = append(names, f.Annotations[envAnnotation]...) }
@@ -93,7 +94,7 @@ func (c *cli) mistyped(root *cobra.Command) {
 	var known []string
 	for _, entry := range c.environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(strings.ToUpper(name), "DBJOBS_") || foreign.MatchString(name) {
+		if !strings.HasPrefix(strings.ToUpper(name), "DBJOBS_") || strings.HasPrefix(name, host.SecretPrefix) || foreign.MatchString(name) {
 			continue
 		}
 		if known == nil {

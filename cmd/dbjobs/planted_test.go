@@ -13,10 +13,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
@@ -127,6 +129,9 @@ func (p *planted) secrets() {
 				p.Fatal(err)
 			}
 			p.said(map[string]string{settings.FileVariable: path}, "tick")
+		}
+		for _, form := range []string{"database: %s", "database: {url_file: %s}", "targets: {crm: %s}", "secrets: %s", "secrets: [%s]", "secrets: {A: [%s]}", "mail: {password: %s}", "heartbeat: [%s]", "%[1]s: %[1]s"} {
+			p.said(map[string]string{host.Variable: fmt.Sprintf(form, strconv.Quote(p.url(r)))}, "tick")
 		}
 		for _, secret := range []string{p.url(r), p.password(r), `{"username": "ann", "password": "` + p.password(r) + `"}`,
 			`{"engine": "postgres", "host": "127.0.0.1", "port": 1, "username": "ann", "dbname": "d", "password": "` + p.password("") + `"}`} {

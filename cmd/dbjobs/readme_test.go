@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
@@ -136,7 +137,7 @@ func allCommands() *cobra.Command {
 // TestReadmeNamesTheSettings: each variable that the program reads is on its page, with no other, and no page names one
 // that neither the program nor a test reads.
 func TestReadmeNamesTheSettings(t *testing.T) {
-	read := map[string]bool{instanceVariable: true, marginVariable: true}
+	read := map[string]bool{instanceVariable: true, marginVariable: true, host.Variable: true, host.SecretPrefix + "NAME": true}
 	for _, name := range settings.Variables() {
 		read[name] = true
 	}

@@ -230,7 +230,11 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 }
 
 func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
-	executors, err := executor.Open(s, nil)
+	leaves, err := c.leaves(s)
+	if err != nil {
+		return tick.Report{}, err
+	}
+	executors, err := executor.Open(s, leaves)
 	if err != nil {
 		return tick.Report{}, err
 	}

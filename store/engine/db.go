@@ -28,8 +28,10 @@ type Options struct {
 	// Actions say what statements do, by their names: for errors. A statement without one is named by its name.
 	Actions map[string]string
 
+	// Secrets are hidden in all errors, and are told those of the database. Nil: there are no others.
+	Secrets *secret.Known
+
 	forJobs bool // the connections are for the SQL of jobs
-	secrets *secret.Known
 }
 
 // DB is an open database. It holds no session state: a transaction-pooling proxy may stand between. A statement that it is
@@ -44,7 +46,7 @@ type DB struct {
 	// around and login are the Wrap and the Login of the options.
 	around func(driver.Connector) driver.Connector
 	login  func(context.Context) (user, password string, err error)
-	// secrets are those of the URL and of the login: none of them is in an error or in a record.
+	// secrets are those of the URL and of the login, and those of the options: none of them is in an error or in a record.
 	secrets *secret.Known
 
 	mu       sync.Mutex
@@ -58,7 +60,10 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{e: e, statements: e.Statements(o.Words), actions: o.Actions, url: rawURL, around: o.Wrap, secrets: &secret.Known{}}
+	db := &DB{e: e, statements: e.Statements(o.Words), actions: o.Actions, url: rawURL, around: o.Wrap, secrets: o.Secrets}
+	if db.secrets == nil {
+		db.secrets = &secret.Known{}
+	}
 	db.secrets.AddURL(rawURL)
 	if login := o.Login; login != nil {
 		o.Login = func(ctx context.Context) (string, string, error) {
@@ -67,7 +72,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 			return user, password, err
 		}
 	}
-	db.login, o.secrets = o.Login, db.secrets
+	db.login, o.Secrets = o.Login, db.secrets
 	c, err := e.connector(rawURL, o)
 	if err != nil {
 		return nil, db.hide(err)
@@ -125,7 +130,7 @@ func (db *DB) Wake(ctx context.Context) error {
 // JobPool is a pool of connections for the SQL of jobs, apart from the DB's own. Without a Wrap, it has the DB's; its Login
 // is the DB's.
 func (db *DB) JobPool(o Options) (*sql.DB, error) {
-	o.forJobs, o.Login, o.secrets = true, db.login, db.secrets
+	o.forJobs, o.Login, o.Secrets = true, db.login, db.secrets
 	c, err := db.e.connector(db.url, o)
 	if err != nil {
 		return nil, db.hide(err)

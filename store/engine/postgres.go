@@ -131,7 +131,7 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 		return nil, &URLError{"malformed: " + afterColon(err.Error())}
 	}
 	if c.Password != c.User && c.Password != c.Database && c.Password != c.Host { // from the URL, PGPASSWORD or a password file
-		o.secrets.Issue(c.Password)
+		o.Secrets.Issue(c.Password)
 	}
 	postgresSession(c, o.forJobs)
 	if c.ConnectTimeout == 0 {

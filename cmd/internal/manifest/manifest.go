@@ -121,12 +121,14 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		return nil
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
-		d.problem(nil, "", "the file is empty; it needs at least jobs: or schedules:")
+		if !d.ofHost {
+			d.problem(nil, "", "the file is empty; it needs at least jobs: or schedules:")
+		}
 		return nil
 	}
 	switch err := loader.Load(&more); {
 	case err == nil:
-		d.problem(&more, "", "a second document begins here; a manifest has only one document")
+		d.problem(&more, "", "a second document begins here; a file has only one")
 		return nil
 	case !errors.Is(err, io.EOF):
 		d.syntax(data, err)

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // decoder reads the nodes of one file and collects its problems.
@@ -21,6 +23,7 @@ type decoder struct {
 
 	length, values, bytes int  // length of the file; values and bytes read so far
 	over                  bool // the file expands to too much
+	ofHost                bool // settings of a host: they may be empty, and hold secrets, so that no value is quoted
 }
 
 // field is a key that a mapping may have, and the function that reads its value.
@@ -40,12 +43,24 @@ func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 	var p Problem // a problem without a text is only counted
 	if len(d.problems) < maxProblems {
 		p = Problem{File: d.file, Path: cut(path, maxPath), Text: cut(fmt.Sprintf(format, args...), maxText)}
+		if d.ofHost && secret.HoldsURL(path) { // a value where a key belongs
+			p.Path = secret.Hidden
+		}
+		if d.ofHost && !public.MatchString(path) {
+			p.Text = quotedValue.ReplaceAllString(p.Text, "found something else, want")
+		}
 		if n != nil {
 			p.Line, p.Column = n.Line, n.Column
 		}
 	}
 	d.problems = append(d.problems, p)
 }
+
+// public are the settings of a host that hold no secret, and quotedValue is where a problem quotes what it found.
+var (
+	public      = regexp.MustCompile(`^(programs|addresses|on|mail\.(server|port|tls|user|from|owners))\b`)
+	quotedValue = regexp.MustCompile(`(?s)^found .*, want`)
+)
 
 // enter follows aliases and counts the node. It returns false if the file expands to too much; that is
 // reported once.

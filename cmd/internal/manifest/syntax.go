@@ -20,6 +20,9 @@ func (d *decoder) syntax(data []byte, err error) {
 		p.Text, p.Column = advice(lineOf(data, p.Line), e.Message, e.Mark.Column)
 		p.Text = "not YAML: " + p.Text
 	}
+	if d.ofHost {
+		p.Text = "not YAML; look at the indentation, the quotes and the colons of this line and the one before"
+	}
 	d.problems = append(d.problems, p)
 }
 

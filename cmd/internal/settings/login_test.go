@@ -45,7 +45,7 @@ func TestURLFile(t *testing.T) {
 		{map[string]string{FileVariable: filepath.Join(dir, "none")}, "", "no such file"},
 		{map[string]string{FileVariable: write("bad", "geheim")}, "", FileVariable + ": not the URL"},
 	} {
-		d, err := Find(t.Context(), "", false, lookup(c.env))
+		d, err := Find(t.Context(), "", false, lookup(c.env), nil)
 		if c.err == "" && (err != nil || d.URL != c.url) {
 			t.Errorf("%v: %q, %v", c.env, d.URL, err)
 		}
@@ -87,7 +87,7 @@ func TestSecret(t *testing.T) {
 			if c.beside != "" {
 				env[URLVariable] = c.beside
 			}
-			d, err := Find(t.Context(), "", false, lookup(env))
+			d, err := Find(t.Context(), "", false, lookup(env), nil)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim") {
 					t.Fatalf("%v, want %q", err, c.err)
@@ -124,7 +124,7 @@ func TestRDSAuthentication(t *testing.T) {
 		{"", "postgres://ann@h/d", "set but empty", ""},
 	} {
 		d, err := Find(t.Context(), "", false, lookup(map[string]string{URLVariable: c.url, AuthVariable: c.auth,
-			"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim"}))
+			"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim"}), nil)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim") {
 				t.Errorf("%s: %v, want %q", c.url, err, c.err)

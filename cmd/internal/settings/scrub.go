@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // Display is the database as it may be shown: without password and parameters.
@@ -23,6 +24,9 @@ func (d Database) Display() string {
 	}
 	return shown.String()
 }
+
+// Secrets are those that Scrub hides: also what is added to them later.
+func (d Database) Secrets() *secret.Known { return d.secrets }
 
 // Scrub removes credentials from a text: those of the database, in case a driver or a server put them
 // there, and whatever else looks like one.

@@ -38,17 +38,19 @@ type Database struct {
 	URL      string
 	Embedded bool   // the default: an embedded SQLite file in the user's data directory
 	Path     string // of that file
+	From     string // the flag, the variable or the place in the host's settings that names it; "default": nothing does
 	// Login, if it is set, returns user and password for each new connection, instead of those in the URL.
 	Login func(context.Context) (user, password string, err error)
 
 	secrets *secret.Known
 }
 
-// Find finds the database: by the flag, by the variables, or the embedded default. A URL that is not
+// Find finds the database: by the flag, by the variables, by the host's settings, which are asked only then, or the
+// embedded default. A URL that is not
 // valid is an error here, before anything is opened. No error quotes it, because it may hold a
 // password.
-func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Database, error) {
-	raw, from, err := written(flag, flagGiven, env)
+func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) (Database, error) {
+	raw, from, err := written(flag, flagGiven, env, host)
 	if err != nil {
 		return Database{}, err
 	}
@@ -72,6 +74,7 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Databas
 	if err := check(d.URL); err != nil {
 		return Database{}, fmt.Errorf("%s: %w; want %s", from, err, engine.Forms())
 	}
+	d.From = from
 	if auth, found := env(AuthVariable); found {
 		if err := d.authenticate(auth, env); err != nil {
 			return Database{}, fmt.Errorf("%s: %w", AuthVariable, err)
@@ -80,8 +83,8 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup) (Databas
 	return d, nil
 }
 
-// written returns the URL and the name of the flag or variable that holds it, or nothing.
-func written(flag string, flagGiven bool, env Lookup) (raw, from string, err error) {
+// written returns the URL and the name of the flag, variable or place that holds it, or nothing.
+func written(flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) (raw, from string, err error) {
 	if flagGiven {
 		if flag = strings.TrimSpace(flag); flag == "" {
 			return "", "", lost("--database")
@@ -98,8 +101,11 @@ func written(flag string, flagGiven bool, env Lookup) (raw, from string, err err
 		return "", "", lost(URLVariable)
 	case found:
 		return raw, URLVariable, nil
-	case !inFile:
+	case !inFile && host == nil:
 		return "", "", nil
+	case !inFile:
+		raw, from, err = host()
+		return strings.TrimSpace(raw), from, err
 	case file == "":
 		return "", "", lost(FileVariable)
 	}
@@ -161,7 +167,7 @@ func embedded(env Lookup) (Database, error) {
 		dir = filepath.Join(home, ".local", "share")
 	}
 	path := filepath.Join(dir, "dbjobs", "dbjobs.db")
-	return Database{URL: "sqlite:" + path, Embedded: true, Path: path}, nil
+	return Database{URL: "sqlite:" + path, Embedded: true, Path: path, From: "default", secrets: &secret.Known{}}, nil
 }
 
 // check returns what is wrong with a URL, without quoting it.

@@ -12,43 +12,52 @@ func lookup(vars map[string]string) Lookup {
 	}
 }
 
+func hostSays(url string) func() (string, string, error) {
+	return func() (string, string, error) { return url, "config.yaml:1:1", nil }
+}
+
 func TestFind(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		flag      string
 		flagGiven bool
 		env       map[string]string
+		host      func() (url, from string, err error)
 		url       string // "" means: an error
 		err       string
 	}{
-		{"flag before variable", "sqlite:a.db", true, map[string]string{URLVariable: "sqlite:b.db"}, "sqlite:a.db", ""},
-		{"variable", "", false, map[string]string{URLVariable: "sqlite:b.db"}, "sqlite:b.db", ""},
-		{"the last line end of a file", "", false, map[string]string{URLVariable: "sqlite:b.db\n"}, "sqlite:b.db", ""},
-		{"nothing but a line end", "", false, map[string]string{"HOME": "/h", URLVariable: "\n"}, "", "set but empty"},
-		{"default", "", false, map[string]string{"HOME": "/h"}, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
-		{"data home", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "/x"}, "sqlite:/x/dbjobs/dbjobs.db", ""},
-		{"relative data home does not count", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "x"}, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
-		{"lost variable", "", false, map[string]string{"HOME": "/h", URLVariable: ""}, "", "set but empty"},
-		{"empty flag", "", true, map[string]string{"HOME": "/h"}, "", "--database is set but empty"},
-		{"no home", "", false, nil, "", "HOME"},
-		{"Lambda", "", false, map[string]string{"HOME": "/h", "AWS_LAMBDA_FUNCTION_NAME": "f"}, "", "Lambda keeps no files"},
-		{"Cloud Run", "", false, map[string]string{"HOME": "/h", "CLOUD_RUN_JOB": "f"}, "", "Cloud Run keeps no files"},
-		{"scheme", "oracle://u:geheim@h/d", true, nil, "", "not the URL of a database"},
-		{"words", "host=h password=geheim", true, nil, "", "not the URL of a database"},
-		{"raw @", "postgres://u:Win@geheim@h/d", true, nil, "", "%40"},
-		{"raw &", "postgres://u@h/d?password=a&geheim", true, nil, "", "%26"},
-		{"URL as a file", "", false, map[string]string{FileVariable: "postgres://u:geheim@h/d"}, "", "found a URL; want the path"},
-		{"URL as a secret's name", "", false, map[string]string{SecretVariable: "postgres://u:geheim@h/d"}, "", "found a URL; want the ARN"},
-		{"bad escape", "postgres://u:geheim%zz@h/d", true, nil, "", "percent-encoded"},
-		{"bad port", "postgres://u:geheim@h:port/d", true, nil, "", "percent-encoded"},
-		{"no host", "postgres:///d", true, nil, "", "host is missing"},
-		{"socket", "postgres:///d?host=/run/postgresql", true, nil, "postgres:///d?host=/run/postgresql", ""},
-		{"MySQL socket", "mysql://u@/d?socket=/cloudsql/p:r:i", true, nil, "mysql://u@/d?socket=/cloudsql/p:r:i", ""},
-		{"no slashes", "mysql:u:geheim@h", true, nil, "", "host is missing"},
-		{"no path", "sqlite:", true, nil, "", "path after sqlite: is missing"},
+		{"flag before variable", "sqlite:a.db", true, map[string]string{URLVariable: "sqlite:b.db"}, nil, "sqlite:a.db", ""},
+		{"variable", "", false, map[string]string{URLVariable: "sqlite:b.db"}, nil, "sqlite:b.db", ""},
+		{"the last line end of a file", "", false, map[string]string{URLVariable: "sqlite:b.db\n"}, nil, "sqlite:b.db", ""},
+		{"nothing but a line end", "", false, map[string]string{"HOME": "/h", URLVariable: "\n"}, nil, "", "set but empty"},
+		{"default", "", false, map[string]string{"HOME": "/h"}, nil, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
+		{"data home", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "/x"}, nil, "sqlite:/x/dbjobs/dbjobs.db", ""},
+		{"relative data home does not count", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "x"}, nil, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
+		{"lost variable", "", false, map[string]string{"HOME": "/h", URLVariable: ""}, nil, "", "set but empty"},
+		{"empty flag", "", true, map[string]string{"HOME": "/h"}, nil, "", "--database is set but empty"},
+		{"no home", "", false, nil, nil, "", "HOME"},
+		{"Lambda", "", false, map[string]string{"HOME": "/h", "AWS_LAMBDA_FUNCTION_NAME": "f"}, nil, "", "Lambda keeps no files"},
+		{"Cloud Run", "", false, map[string]string{"HOME": "/h", "CLOUD_RUN_JOB": "f"}, nil, "", "Cloud Run keeps no files"},
+		{"host settings", "", false, map[string]string{"HOME": "/h"}, hostSays("sqlite:c.db\n"), "sqlite:c.db", ""},
+		{"variable before host settings", "", false, map[string]string{URLVariable: "sqlite:b.db"}, hostSays("sqlite:c.db"), "sqlite:b.db", ""},
+		{"flag before host settings", "sqlite:a.db", true, nil, hostSays("sqlite:c.db"), "sqlite:a.db", ""},
+		{"wrong host settings", "", false, nil, hostSays("postgres:///d"), "", "config.yaml:1:1: the host is missing"},
+		{"scheme", "oracle://u:geheim@h/d", true, nil, nil, "", "not the URL of a database"},
+		{"words", "host=h password=geheim", true, nil, nil, "", "not the URL of a database"},
+		{"raw @", "postgres://u:Win@geheim@h/d", true, nil, nil, "", "%40"},
+		{"raw &", "postgres://u@h/d?password=a&geheim", true, nil, nil, "", "%26"},
+		{"URL as a file", "", false, map[string]string{FileVariable: "postgres://u:geheim@h/d"}, nil, "", "found a URL; want the path"},
+		{"URL as a secret's name", "", false, map[string]string{SecretVariable: "postgres://u:geheim@h/d"}, nil, "", "found a URL; want the ARN"},
+		{"bad escape", "postgres://u:geheim%zz@h/d", true, nil, nil, "", "percent-encoded"},
+		{"bad port", "postgres://u:geheim@h:port/d", true, nil, nil, "", "percent-encoded"},
+		{"no host", "postgres:///d", true, nil, nil, "", "host is missing"},
+		{"socket", "postgres:///d?host=/run/postgresql", true, nil, nil, "postgres:///d?host=/run/postgresql", ""},
+		{"MySQL socket", "mysql://u@/d?socket=/cloudsql/p:r:i", true, nil, nil, "mysql://u@/d?socket=/cloudsql/p:r:i", ""},
+		{"no slashes", "mysql:u:geheim@h", true, nil, nil, "", "host is missing"},
+		{"no path", "sqlite:", true, nil, nil, "", "path after sqlite: is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := Find(t.Context(), c.flag, c.flagGiven, lookup(c.env))
+			d, err := Find(t.Context(), c.flag, c.flagGiven, lookup(c.env), c.host)
 			if c.url != "" {
 				if err != nil || d.URL != c.url {
 					t.Errorf("got %q, %v, want %q", d.URL, err, c.url)
@@ -74,7 +83,7 @@ func TestDisplayAndScrub(t *testing.T) {
 		{"postgres://ann:s3cret@h/d", "postgres://ann@h/d", "cannot parse `postgres://ann:s3cret@h/d`", "cannot parse `postgres://ann:[hidden]@h/d`"},
 		{"sqlite:/h/x.db", "sqlite:/h/x.db", "sqlite:/h/x.db is locked", "sqlite:/h/x.db is locked"},
 	} {
-		d, err := Find(t.Context(), c.url, true, lookup(nil))
+		d, err := Find(t.Context(), c.url, true, lookup(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+)
+
+func (c *cli) config() *cobra.Command {
+	config := &cobra.Command{Use: "config", Short: "The settings of this host"}
+	config.AddCommand(c.prints(&cobra.Command{
+		Use:   "check",
+		Short: "Show what is in force on this host, and from where",
+		Long: `Show which database is used, what this host allows steps to touch, and where each of it is set: by a flag, a
+variable, the file with the settings of the host, or by default. No secret is shown, but each is read, so that a
+missing one is found before a job needs it. The database is not opened.
+
+The settings are read from the file or the text in DBJOBS_CONFIG, or else from the first of these files that is there:
+$XDG_CONFIG_HOME/dbjobs/config.yaml (or ~/.config/dbjobs/config.yaml), /etc/dbjobs/config.yaml.`,
+		Example: `  dbjobs config check
+  dbjobs config check --json`,
+		Args: positional(),
+		RunE: c.do(func(cmd *cobra.Command, _ []string) error { return c.checkConfig(cmd) }),
+	}))
+	return group(config)
+}
+
+func (c *cli) checkConfig(cmd *cobra.Command) error {
+	set, err := c.host()
+	if err != nil {
+		return err
+	}
+	r := report.Config{Settings: set.From}
+	wrong := c.find(cmd)
+	if wrong == nil {
+		r.Add("database", "", c.db.Display(), c.db.From, nil)
+		path, file := strings.CutPrefix(c.db.Display(), "sqlite:")
+		if path, _, _ = strings.Cut(path, "?"); file && host.OnlyOurs(path) {
+			r.Add("leave", "", "all programs and addresses", "nobody else can write the database file", nil)
+		}
+	}
+	for _, name := range c.setVariables(cmd) {
+		value, _ := c.env(name)
+		r.Add("setting", "", shown(value), name, nil)
+	}
+	problems := set.Describe(&r)
+	err = c.print(r, func() error { return r.Print(c.stdout) })
+	if len(problems) > 0 {
+		err = errors.Join(err, &manifest.Error{Problems: problems})
+	}
+	return errors.Join(err, wrong)
+}
+
+// setVariables are the variables that are set, other than those that name the database or the settings.
+func (c *cli) setVariables(cmd *cobra.Command) []string {
+	return slices.DeleteFunc(variables(cmd.Root()), func(name string) bool {
+		value, _ := c.env(name)
+		return value == "" || name == host.Variable || slices.Contains(settings.Variables(), name)
+	})
+}

@@ -1,0 +1,99 @@
+package host
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// Describe tells what the settings put in force, without a secret, and what of it would fail when it is needed.
+func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
+	wrong := func(at manifest.Problem, err error) {
+		if err != nil {
+			at.Text = err.Error()
+			problems = append(problems, at)
+		}
+	}
+	for _, o := range s.Targets {
+		value, err := s.value(o.Source)
+		if err == nil {
+			_, err = engine.Of(value)
+		}
+		wrong(o.Place, err)
+		r.Add("target", o.Name, publicURL(value)+in(o.Source), where(o.Place), o.Owners)
+	}
+	for _, p := range s.Programs {
+		_, err := os.Stat(p.Value)
+		wrong(p.Place, err)
+		r.Add("program", "", p.Value, where(p.Place), p.Owners)
+	}
+	for _, a := range s.Addresses {
+		r.Add("address", "", a.Value, where(a.Place), a.Owners)
+	}
+	offered := map[string][]string{}
+	for _, o := range s.Secrets {
+		if offered[o.Name] = o.Owners; slices.Contains(s.vars, o.Name) {
+			continue
+		}
+		_, err := s.value(o.Source)
+		wrong(o.Place, err)
+		r.Add("secret", o.Name, strings.TrimSpace(in(o.Source)), where(o.Place), o.Owners)
+	}
+	for _, name := range s.vars {
+		_, err := s.value(manifest.Source{Variable: SecretPrefix + name})
+		wrong(manifest.Problem{File: SecretPrefix + name}, err)
+		r.Add("secret", name, "", SecretPrefix+name, offered[name])
+	}
+	if m := s.Mail; m != nil {
+		if m.User != "" {
+			_, err := s.value(m.Password)
+			wrong(m.Place, err)
+		}
+		r.Add("mail", m.From, fmt.Sprintf("%s:%d, %s", m.Server, m.Port, m.TLS), where(m.Place), m.Owners)
+	}
+	if s.Heartbeat != nil {
+		value, err := s.value(*s.Heartbeat)
+		wrong(s.Heartbeat.Place, err)
+		r.Add("heartbeat", "", publicURL(value)+in(*s.Heartbeat), where(s.Heartbeat.Place), nil)
+	}
+	for _, event := range manifest.HostEvents() {
+		if job := s.On[event]; job != "" {
+			r.Add("on", event, job, s.From, nil)
+		}
+	}
+	return problems
+}
+
+// where is a place as text.
+func where(p manifest.Problem) string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
+
+// in says where a value is, if not in the settings.
+func in(s manifest.Source) string {
+	switch {
+	case s.File != "":
+		return " in " + s.File
+	case s.Variable != "":
+		return " in " + s.Variable
+	}
+	return ""
+}
+
+// publicURL is what of a URL is no secret: for a heartbeat, its path is one.
+func publicURL(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return ""
+	case strings.HasPrefix(u.Scheme, "http"):
+		return u.Scheme + "://" + u.Host
+	case u.Scheme == "sqlite":
+		return raw
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}

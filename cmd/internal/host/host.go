@@ -1,0 +1,261 @@
+// Package host reads what the owner of a host has set: which database, and what steps may touch there.
+//
+// It is one YAML file. The variable DBJOBS_CONFIG names it, or holds its text where there is no disk: a value with a
+// line end, or with a colon and a blank, is the text. Without the variable, the file is the first that is there of
+// $XDG_CONFIG_HOME/dbjobs/config.yaml (~/.config without that variable; elsewhere than on Unix, and on a Mac, the
+// folder that the system has for it) and /etc/dbjobs/config.yaml. Files are never merged.
+//
+// Whoever can write the file can do all that the user of dbjobs can. So a file that other users may write is refused, and
+// one that others may read if it holds a secret itself.
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// Variable names the file with the settings, or holds their text.
+const Variable = "DBJOBS_CONFIG"
+
+// SecretPrefix begins the names of variables that are secrets for definitions: DBJOBS_SECRET_HOOK is ${secret:HOOK}.
+const SecretPrefix = "DBJOBS_SECRET_"
+
+// Lookup finds a variable of the environment, as os.LookupEnv does.
+type Lookup func(name string) (value string, found bool)
+
+// Settings are what is set on a host.
+type Settings struct {
+	// From names where they were read: a file, or the variable. Empty: nothing is set.
+	From string
+	*manifest.Host
+
+	env  Lookup
+	vars []string // names of secrets that are variables
+}
+
+// most is the longest file that is read.
+const most = 1 << 20
+
+// Load reads the settings. environ has NAME=VALUE of all variables, in which secrets are looked for. Where nothing is set,
+// that is no error.
+func Load(env Lookup, environ []string) (*Settings, error) {
+	s := &Settings{Host: &manifest.Host{}, env: env, vars: secretVariables(environ)}
+	value, given := env(Variable)
+	switch {
+	case given && strings.TrimSpace(value) == "":
+		return nil, fmt.Errorf("%s is set but empty; give it a path or the text of the settings, or unset it", Variable)
+	case given && isText(value):
+		s.From = Variable
+		return s, s.decode([]byte(value))
+	case given:
+		s.From = value
+		return s, s.read()
+	}
+	for _, path := range places(env) {
+		s.From = path
+		if err := s.read(); !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+	}
+	s.From = ""
+	return s, nil
+}
+
+// isText reports whether the variable holds the settings themselves.
+func isText(value string) bool {
+	return strings.ContainsAny(value, "\n\r") || strings.Contains(value, ": ")
+}
+
+// places are where the file may be, the first one that is there counts.
+func places(env Lookup) (list []string) {
+	if dir := folder(env); dir != "" {
+		list = append(list, filepath.Join(dir, "dbjobs", "config.yaml"))
+	}
+	if runtime.GOOS != "windows" {
+		list = append(list, "/etc/dbjobs/config.yaml")
+	}
+	return list
+}
+
+// folder is where the user's settings are; empty: nowhere.
+func folder(env Lookup) string {
+	switch runtime.GOOS {
+	case "windows", "darwin", "ios", "plan9":
+		dir, _ := os.UserConfigDir() // there is none without a home
+		return dir
+	}
+	if dir, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) { // the XDG standard says to ignore a relative path
+		return dir
+	}
+	if home, _ := env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config")
+	}
+	return ""
+}
+
+func (s *Settings) read() error {
+	f, info, err := open(s.From)
+	if err != nil {
+		return fmt.Errorf("host settings: %w", err)
+	}
+	defer f.Close()
+	if why := writableByOthers(info); why != "" {
+		return fmt.Errorf("host settings: %s: %s, who could allow himself anything; chmod go-w it, and let it belong to you or to root", s.From, why)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return fmt.Errorf("host settings: %w", err)
+	} else if len(data) > most {
+		return fmt.Errorf("host settings: %s is longer than %d bytes", s.From, most)
+	}
+	if err := s.decode(data); err != nil {
+		return err
+	}
+	if at := s.inText(); at != nil && readableByOthers(info) {
+		at.Text = fmt.Sprintf("holds a secret in a file that all users may read; chmod o-r %s, or keep the secret in a file of its own and name that", s.From)
+		return &manifest.Error{Problems: []manifest.Problem{*at}}
+	}
+	return nil
+}
+
+// open opens a file. What waits for a writer, or has no end, is refused.
+func open(path string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !info.Mode().IsRegular():
+		return nil, nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err != nil { // of the open file: another one may take its name at any time
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func (s *Settings) decode(data []byte) (err error) {
+	s.Host, err = manifest.DecodeHost(data, s.From)
+	return err
+}
+
+// inText is the place of a secret that the settings themselves hold, or nil.
+func (s *Settings) inText() *manifest.Problem {
+	for _, o := range s.Secrets {
+		if o.Text != "" {
+			return &o.Place
+		}
+	}
+	urls := []*manifest.Source{s.Database, s.Heartbeat}
+	for i := range s.Targets {
+		urls = append(urls, &s.Targets[i].Source)
+	}
+	for _, u := range urls {
+		if u != nil && secret.HoldsURL(u.Text) {
+			return &u.Place
+		}
+	}
+	if s.Mail != nil && s.Mail.Password.Text != "" {
+		return &s.Mail.Place
+	}
+	return nil
+}
+
+// DatabaseURL is the URL of the database that they name, and where that is written; both are empty where they name none.
+func (s *Settings) DatabaseURL() (url, from string, err error) {
+	if s.Database == nil {
+		return "", "", nil
+	}
+	from = where(s.Database.Place)
+	url, err = s.value(*s.Database)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", from, err)
+	}
+	return url, from, nil
+}
+
+// Leaves are what steps may touch, as their executors ask for it. known is told the secrets that are given out.
+func (s *Settings) Leaves(known *secret.Known) *executor.Host {
+	h := &executor.Host{Known: known, Settings: s.From, Secrets: map[string]executor.Secret{}, Targets: map[string]executor.Target{}}
+	for _, p := range s.Programs {
+		h.Programs = append(h.Programs, executor.Program{Path: p.Value, Owners: p.Owners})
+	}
+	for _, a := range s.Addresses {
+		h.Addresses = append(h.Addresses, executor.Addresses{Range: netip.MustParsePrefix(a.Value), Owners: a.Owners})
+	}
+	for _, o := range s.Secrets {
+		h.Secrets[o.Name] = executor.Secret{Value: s.reads(o.Source), Owners: o.Owners}
+	}
+	for _, name := range s.vars { // a variable goes before the file, for those whom the file offers it to
+		h.Secrets[name] = executor.Secret{Value: s.reads(manifest.Source{Variable: SecretPrefix + name}), Owners: h.Secrets[name].Owners}
+	}
+	for _, o := range s.Targets {
+		h.Targets[o.Name] = executor.Target{URL: s.reads(o.Source), Owners: o.Owners}
+	}
+	if m := s.Mail; m != nil {
+		h.Mailer = &executor.MailServer{Server: m.Server, Port: m.Port, TLS: m.TLS, User: m.User, From: m.From, Owners: m.Owners}
+		if m.User != "" {
+			h.Mailer.Password = s.reads(m.Password)
+		}
+	}
+	return h
+}
+
+func (s *Settings) reads(from manifest.Source) executor.Read {
+	return func() (string, error) { return s.value(from) }
+}
+
+// value reads a value from where it is. The line end of a file's last line is no part of it.
+func (s *Settings) value(from manifest.Source) (string, error) {
+	v := from.Text
+	switch {
+	case from.Variable != "":
+		v, _ = s.env(from.Variable)
+		if v == "" {
+			return "", fmt.Errorf("the variable %s is not set, or empty", from.Variable)
+		}
+	case from.File != "":
+		f, _, err := open(from.File)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, most+1))
+		if err != nil {
+			return "", err
+		}
+		v = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+		if v == "" || len(data) > most {
+			return "", fmt.Errorf("the file %s is empty, or longer than %d bytes", from.File, most)
+		}
+	}
+	return v, nil
+}
+
+// secretVariables are the names of the secrets among variables.
+func secretVariables(environ []string) (names []string) {
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if name, found := strings.CutPrefix(name, SecretPrefix); found && name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

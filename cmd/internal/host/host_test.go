@@ -1,0 +1,229 @@
+package host
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/secret"
+)
+
+func lookup(env map[string]string) Lookup {
+	return func(name string) (string, bool) {
+		v, found := env[name]
+		return v, found
+	}
+}
+
+// file writes a file of that mode.
+func file(t *testing.T, path, text string, mode os.FileMode) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const sample = `database: {url_file: /run/secrets/url}
+targets:
+  crm: mysql://ann@db/crm
+  old: {url_env: OLD, owners: [bob]}
+programs: [/usr/bin/pg_dump, {path: /opt/jobs/, owners: [ann, bob]}]
+addresses: [10.0.0.0/8, "::1", {range: 192.168.1.7, owners: ann}]
+secrets:
+  HOOK: {value_env: HOOK_KEY}
+mail: {server: mx.example.org, from: jobs@example.org, user: jobs, password_file: /run/secrets/mail}
+heartbeat: https://hc.example.org/ping/1
+on: {failed: tell, late: tell}
+`
+
+func TestLeaves(t *testing.T) {
+	s, err := Load(lookup(map[string]string{Variable: sample, "HOOK_KEY": "geheimnis", "OLD": "sqlite:old.db"}), nil)
+	if err != nil || s.From != Variable {
+		t.Fatal(s.From, err)
+	}
+	known := &secret.Known{}
+	h := s.Leaves(known)
+	if v, err := h.Secret("ann", "HOOK"); v != "geheimnis" || err != nil || known.Hide(v) != secret.Hidden {
+		t.Errorf("the secret is %q, %v", v, err)
+	}
+	if v, err := h.Target("bob", "old"); v != "sqlite:old.db" || err != nil {
+		t.Errorf("the target is %q, %v", v, err)
+	}
+	if _, err := h.Target("ann", "old"); err == nil {
+		t.Error("a target is open to those whom it is not for")
+	}
+	for _, c := range []struct {
+		owner, address string
+		want           bool
+	}{{"x", "10.1.2.3", true}, {"x", "::1", true}, {"ann", "192.168.1.7", true}, {"ann", "192.168.1.8", false}, {"x", "192.168.1.7", false}, {"x", "127.0.0.1", false}} {
+		if got := h.AllowsAddress(c.owner, netip.MustParseAddr(c.address)); got != c.want {
+			t.Errorf("%s for %s: %t", c.address, c.owner, got)
+		}
+	}
+	if m, err := h.Mail("ann"); err != nil || m.Port != 587 || m.TLS != "starttls" || m.User != "jobs" {
+		t.Errorf("mail is %+v, %v", m, err)
+	}
+	if h.Programs[1].Path != "/opt/jobs" || s.On["late"] != "tell" || s.Heartbeat.Text == "" {
+		t.Errorf("read as %+v", s.Host)
+	}
+}
+
+// A variable goes before the file; whom the file offers the secret to, it stays for.
+func TestSecretVariables(t *testing.T) {
+	env := map[string]string{Variable: "secrets: {HOOK: {value: of the file, owners: [ann]}}", SecretPrefix + "HOOK": "of the variable", SecretPrefix + "b": "other"}
+	s, err := Load(lookup(env), []string{"HOME=/h", SecretPrefix + "HOOK=of the variable", SecretPrefix + "b=other", SecretPrefix + "=x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := s.Leaves(nil)
+	if v, err := h.Secret("ann", "HOOK"); v != "of the variable" || err != nil {
+		t.Errorf("got %q, %v", v, err)
+	}
+	if _, err := h.Secret("bob", "HOOK"); err == nil {
+		t.Error("the variable is for all, while the file names owners")
+	}
+	if v, err := h.Secret("bob", "b"); v != "other" || err != nil {
+		t.Errorf("got %q, %v", v, err)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	home := t.TempDir()
+	env := map[string]string{"HOME": home}
+	load := func() *Settings {
+		t.Helper()
+		s, err := Load(lookup(env), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if s := load(); s.From != "" && s.From != "/etc/dbjobs/config.yaml" {
+		t.Errorf("found %s", s.From)
+	}
+	inHome := file(t, filepath.Join(home, ".config/dbjobs/config.yaml"), "", 0o600)
+	if s := load(); s.From != inHome {
+		t.Errorf("found %q, want %s", s.From, inHome)
+	}
+	env["XDG_CONFIG_HOME"] = filepath.Join(home, "xdg")
+	byXDG := file(t, filepath.Join(home, "xdg/dbjobs/config.yaml"), "# nothing yet\n", 0o640)
+	if s := load(); s.From != byXDG {
+		t.Errorf("found %q, want %s", s.From, byXDG)
+	}
+	env[Variable] = file(t, filepath.Join(home, "named.yaml"), "programs: [/bin/true]", 0o644)
+	if s := load(); s.From != env[Variable] || len(s.Programs) != 1 {
+		t.Errorf("found %q, want %s", s.From, env[Variable])
+	}
+	for value, want := range map[string]string{"": "set but empty", filepath.Join(home, "none.yaml"): "no such file", home: "no regular file"} {
+		env[Variable] = value
+		if _, err := Load(lookup(env), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", value, err, want)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	const inside, outside = "secrets: {HOOK: {value: geheimnis}}", "secrets: {HOOK: {value_file: /run/secrets/hook}}"
+	dir := t.TempDir()
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		{inside, 0o600, ""}, {inside, 0o640, ""}, {outside, 0o644, ""}, {outside, 0o444, ""},
+		{inside, 0o644, ":1:17: secrets.HOOK: holds a secret in a file that all users may read; chmod o-r "},
+		{"mail: {server: a, from: b, user: c, password: geheimnis}", 0o644, "holds a secret"},
+		{"database: postgres://ann:geheimnis@h/d", 0o644, "holds a secret"},
+		{"targets: {a: postgres://ann:geheimnis@h/d}", 0o644, "holds a secret"},
+		{"targets: {a: postgres://ann@h/d}", 0o644, ""},
+		{outside, 0o666, "may be written by all users"}, {outside, 0o660, "may be written by its group"},
+	} {
+		path := file(t, filepath.Join(dir, "config.yaml"), c.text, c.mode)
+		_, err := Load(lookup(map[string]string{Variable: path}), nil)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "geheimnis")) {
+			t.Errorf("%s with mode %o: %v, want %q", c.text, c.mode, err, c.want)
+		}
+	}
+}
+
+// Each mistake is told with its place, and no value that could be a secret is.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"program: [/bin/sh]", "DBJOBS_CONFIG:1:1: program: unknown key; did you mean programs?"},
+		{"a: 1\nb: 2", "DBJOBS_CONFIG:2:1: b: unknown key"},
+		{"programs: [{path: /bin/sh, owner: ann}]", ":1:28: programs[0].owner: unknown key; did you mean owners?"},
+		{"programs: [sh]", `programs[0]: found "sh", want the absolute path`},
+		{"programs: [/opt/../bin]", "without . and .."},
+		{"addresses: [localhost]", "names are not taken"},
+		{"addresses: [10.1.0.0/8]", "the range is 10.0.0.0/8"},
+		{"secrets: {HOOK: {}}", "needs value_file, value_env or value"},
+		{"secrets: {HOOK: {value: geheim, value_env: HOOK}}", "more than one of"},
+		{"secrets: {HOOK: {valu: geheim}}", "did you mean value?"},
+		{"secrets: {HOOK: {value_file: hook}}", "want the absolute path of a file"},
+		{"secrets: {'a b': {value: geheim}}", "a name has letters"},
+		{"secrets: [geheim]", "secrets: found something else, want a mapping of names"},
+		{"secrets: geheim\n", "secrets: found something else, want a mapping of names"},
+		{"secrets: {HOOK: 12345678}", "secrets.HOOK: found something else, want a text"},
+		{"secrets:\n  HOOK: @geheim\n", "not YAML; look at"},
+		{"mail: {server: mx}", "needs server and from"},
+		{"mail: {server: mx, from: a, user: ann}", "needs password_file"},
+		{"mail: {server: mx, from: a, tls: strattls}", "did you mean starttls?"},
+		{"on: {faild: tell}", "on.faild: unknown key; did you mean failed?"},
+		{"database: {url: a, uri: b}", "did you mean url?"},
+		{"a: &a [1]\n---\nb: 1", "a second document"},
+	} {
+		_, err := Load(lookup(map[string]string{Variable: c.text}), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\n%v\nwant %s", c.text, err, c.want)
+		} else if strings.Contains(err.Error(), "geheim") || strings.Contains(err.Error(), "12345678") {
+			t.Errorf("%s\ntells a secret: %v", c.text, err)
+		}
+	}
+}
+
+func TestOnlyOurs(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := file(t, filepath.Join(dir, "jobs", "jobs.db"), "", 0o600)
+	if !OnlyOurs(path) {
+		t.Fatal("a file of our own in a folder of our own is not ours")
+	}
+	for name, mode := range map[string]os.FileMode{path: 0o606, filepath.Dir(path): 0o770, dir: 0o777, path + "-wal": 0o622} {
+		if name == path+"-wal" {
+			file(t, name, "", 0o600)
+		}
+		before, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		if OnlyOurs(path) {
+			t.Errorf("with mode %o of %s, the file is only ours", mode, name)
+		}
+		if err := os.Chmod(name, before.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !OnlyOurs(path) {
+		t.Error("a file that others may read is not ours")
+	}
+	if OnlyOurs(path + "x") {
+		t.Error("a file that is not there is ours")
+	}
+}

@@ -1,0 +1,238 @@
+package manifest
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Host is the file with the settings of a host, read and checked like a file of definitions. It is as it was written:
+// nothing that it names was looked for.
+type Host struct {
+	Database  *Source
+	Targets   []Offer
+	Programs  []Leave // absolute paths of programs and folders
+	Addresses []Leave // ranges, as netip.ParsePrefix reads them
+	Secrets   []Offer
+	Mail      *Mail
+	Heartbeat *Source
+	On        map[string]string // by event, the job that is requested
+}
+
+// Source is where a value comes from: one of its texts is set. Without any, the file leaves the value open.
+type Source struct {
+	Text, File, Variable string
+	Place                Problem // without a text
+}
+
+// Offer is a value with a name.
+type Offer struct {
+	Name   string
+	Owners []string // none: all
+	Source
+}
+
+// Leave is something that steps may touch.
+type Leave struct {
+	Value  string
+	Owners []string // none: all
+	Place  Problem  // without a text
+}
+
+// Mail is the server for mails.
+type Mail struct {
+	Server, TLS, User, From string
+	Port                    int
+	Password                Source
+	Owners                  []string // none: all
+	Place                   Problem  // without a text
+}
+
+// HostEvents are the events on which a job can be requested.
+func HostEvents() []string {
+	return []string{"failed", "recovered", "missed", "late", "lost", "parked", "paused"}
+}
+
+// DecodeHost reads the settings of a host. An empty file sets nothing. The error is an *Error.
+func DecodeHost(data []byte, file string) (*Host, error) {
+	d := &decoder{file: file, length: len(data), ofHost: true}
+	h := &Host{}
+	if crowded(data) {
+		d.problem(nil, "", "may hold more than %d values", maxMarks)
+	} else if root := d.document(data); root != nil {
+		d.mapping(root, "", []field{
+			{"database", source("url", &h.Database)},
+			{"targets", offers("url", &h.Targets)},
+			{"programs", leaves("path", &h.Programs, programPath)},
+			{"addresses", leaves("range", &h.Addresses, addressRange)},
+			{"secrets", offers("value", &h.Secrets)},
+			{"mail", h.readMail},
+			{"heartbeat", source("url", &h.Heartbeat)},
+			{"on", h.readHooks},
+		})
+	}
+	if len(d.problems) > 0 {
+		return nil, bounded(file, d.problems)
+	}
+	return h, nil
+}
+
+// place is where a value stands.
+func (d *decoder) place(n *yaml.Node, path string) Problem {
+	return Problem{File: d.file, Line: n.Line, Column: n.Column, Path: path}
+}
+
+// sources are the keys of which one says where a value comes from: key, key_file and key_env.
+func (s *Source) sources(key string) []field {
+	return []field{{key, text(&s.Text)}, {key + "_file", absolute(&s.File, "file")}, {key + "_env", text(&s.Variable)}}
+}
+
+// one refuses several sources, and none where one is needed.
+func (s *Source) one(d *decoder, n *yaml.Node, path, key string, needed bool) {
+	given := 0
+	for _, text := range []string{s.Text, s.File, s.Variable} {
+		if text != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		d.problem(n, path, "has more than one of %s, %s_file and %s_env", key, key, key)
+	case given == 0 && needed:
+		d.problem(n, path, "needs %s_file, %s_env or %s", key, key, key)
+	}
+}
+
+// source reads a text, or a mapping that says where it comes from.
+func source(key string, into **Source) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		*into = &Source{}
+		readSource(d, n, path, key, *into, nil)
+	}
+}
+
+func readSource(d *decoder, n *yaml.Node, path, key string, s *Source, more []field) {
+	n, ok := d.enter(n, path)
+	if !ok {
+		return
+	}
+	s.Place = d.place(n, path)
+	if n.Kind != yaml.MappingNode {
+		text(&s.Text)(d, n, path)
+		return
+	}
+	before := len(d.problems)
+	d.mapping(n, path, append(s.sources(key), more...))
+	if len(d.problems) == before {
+		s.one(d, n, path, key, true)
+	}
+}
+
+// offerName is what a secret or target may be called, so that ${secret:NAME} and a variable can have it.
+var offerName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
+
+func offers(key string, into *[]Offer) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		for _, p := range d.pairs(n, path, "a mapping of names") {
+			o, at := Offer{Name: p.key.Value}, join(path, p.key.Value)
+			if !offerName.MatchString(o.Name) {
+				d.problem(p.key, at, "a name has letters, digits, _ and -, and begins with no digit")
+			}
+			readSource(d, p.value, at, key, &o.Source, []field{{"owners", texts(&o.Owners)}})
+			*into = append(*into, o)
+		}
+	}
+}
+
+// leaves reads a list of texts, or of mappings with that text and its owners. check says what is wrong with a text.
+func leaves(key string, into *[]Leave, check func(string) (string, error)) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		for i, c := range d.items(n, path) {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			c, ok := d.enter(c, at)
+			if !ok {
+				return
+			}
+			l := Leave{Place: d.place(c, at)}
+			before := len(d.problems)
+			if c.Kind == yaml.MappingNode {
+				d.mapping(c, at, []field{{key, text(&l.Value)}, {"owners", texts(&l.Owners)}})
+			} else {
+				text(&l.Value)(d, c, at)
+			}
+			if len(d.problems) > before {
+				continue
+			}
+			checked, err := check(l.Value)
+			if err != nil {
+				d.problem(c, at, "%v", err)
+			}
+			l.Value = checked
+			*into = append(*into, l)
+		}
+	}
+}
+
+func programPath(path string) (string, error) {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != strings.TrimSuffix(path, "/") && path != "/" {
+		return "", fmt.Errorf("found %s, want the absolute path of a program or a folder, without . and ..", excerpt(path))
+	}
+	return filepath.Clean(path), nil
+}
+
+// addressRange reads a range, or one address as a range of one. Names are none: another answer of a name server would
+// give another leave.
+func addressRange(text string) (string, error) {
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()).String(), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return "", fmt.Errorf("found %s, want a range of addresses such as 10.0.0.0/8, or one address; names are not taken, for they can lead elsewhere tomorrow", excerpt(text))
+	}
+	if p.Masked() != p {
+		return "", fmt.Errorf("found %s, which is an address within a range; the range is %s", excerpt(text), p.Masked())
+	}
+	return p.String(), nil
+}
+
+func absolute(into *string, what string) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		text(into)(d, n, path)
+		if *into != "" && !filepath.IsAbs(*into) {
+			d.problem(n, path, "found %s, want the absolute path of a %s", excerpt(*into), what)
+		}
+	}
+}
+
+func (h *Host) readMail(d *decoder, n *yaml.Node, path string) {
+	m := &Mail{TLS: "starttls", Port: 587, Place: d.place(n, path)}
+	before := len(d.problems)
+	d.mapping(n, path, append([]field{{"server", text(&m.Server)}, {"port", number(&m.Port, 1, 65535)}, {"tls", choice(&m.TLS, "starttls", "tls", "none")},
+		{"user", text(&m.User)}, {"from", text(&m.From)}, {"owners", texts(&m.Owners)}}, m.Password.sources("password")...))
+	if len(d.problems) == before {
+		m.Password.one(d, n, path, "password", m.User != "")
+	}
+	if len(d.problems) == before && (m.Server == "" || m.From == "") {
+		d.problem(n, path, "needs server and from")
+	}
+	h.Mail = m
+}
+
+func (h *Host) readHooks(d *decoder, n *yaml.Node, path string) {
+	h.On = map[string]string{}
+	var fields []field
+	for _, event := range HostEvents() {
+		fields = append(fields, field{event, func(d *decoder, n *yaml.Node, path string) {
+			var job string
+			if text(&job)(d, n, path); job != "" {
+				h.On[event] = job
+			}
+		}})
+	}
+	d.mapping(n, path, fields)
+}
