@@ -41,8 +41,7 @@ func public(engine string) string {
 // useAll uses the program once: the definitions, passes in which jobs succeed and fail, what people do beside them, and what
 // shows it.
 func useAll(t *testing.T, engine, url string) error {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	clock := storetest.NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))
 	s, err := store.Open(ctx, url, store.Options{Clock: clock.Now, Create: true})
 	if err != nil {
