@@ -54,6 +54,9 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	}
 	if n := int(*retry.Attempts); n == 0 || t.Run.Attempt < n {
 		end.Retry, end.Backoff = true, backoff(retry, t.Run.Attempt)
+		if later, ok := errors.AsType[*executor.LaterError](err); ok { // a bound of ours: nobody parks a job by a header
+			end.Backoff = max(end.Backoff, min(later.Wait, time.Duration(*retry.MaxBackoff)))
+		}
 		if n == 0 { // the attempts have no end, and a step that fails at once would keep the pass busy
 			end.Backoff = max(end.Backoff, time.Second)
 		}

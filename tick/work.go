@@ -137,7 +137,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		success.RunError = p.runError(ctx, t, success)
 	}
 	var commit func()
-	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
+	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
 		success.Rows, success.Output = res.Rows, res.Output
 		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
 		return err

@@ -78,10 +78,11 @@ func (f definitionFlag) Type() string {
 
 func (c *cli) jobCreate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create NAME --sql STATEMENT",
+		Use:   "create NAME --sql STATEMENT|--http URL",
 		Short: "Create a job with one step",
 		Example: `  dbjobs job create tidy --rule "every 5m" --sql "DELETE FROM sessions WHERE expires < CURRENT_TIMESTAMP"
-  dbjobs job create report --schedule nightly --sql "INSERT INTO report SELECT * FROM totals" --atomic`,
+  dbjobs job create report --schedule nightly --sql "INSERT INTO report SELECT * FROM totals" --atomic
+  dbjobs job create ping --rule "every 5m" --http https://example.org/hook`,
 		Args: positional("NAME"),
 	}
 	given := definitionFlags(cmd, manifest.RuleFlags, manifest.JobFlags)

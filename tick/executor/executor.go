@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -17,6 +18,7 @@ import (
 type Request struct {
 	Task *store.Task
 	Spec json.RawMessage
+	Now  time.Time // by the host's clock
 	// EndIn records the attempt as succeeded within the transaction of an atomic step, under the fence of the
 	// delivery: its error means that the run was delivered again, and the transaction must be rolled back.
 	EndIn func(ctx context.Context, tx *sql.Tx, r Result) error

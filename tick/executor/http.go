@@ -1,0 +1,328 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// HTTPSpec is the Spec of the executor http: one request. In all of its texts but Method and Expect, ${run_id} and the like
+// are replaced, and ${secret:NAME} by a secret of the host.
+type HTTPSpec struct {
+	URL     string            `json:"url"`
+	Method  string            `json:"method,omitempty"` // empty: POST
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    string            `json:"body,omitempty"`
+	JSON    any               `json:"json,omitempty"`   // in place of Body
+	Expect  []string          `json:"expect,omitempty"` // statuses of success, such as 200 or 2xx; none: 2xx
+	Secret  []string          `json:"secret,omitempty"` // references to secrets that sign the request by Standard Webhooks
+	Auth    *HTTPAuth         `json:"auth,omitempty"`
+}
+
+// HTTPAuth says by what the request logs in: one of its fields.
+type HTTPAuth struct {
+	Bearer string     `json:"bearer,omitempty"`
+	Basic  *HTTPBasic `json:"basic,omitempty"`
+}
+
+// HTTPBasic is a user with a password.
+type HTTPBasic struct {
+	User     string `json:"user"`
+	Password string `json:"password,omitempty"`
+}
+
+var httpKind = Kind{
+	Name: "http",
+	Keys: []Key{{Name: "http", Type: Mapping, Short: true, Help: "URL to send a request to, with the facts of the run as JSON", Keys: []Key{
+		{Name: "url", Type: Text},
+		{Name: "method", Type: Text, Flag: "http-method", Help: "method of the request (POST)"},
+		{Name: "headers", Type: Pairs},
+		{Name: "body", Type: Text, Flag: "http-body", Help: "body of the request, in place of the facts"},
+		{Name: "json", Type: JSON},
+		{Name: "expect", Type: List, Flag: "http-expect", Help: "status of success, such as 200 or 2xx; may be given several times (2xx)"},
+		{Name: "secret", Type: List, Flag: "http-secret", Help: "${secret:NAME} that signs the request by Standard Webhooks"},
+		{Name: "auth", Type: Mapping, Keys: []Key{
+			{Name: "bearer", Type: Text},
+			{Name: "basic", Type: Mapping, Keys: []Key{{Name: "user", Type: Text}, {Name: "password", Type: Text}}},
+		}},
+	}}},
+	Spec:   httpSpec,
+	Values: httpValues,
+	Line: func(raw json.RawMessage) string {
+		var s HTTPSpec
+		if json.Unmarshal(raw, &s) != nil {
+			return ""
+		}
+		return s.line()
+	},
+	Check: func(spec json.RawMessage) error {
+		_, err := ReadHTTP(spec)
+		return err
+	},
+	Open: func(_ *store.Store, h *Host) (Executor, error) { return NewHTTP(h), nil },
+}
+
+// httpSpec reads the values of keys through their JSON, which has the same names.
+func httpSpec(given map[string]any) (json.RawMessage, error) {
+	b, err := json.Marshal(given["http"])
+	if err != nil {
+		return nil, err
+	}
+	s, err := ReadHTTP(b)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+func httpValues(raw json.RawMessage) (map[string]any, error) {
+	var s HTTPSpec
+	if err := strictly(raw, &s); err != nil {
+		return nil, err
+	}
+	values := map[string]any{"url": s.URL, "method": s.Method, "headers": s.Headers, "body": s.Body, "json": s.JSON, "expect": s.Expect, "secret": s.Secret}
+	if a := s.Auth; a != nil {
+		auth := map[string]any{"bearer": a.Bearer}
+		if a.Basic != nil {
+			auth["basic"] = map[string]any{"user": a.Basic.User, "password": a.Basic.Password}
+		}
+		values["auth"] = auth
+	}
+	return map[string]any{"http": values}, nil
+}
+
+// ReadHTTP reads the spec of a step of the executor http, and refuses what no run could do.
+func ReadHTTP(spec json.RawMessage) (s HTTPSpec, err error) {
+	if err := strictly(spec, &s); err != nil {
+		return s, fmt.Errorf(`the spec is not of the form {"url": "https://…"}: %w`, err)
+	}
+	s.Method = strings.ToUpper(s.Method)
+	for _, check := range []func(*HTTPSpec) error{(*HTTPSpec).checkURL, (*HTTPSpec).checkMethod, (*HTTPSpec).checkHeaders, (*HTTPSpec).checkBody,
+		(*HTTPSpec).checkExpect, (*HTTPSpec).checkSecrets, (*HTTPSpec).checkAuth} {
+		if err := check(&s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// wrong is a problem with the value of a key below http.
+func wrong(err error, at ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &KeyError{At: append([]any{"http"}, at...), Err: err}
+}
+
+var secretReference = regexp.MustCompile(`\$\{secret:([^}]*)\}`)
+
+// checkText refuses a text that names what no run is told, and no secret.
+func checkText(s string) error {
+	for _, m := range secretReference.FindAllStringSubmatch(s, -1) {
+		if m[1] == "" {
+			return errors.New("${secret:} names no secret; write ${secret:NAME}")
+		}
+	}
+	return CheckReferences(secretReference.ReplaceAllString(s, ""))
+}
+
+// leading splits a text into the reference that it begins with, and the rest.
+func leading(s string) (reference, rest string) {
+	if end := strings.Index(s, "}"); strings.HasPrefix(s, "${") && end > 0 {
+		return s[:end+1], s[end+1:]
+	}
+	return "", s
+}
+
+// reference finds one that stands for a value yet to come.
+var reference = regexp.MustCompile(`\$\{[^}]*\}`)
+
+func (s *HTTPSpec) checkURL() error {
+	if s.URL == "" {
+		return wrong(errors.New("is missing, and http needs it"), "url")
+	}
+	if err := checkText(s.URL); err != nil {
+		return wrong(err, "url")
+	}
+	if first, _ := leading(s.URL); first != "" {
+		return nil // what it stands for is judged when it is known
+	}
+	_, err := readURL(reference.ReplaceAllString(s.URL, "x"))
+	return wrong(err, "url")
+}
+
+// readURL reads a URL to which requests can be sent. No error shows more of it than its scheme.
+func readURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("is no URL; want one such as https://example.org/hook")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, fmt.Errorf("found a URL with the scheme %.20q, want https or http", u.Scheme)
+	case u.Hostname() == "" || u.Opaque != "":
+		return nil, errors.New("found a URL without a host, want one such as https://example.org/hook")
+	case u.User != nil:
+		return nil, errors.New("a user and password do not belong into a URL, which is shown; use auth: {basic: {user: …, password: …}}")
+	case u.Port() != "":
+		if n, err := strconv.Atoi(u.Port()); err != nil || n < 1 || n > 65535 {
+			return nil, errors.New("found a URL with a port that is none of 1 to 65535")
+		}
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+var httpMethods = []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions}
+
+func (s *HTTPSpec) checkMethod() error {
+	if s.Method != "" && !slices.Contains(httpMethods, s.Method) {
+		return wrong(fmt.Errorf("found %.20q, want one of %s", s.Method, strings.Join(httpMethods, ", ")), "method")
+	}
+	return nil
+}
+
+// ownHeaders follow from the rest of the request.
+var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Trailer", "Te", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization"}
+
+// headerName is a token of RFC 9110.
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// validHeader reports whether a header can have the value: a line end in it would begin another header.
+func validHeader(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+func (s *HTTPSpec) checkHeaders() error {
+	seen := map[string]bool{}
+	for name, value := range s.Headers {
+		key := http.CanonicalHeaderKey(name)
+		switch {
+		case !headerName.MatchString(name):
+			return wrong(fmt.Errorf("%.80q cannot be the name of a header", name), "headers", name)
+		case slices.Contains(ownHeaders, key):
+			return wrong(fmt.Errorf("the header %s follows from the request and cannot be set", key), "headers", name)
+		case seen[key]:
+			return wrong(fmt.Errorf("the header %s is given twice, in different cases", key), "headers", name)
+		case key == "Authorization" && s.Auth != nil:
+			return wrong(errors.New("the header Authorization is given twice: here, and by auth"), "headers", name)
+		case !validHeader(value):
+			return wrong(errors.New("has a control character, such as the end of a line, which no header can have"), "headers", name)
+		}
+		seen[key] = true
+		if err := checkText(value); err != nil {
+			return wrong(err, "headers", name)
+		}
+	}
+	return nil
+}
+
+func (s *HTTPSpec) checkBody() error {
+	switch {
+	case s.Body != "" && s.JSON != nil:
+		return wrong(errors.New("the request has a body twice: body and json"), "json")
+	case (s.Body != "" || s.JSON != nil) && (s.Method == http.MethodGet || s.Method == http.MethodHead):
+		return wrong(fmt.Errorf("%s has no body; leave body and json out, or use POST", s.Method), "method")
+	}
+	if err := checkText(s.Body); err != nil {
+		return wrong(err, "body")
+	}
+	return checkJSON(s.JSON, "http", "json")
+}
+
+// checkJSON checks all texts of a value.
+func checkJSON(v any, at ...any) error {
+	switch v := v.(type) {
+	case string:
+		if err := checkText(v); err != nil {
+			return &KeyError{At: slices.Clone(at), Err: err}
+		}
+	case []any:
+		for i, e := range v {
+			if err := checkJSON(e, append(at, i)...); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for name, e := range v {
+			if err := checkJSON(e, append(at, name)...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var statusPattern = regexp.MustCompile(`^[1-5](xx|[0-9][0-9])$`)
+
+func (s *HTTPSpec) checkExpect() error {
+	for i, e := range s.Expect {
+		if !statusPattern.MatchString(e) {
+			return wrong(fmt.Errorf("found %.20q, want a status such as 200 or 2xx", e), "expect", i)
+		}
+	}
+	return nil
+}
+
+// expects reports whether a status is one of success.
+func (s *HTTPSpec) expects(status int) bool {
+	if len(s.Expect) == 0 {
+		return status/100 == 2
+	}
+	return slices.ContainsFunc(s.Expect, func(e string) bool {
+		return e == strconv.Itoa(status) || strings.HasSuffix(e, "xx") && int(e[0]-'0') == status/100
+	})
+}
+
+// mustBeSecret refuses a secret that stands in the definition itself, where everybody who reads definitions sees it.
+func mustBeSecret(text string, at ...any) error {
+	if !secretReference.MatchString(text) {
+		return wrong(errors.New("a secret does not belong into a definition; name one of the host's: ${secret:NAME}"), at...)
+	}
+	return wrong(checkText(text), at...)
+}
+
+func (s *HTTPSpec) checkSecrets() error {
+	for i, secret := range s.Secret {
+		if err := mustBeSecret(secret, "secret", i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *HTTPSpec) checkAuth() error {
+	a := s.Auth
+	switch {
+	case a == nil:
+		return nil
+	case a.given() != 1:
+		return wrong(errors.New("want exactly one of bearer and basic"), "auth")
+	case a.Basic != nil:
+		if a.Basic.User == "" || strings.Contains(a.Basic.User, ":") {
+			return wrong(errors.New("is missing or has a colon in it"), "auth", "basic", "user")
+		}
+		if err := checkText(a.Basic.User); err != nil {
+			return wrong(err, "auth", "basic", "user")
+		}
+		return mustBeSecret(a.Basic.Password, "auth", "basic", "password")
+	}
+	return mustBeSecret(a.Bearer, "auth", "bearer")
+}
+
+// given is how many of its fields are.
+func (a *HTTPAuth) given() (n int) {
+	for _, is := range []bool{a.Bearer != "", a.Basic != nil} {
+		if is {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,225 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// prepare fills in what the spec leaves open.
+func (c *call) prepare() (*url.URL, error) {
+	c.facts = Facts(c.task)
+	if err := c.addSecrets(); err != nil {
+		return nil, err
+	}
+	to, err := c.url()
+	if err != nil {
+		return nil, fmt.Errorf("its URL: %w", err)
+	}
+	c.header = http.Header{"User-Agent": {"dbjobs"}, "Idempotency-Key": {requestKey(c.task)}}
+	if err := c.fillBody(); err != nil {
+		return nil, err
+	}
+	for name, value := range c.spec.Headers {
+		if value, err = c.expand(value); err != nil {
+			return nil, fmt.Errorf("the header %s: %w", name, err)
+		}
+		if !validHeader(value) {
+			return nil, fmt.Errorf("the header %s: its value has a control character, such as the end of a line, which no header can have", name)
+		}
+		c.header.Set(name, value)
+	}
+	return to, c.sign()
+}
+
+// requestKey names a run's step for those who are to do it once. It is the same in all tries and deliveries; a run's id is
+// the only one of its kind among all databases.
+func requestKey(t *store.Task) string { return t.Run.ID + "-" + strconv.Itoa(t.Run.Step) }
+
+// addSecrets puts the secrets that the spec names among the facts.
+func (c *call) addSecrets() error {
+	text, err := json.Marshal(c.spec)
+	if err != nil {
+		return err
+	}
+	for _, m := range secretReference.FindAllSubmatch(text, -1) {
+		name := string(m[1])
+		v, err := c.host.Secret(c.task.Job.Owner, name)
+		if err != nil {
+			return err
+		}
+		c.facts["secret:"+name] = v
+	}
+	return nil
+}
+
+// expand replaces the references of a text.
+func (c *call) expand(s string) (string, error) {
+	v, err := Expand(s, c.facts)
+	if err != nil {
+		return "", err
+	}
+	return text(v)
+}
+
+// url is where the request goes. A reference at its beginning is taken as it is; any other stands for one part of the path
+// or one value of the query, from which it cannot break out.
+func (c *call) url() (*url.URL, error) {
+	first, rest := leading(c.spec.URL)
+	first, err := c.expand(first)
+	if err != nil {
+		return nil, err
+	}
+	escaped := make(map[string]any, len(c.facts))
+	for name, v := range c.facts {
+		s, err := text(v)
+		if err != nil {
+			return nil, err
+		}
+		if escaped[name] = strings.ReplaceAll(url.QueryEscape(s), "+", "%20"); (s == "." || s == "..") && strings.Contains(rest, "${"+name+"}") {
+			return nil, fmt.Errorf("${%s} is %s, which would lead to another path", name, s)
+		}
+	}
+	v, err := Expand(rest, escaped)
+	if err != nil {
+		return nil, err
+	}
+	return readURL(first + v.(string))
+}
+
+// fillBody makes the body, and says what it is. Without one in the spec it is what the run is told about itself.
+func (c *call) fillBody() (err error) {
+	kind := "application/json"
+	switch method := c.spec.method(); {
+	case c.spec.JSON != nil:
+		c.body, err = c.json(c.spec.JSON)
+	case c.spec.Body != "":
+		kind = "text/plain; charset=utf-8"
+		var s string
+		s, err = c.expand(c.spec.Body)
+		c.body = []byte(s)
+	case method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch:
+		facts, args := map[string]any{}, map[string]any{}
+		for name, v := range c.facts {
+			if arg, is := strings.CutPrefix(name, "args."); is {
+				args[arg] = v
+			}
+		}
+		for _, name := range References() {
+			facts[name] = c.facts[name]
+		}
+		facts["args"] = args
+		c.body, err = c.json(facts)
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("its body: %w", err)
+	}
+	c.header.Set("Content-Type", kind)
+	return nil
+}
+
+// json is a value as JSON, with its texts filled in: one that is nothing but a reference becomes the fact itself.
+func (c *call) json(v any) ([]byte, error) {
+	v, err := c.filled(v)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func (c *call) filled(v any) (_ any, err error) {
+	switch v := v.(type) {
+	case time.Time:
+		return text(v)
+	case string:
+		fact, err := Expand(v, c.facts)
+		if at, ok := fact.(time.Time); ok {
+			return text(at)
+		}
+		return fact, err
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			if out[i], err = c.filled(v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := maps.Clone(v)
+		for name := range v {
+			if out[name], err = c.filled(v[name]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// sign adds what says by whom the request is.
+func (c *call) sign() error {
+	if a := c.spec.Auth; a != nil && a.Bearer != "" {
+		token, err := c.expand(a.Bearer)
+		if err != nil {
+			return err
+		}
+		if !validHeader(token) {
+			return errors.New("auth.bearer: the secret has a control character, such as the end of a line, which no header can have")
+		}
+		c.header.Set("Authorization", "Bearer "+token)
+	} else if a != nil {
+		user, err := c.expand(a.Basic.User)
+		if err != nil {
+			return err
+		}
+		password, err := c.expand(a.Basic.Password)
+		if err != nil {
+			return err
+		}
+		r := http.Request{Header: c.header}
+		r.SetBasicAuth(user, password)
+	}
+	if len(c.spec.Secret) == 0 {
+		return nil
+	}
+	secrets := make([]string, len(c.spec.Secret))
+	for i, s := range c.spec.Secret {
+		var err error
+		if secrets[i], err = c.expand(s); err != nil {
+			return err
+		}
+	}
+	return signWebhook(c.header, secrets, requestKey(c.task), c.now, c.body)
+}
+
+func (c *call) request(ctx context.Context, to *url.URL) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, c.spec.method(), to.String(), bytes.NewReader(c.body))
+	if err != nil {
+		return nil, errors.New("its URL is none to which a request can be sent")
+	}
+	if c.body == nil {
+		req.Body = http.NoBody
+	}
+	req.GetBody = nil // what was sent may have been received: only another try sends it again
+	req.Header = c.header.Clone()
+	return req, nil
+}

@@ -1,0 +1,242 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// HTTP sends a request as an attempt of a step: at least once, with the same key in all tries and deliveries of a run.
+type HTTP struct {
+	host       *Host
+	names      *net.Resolver // nil: that of the system
+	mu         sync.Mutex
+	transports map[string]*http.Transport // by owner
+}
+
+// The bounds of an attempt.
+const (
+	httpHead      = 4 << 10         // of an answer's body that is kept; the rest is not read
+	httpRedirects = 5               // to the same server
+	httpPatience  = 5 * time.Minute // of an attempt for which neither step nor run nor pass has a bound
+)
+
+// NewHTTP gives an executor that touches what the host allows. Close it.
+func NewHTTP(h *Host) *HTTP { return &HTTP{host: h, transports: map[string]*http.Transport{}} }
+
+// Close ends the connections that are kept.
+func (e *HTTP) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.transports {
+		t.CloseIdleConnections()
+	}
+	return nil
+}
+
+// transport has the connections of an owner's jobs.
+func (e *HTTP) transport(owner string) *http.Transport {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.transports[owner] == nil {
+		e.transports[owner] = guardedTransport(e.host, owner, e.names)
+	}
+	return e.transports[owner]
+}
+
+// LaterError is a failure after which the next try is not to come too soon.
+type LaterError struct {
+	Wait time.Duration // from now on
+	Err  error
+}
+
+func (e *LaterError) Error() string { return e.Err.Error() }
+func (e *LaterError) Unwrap() error { return e.Err }
+
+// Execute sends the request.
+func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
+	spec, err := ReadHTTP(r.Spec)
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, httpPatience, errHTTPPatience)
+		defer cancel()
+	}
+	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, transport: e.transport(r.Task.Job.Owner)}
+	res, err := c.do(ctx)
+	if errors.Is(context.Cause(ctx), errHTTPPatience) {
+		err = errHTTPPatience
+	}
+	if err != nil {
+		return res, fmt.Errorf("%s: %w", spec.line(), err)
+	}
+	return res, nil
+}
+
+var errHTTPPatience = fmt.Errorf("no answer within %s; a step that needs longer says so by timeout", httpPatience)
+
+// line is what the request is, without what may be secret: the part of the URL before the query, with its references.
+func (s *HTTPSpec) line() string {
+	shown, _, _ := strings.Cut(s.URL, "?")
+	if scheme, rest, ok := strings.Cut(shown, "://"); ok {
+		host, path, slash := strings.Cut(rest, "/")
+		if at := strings.LastIndex(host, "@"); at >= 0 {
+			host = host[at+1:]
+		}
+		if shown = scheme + "://" + host; slash {
+			shown += "/" + path
+		}
+	}
+	return s.method() + " " + shown
+}
+
+func (s *HTTPSpec) method() string {
+	if s.Method == "" {
+		return http.MethodPost
+	}
+	return s.Method
+}
+
+// call is one attempt.
+type call struct {
+	spec      HTTPSpec
+	task      *store.Task
+	now       time.Time
+	host      *Host
+	transport *http.Transport
+
+	facts  map[string]any // with the secrets that the spec names
+	header http.Header
+	body   []byte // nil: none
+}
+
+// do makes the request of the spec, and sends it again where the server itself leads.
+func (c *call) do(ctx context.Context) (Result, error) {
+	to, err := c.prepare()
+	if err != nil {
+		return Result{}, err
+	}
+	for hop := 0; ; hop++ {
+		req, err := c.request(ctx, to)
+		if err != nil {
+			return Result{}, err
+		}
+		resp, err := c.transport.RoundTrip(req)
+		if err != nil {
+			return Result{}, plainly(ctx, err)
+		}
+		next, err := c.redirect(resp, to)
+		if next == nil || err != nil || hop == httpRedirects {
+			return c.judge(resp, err)
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, httpHead)
+		_ = resp.Body.Close()
+		to = next
+	}
+}
+
+// plainly is the error of a request that has no answer.
+func plainly(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return refused
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Errorf("the host %.200q was not found: %s", dns.Name, dns.Err)
+	}
+	return err
+}
+
+// redirect is where an answer leads: to the same server only, since what the request carries is for no other, and with the
+// same method.
+func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
+	switch resp.StatusCode {
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		if m := c.spec.method(); m != http.MethodGet && m != http.MethodHead {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	if c.spec.expects(resp.StatusCode) || resp.Header.Get("Location") == "" {
+		return nil, nil
+	}
+	to, err := from.Parse(resp.Header.Get("Location"))
+	if err != nil {
+		return nil, errors.New("the redirect leads to no URL")
+	}
+	if to.Scheme != from.Scheme || to.Host != from.Host || to.User != nil {
+		return nil, fmt.Errorf("redirects to another server are not followed; give the URL that it leads to, at %.200q", to.Scheme+"://"+to.Host)
+	}
+	to.Fragment, to.RawFragment = "", ""
+	return to, nil
+}
+
+// judge says whether an answer is one of success, and keeps its head.
+func (c *call) judge(resp *http.Response, refused error) (Result, error) {
+	defer resp.Body.Close()
+	head, _ := io.ReadAll(io.LimitReader(resp.Body, httpHead)) // what cannot be read changes nothing: the status is there
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
+	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
+		if v := resp.Header.Get(name); v != "" {
+			fmt.Fprintf(&out, "%s: %.200s\n", name, v)
+		}
+	}
+	if len(head) > 0 {
+		fmt.Fprintf(&out, "\n%s", head)
+	}
+	res := Result{Output: out.String()}
+	if c.spec.expects(resp.StatusCode) {
+		return res, nil
+	}
+	want := "2xx"
+	if len(c.spec.Expect) > 0 {
+		want = strings.Join(c.spec.Expect, " or ")
+	}
+	err := fmt.Errorf("the answer is %s, want %s", strings.TrimSpace(resp.Status), want)
+	if refused != nil {
+		err = fmt.Errorf("%w: %w", err, refused)
+	} else if brief := strings.Join(strings.Fields(strings.ToValidUTF8(string(head), "")), " "); brief != "" {
+		err = fmt.Errorf("%w: %.200s", err, brief)
+	}
+	if wait := c.retryAfter(resp); wait > 0 {
+		err = &LaterError{wait, err}
+	}
+	return res, err
+}
+
+// retryAfter is how long the server wants no other try. A date is compared with the server's own clock where it shows it.
+func (c *call) retryAfter(resp *http.Response) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	after := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	if n, err := strconv.ParseUint(after, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	until, err := http.ParseTime(after)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		now = c.now
+	}
+	return until.Sub(now)
+}

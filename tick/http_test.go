@@ -1,0 +1,67 @@
+package tick_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A server that says when it wants the next request is heeded, up to max_backoff; all requests of a run have the same key.
+func TestRetryAfterIsHeeded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		var mu sync.Mutex
+		after := map[string]string{"/soon": "90", "/late": "86400"}
+		keys := map[string][]string{}
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			keys[r.URL.Path] = append(keys[r.URL.Path], r.Header.Get("Idempotency-Key"))
+			if len(keys[r.URL.Path]) == 1 {
+				w.Header().Set("Retry-After", after[r.URL.Path])
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}))
+		defer s.Close()
+		tries, wait, most, none := store.Attempts(2), store.Duration(time.Second), store.Duration(10*time.Minute), 0
+		retry := store.Retry{Attempts: &tries, Backoff: &wait, MaxBackoff: &most, Jitter: &none}
+		for path := range after {
+			spec, err := json.Marshal(executor.HTTPSpec{URL: s.URL + path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: path[1:], Retry: retry, Steps: []store.Step{{Executor: "http", Spec: spec}}}}})
+			ticktest.Request(t, d, path[1:])
+		}
+		x := executor.NewHTTP(&executor.Host{Addresses: []executor.Addresses{{Range: netip.MustParsePrefix("127.0.0.0/8")}}})
+		defer x.Close()
+		tk := ticktest.New(t, d.Store)
+		tk.Executors["http"] = x
+		for _, step := range []struct {
+			after              time.Duration
+			started, succeeded int
+		}{{0, 2, 0}, {80 * time.Second, 0, 0}, {20 * time.Second, 1, 1}, {8 * time.Minute, 0, 0}, {time.Minute, 1, 1}} {
+			d.Clock.Add(step.after)
+			r, err := tk.Run(t.Context())
+			if err != nil || r.Started != step.started || r.Succeeded != step.succeeded {
+				t.Fatalf("after %s more: %v: %+v, want %+v", step.after, err, r, step)
+			}
+		}
+		for path, list := range keys {
+			if len(list) != 2 || list[0] == "" || list[0] != list[1] {
+				t.Errorf("%s: keys %v", path, list)
+			}
+		}
+		if keys["/soon"][0] == keys["/late"][0] {
+			t.Error("two runs have the same key")
+		}
+	})
+}
