@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,16 +46,21 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		Setup:               func(e *testscript.Env) error { return emptyHome(e) },
-		Cmds:                storyCommands,
+		Cmds:                storyCommands(asProcess),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
 }
 
 // TestScriptsOnEachEngine runs the stories about what a database does, each in a database of its own, on every engine.
+// On PostgreSQL each command is a process of its own; on the others a function is called, where a story says call.
 func TestScriptsOnEachEngine(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
+		dbjobs := asFunction
+		if engine == "postgres" {
+			dbjobs = asProcess
+		}
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			testscript.Run(t, testscript.Params{
@@ -68,7 +74,7 @@ func TestScriptsOnEachEngine(t *testing.T) {
 					}
 					return false, fmt.Errorf("unknown condition %q", cond)
 				},
-				Cmds:                storyCommands,
+				Cmds:                storyCommands(dbjobs),
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
 			})
@@ -109,28 +115,69 @@ func emptyHome(e *testscript.Env) error {
 	return os.Mkdir(home, 0o700)
 }
 
-// storyCommands are what stories can say beyond testscript's own words.
-var storyCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"exits":   exits,
-	"sql":     runSQL,
-	"capture": capture,
+// storyCommands are what stories can say beyond testscript's own words. dbjobs is how they run the program, unless they
+// ask for a process with exec dbjobs.
+func storyCommands(dbjobs caller) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"call":    dbjobs.call,
+		"exits":   dbjobs.exits,
+		"sql":     runSQL,
+		"capture": capture,
+	}
+}
+
+// caller runs dbjobs, and returns its exit code.
+type caller func(ts *testscript.TestScript, args []string) (code int)
+
+// asProcess starts the program that testscript.Main put on the path.
+func asProcess(ts *testscript.TestScript, args []string) int {
+	return execute(ts, append([]string{"dbjobs"}, args...))
+}
+
+// asFunction calls the program in the process of the test, since to start a process takes longer than most commands do.
+// Only a process has a working folder, in which it finds the file that an option names.
+func asFunction(ts *testscript.TestScript, args []string) int {
+	if slices.Contains(args, "-f") || slices.Contains(args, "--metrics") {
+		return asProcess(ts, args)
+	}
+	env := func(name string) (string, bool) {
+		value := ts.Getenv(name)
+		return value, value != ""
+	}
+	return run(context.Background(), args, strings.NewReader(""), ts.Stdout(), ts.Stderr(), env, nil)
+}
+
+func execute(ts *testscript.TestScript, argv []string) int {
+	err := ts.Exec(argv[0], argv[1:]...)
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return e.ExitCode()
+	}
+	if err != nil {
+		ts.Fatalf("running %s: %v", argv[0], err)
+	}
+	return exitDone
+}
+
+// call runs dbjobs, which has to succeed: call dbjobs job list.
+func (dbjobs caller) call(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || args[0] != "dbjobs" {
+		ts.Fatalf("usage: call dbjobs [ARG...]")
+	}
+	dbjobs.exits(ts, false, append([]string{"0"}, args...))
 }
 
 // exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody.
-// With < FILE before the program, the file is its standard input.
-func exits(ts *testscript.TestScript, neg bool, args []string) {
+func (dbjobs caller) exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		e, ok := errors.AsType[*exec.ExitError](err)
-		if !ok {
-			ts.Fatalf("running %s: %v", args[1], err)
-		}
-		got = e.ExitCode()
+	var got int
+	if args[1] == "dbjobs" {
+		got = dbjobs(ts, args[2:])
+	} else {
+		got = execute(ts, args[1:])
 	}
 	if got != want {
 		ts.Fatalf("%s ended with code %d, want %d", strings.Join(args[1:], " "), got, want)
