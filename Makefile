@@ -74,7 +74,7 @@ demo-programs: build
 # The race detector costs four times the time. It watches the store and the pass on one server, which lets two batches be
 # decided side by side, as SQLite does not. Tests that go through a long table of cases, one pass after the other, are
 # left out; in make prove it watches all.
-CASES = ^Test(HostileRows|RepeatAfter|EditThatStaysOpen|EditIsNoticed|SettingsOfOthers|RemoveWhenDone|StepsFollow|ParkedForARow|PauseOfEach|ErrorKeeps|Missed|Login|Encoding)
+CASES = ^Test(HostileRows|RepeatAfter|EditThatStaysOpen|EditIsNoticed|SettingsOfOthers|RemoveWhenDone|StepsFollow|ParkedForARow|PauseOfEach|ErrorKeeps|Missed|Login|Encoding|SpareIsAsNew)
 
 .PHONY: test
 test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; about 7 minutes on two cores
