@@ -42,7 +42,7 @@ func TestEditIsNoticedByTheNextTick(t *testing.T) {
 				if r := ticktest.Run(t, d); r.Decided != 0 {
 					t.Errorf("noticed twice: %+v", r)
 				}
-				everyMinute(t, d, 60)
+				each(t, d, 5*time.Minute, 12)
 				if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")); n != c.runs {
 					t.Errorf("%d runs", n)
 				}

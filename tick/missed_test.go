@@ -14,7 +14,7 @@ import (
 // What comes of the times that no tick was there for, by the value of missed.
 func TestMissed(t *testing.T) {
 	weeks := 21 * 24 * time.Hour
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name   string
 		job    store.Job
 		down   time.Duration
@@ -30,7 +30,7 @@ func TestMissed(t *testing.T) {
 		{"no more than max_runs", store.Job{Missed: "all", MaxRuns: 2}, weeks, 2, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.InTurn(t, i, func(t *testing.T, d *storetest.DB) {
 				j := c.job
 				j.Name, j.Own, j.Steps = "job", &store.Schedule{Rule: "0 8 * * *", Zone: "UTC"}, []store.Step{ticktest.Step("", "SELECT 1")}
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
@@ -51,7 +51,7 @@ func TestMissed(t *testing.T) {
 // The trigger was dead for three weeks, over the night in which the clocks of the zone are changed; then there is one
 // tick. A daily job at a wall time that the night has not, or has twice.
 func TestMissedForThreeWeeks(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		zone, wall  string
 		from        time.Time
 		latest, all string // what the policies all and latest come to; skip is as latest, without its run
@@ -65,7 +65,7 @@ func TestMissedForThreeWeeks(t *testing.T) {
 		{"Australia/Lord_Howe", "40 1 * * *", time.Date(2026, 3, 22, 12, 0, 0, 0, time.UTC), "04-11T15:10", "04-03T14:40 04-04T14:40 04-05T15:10 04-06T15:10 04-07T15:10 04-08T15:10 04-09T15:10 04-10T15:10 04-11T15:10", "04-12T15:10"},
 	} {
 		t.Run(c.zone+c.from.Format(" January"), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.InTurn(t, i, func(t *testing.T, d *storetest.DB) {
 				d.Clock.Set(c.from)
 				var defs store.Definitions
 				for _, missed := range []string{"latest", "all", "skip"} {

@@ -32,8 +32,14 @@ func resume(t testing.TB, d *storetest.DB, scope, name string, missed bool) {
 // everyMinute ticks as a trigger does.
 func everyMinute(t testing.TB, d *storetest.DB, minutes int) (made int) {
 	t.Helper()
-	for range minutes {
-		d.Clock.Add(time.Minute)
+	return each(t, d, time.Minute, minutes)
+}
+
+// each is a trigger that comes so often: its passes, and the runs that they made.
+func each(t testing.TB, d *storetest.DB, period time.Duration, passes int) (made int) {
+	t.Helper()
+	for range passes {
+		d.Clock.Add(period)
 		made += ticktest.Run(t, d).Made
 	}
 	return made
@@ -64,7 +70,7 @@ func TestPauseOfEachScope(t *testing.T) {
 				if err != nil || j.State != "paused" || j.Paused.By != "ada" || j.Paused.Reason != "inventory" {
 					t.Errorf("%s: %v: %s, %+v", on, err, j.State, j.Paused)
 				}
-				if made := everyMinute(t, d, 20); made != 0 {
+				if made := each(t, d, 5*time.Minute, 4); made != 0 {
 					t.Errorf("%s: %d runs made while paused", on, made)
 				}
 				resume(t, d, on.Scope, on.Name, missed)
@@ -72,7 +78,7 @@ func TestPauseOfEachScope(t *testing.T) {
 				if want := map[bool]int{true: 4}[missed]; r.Made != want || r.Succeeded != want || r.Gaps[store.Paused] != 1-want/4 {
 					t.Errorf("%s, resumed with missed %v: %+v", on, missed, r)
 				}
-				if made := everyMinute(t, d, 5); made != 1 {
+				if made := each(t, d, 5*time.Minute, 1); made != 1 {
 					t.Errorf("%s: %d runs made afterwards", on, made)
 				}
 			}

@@ -44,9 +44,9 @@ var dones = []struct {
 
 // A job with remove_when_done is removed when it has nothing more to run, and not before.
 func TestRemoveWhenDone(t *testing.T) {
-	for _, row := range dones {
+	for i, row := range dones {
 		t.Run(row.name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.InTurn(t, i, func(t *testing.T, d *storetest.DB) {
 				j := once()
 				if row.policy != nil {
 					row.policy(&j)

@@ -145,9 +145,9 @@ var repetitions = []struct {
 
 // Each course of edits, runs and ends gives the runs and gaps that repeat_after promises.
 func TestRepeatAfter(t *testing.T) {
-	for _, row := range repetitions {
+	for i, row := range repetitions {
 		t.Run(row.name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.InTurn(t, i, func(t *testing.T, d *storetest.DB) {
 				j := row.policy
 				j.Name, j.Queue, j.RepeatAfter, j.Steps = "job", "another", store.Duration(5*time.Minute), []store.Step{ticktest.Step("", "SELECT 1")}
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})

@@ -153,6 +153,20 @@ func Each(t *testing.T, fn func(t *testing.T, d *DB)) {
 	}
 }
 
+// InTurn runs case number i of a table of cases about policies, which know no engine, on one engine
+// of the list: the next case on the next one. DBJOBS_PROVE runs each case on every engine.
+func InTurn(t *testing.T, i int, fn func(t *testing.T, d *DB)) {
+	t.Helper()
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		Each(t, fn)
+		return
+	}
+	t.Parallel()
+	list := Engines(t)
+	e := list[i%len(list)]
+	t.Run(e, func(t *testing.T) { fn(t, Open(t, e, store.Options{})) })
+}
+
 // Exec runs plain SQL, as people would.
 func (d *DB) Exec(t testing.TB, query string, args ...any) {
 	t.Helper()
