@@ -153,6 +153,9 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 		return nil, err
 	}
 	bare, err := mysql.NewConnector(c)
+	if o.forJobs {
+		return mysqlForJobs{mysqlBounded{bare}}, err
+	}
 	return mysqlBounded{bare}, err
 }
 

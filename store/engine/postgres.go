@@ -139,6 +139,7 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.forJobs {
+		c.OnNotice = postgresNotice
 		// The end of an attempt waits until the server has stopped its statement. Otherwise the request to
 		// stop is sent while the program exits, and may never arrive.
 		c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {

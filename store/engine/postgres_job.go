@@ -58,10 +58,7 @@ func describePostgres(err error, text string) (Failure, bool) {
 	if !errors.As(err, &pe) {
 		return Failure{}, false
 	}
-	f := Failure{Code: pe.Code, Severity: pe.SeverityUnlocalized, Detail: pe.Detail, Hint: pe.Hint}
-	if f.Severity == "" {
-		f.Severity = pe.Severity
-	}
+	f := Failure{Code: pe.Code, Severity: severity(pe), Detail: pe.Detail, Hint: pe.Hint}
 	if pe.Position > 0 {
 		f.Line = lineOf(text, int(pe.Position))
 	} else {

@@ -136,7 +136,11 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 		mode = "ro"
 	}
 	q.Set("mode", mode)
-	return sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
+	bare, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
+	if o.forJobs {
+		return sqliteForJobs{bare}, err
+	}
+	return bare, err
 }
 
 // makePrivate creates the file of a new database so that only its owner can read it, whatever the umask:

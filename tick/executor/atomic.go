@@ -49,29 +49,28 @@ func (e *SQL) atomic(s session, conn *sql.Conn, list []Statement, r Request) (_ 
 			}
 		}
 	}
-	rows, err := s.execute(e.engine, tx, list)
+	res, err := s.execute(e.engine, tx, list)
 	switch {
 	case err != nil && mark == "":
-		return Result{}, err
+		return res, err
 	case err != nil:
 		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); e.engine.SavepointGone(gone) && (!e.engine.Undone(s.after, tx, err, s.attempt.Err() != nil) || w.committed(s.after, tx)) {
-			return Result{}, notAtomic(err)
+			return res, notAtomic(err)
 		}
-		return Result{}, err
+		return res, err
 	case mark != "":
 		if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); e.engine.SavepointGone(err) {
-			return Result{}, notAtomic(nil)
+			return res, notAtomic(nil)
 		} else if err != nil {
-			return Result{}, describe(e.engine, err, "")
+			return res, describe(e.engine, err, "")
 		}
 	}
-	res := Result{Rows: &rows}
 	if err := r.EndIn(s.statements, tx, res); err != nil {
-		return Result{}, err
+		return res, err
 	}
 	asked = true
 	if err := tx.Commit(); err != nil {
-		return Result{}, describe(e.engine, err, "")
+		return res, describe(e.engine, err, "")
 	}
 	res.Ended = true
 	return res, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,19 +106,19 @@ func (e *SQL) in(ctx context.Context, taken *engine.Session, spec SQLSpec, r Req
 		well = err == nil
 		return res, err
 	}
-	rows, err := s.execute(e.engine, taken.Conn, spec.SQL)
+	res, err = s.execute(e.engine, taken.Conn, spec.SQL)
 	if err != nil {
-		return Result{}, err
+		return res, err
 	}
 	if slices.ContainsFunc(spec.SQL, mayCommit) { // none else begins a transaction
 		if open, err := e.engine.TransactionOpen(s.statements, taken.Conn); err != nil {
-			return Result{}, describe(e.engine, err, "")
+			return res, describe(e.engine, err, "")
 		} else if open {
-			return Result{}, errors.New("its statements left a transaction open, which was rolled back; add COMMIT, or make the step atomic and remove BEGIN")
+			return res, errors.New("its statements left a transaction open, which was rolled back; add COMMIT, or make the step atomic and remove BEGIN")
 		}
 	}
 	well = true
-	return Result{Rows: &rows}, nil
+	return res, nil
 }
 
 // untilNoConflict tries again what lost against another transaction.
@@ -196,12 +197,18 @@ type execer interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 }
 
-// execute runs statements in order and adds up the rows that they affected. Rows that a statement returns are read and
-// dropped. One that was stopped on the server may return without an error.
-func (s session) execute(e *engine.Engine, q execer, list []Statement) (int64, error) {
+// execute runs statements in order, and adds up the rows that they affected. The result has also what
+// they told before one failed. One that was stopped on the server may return without an error.
+func (s session) execute(e *engine.Engine, q execer, list []Statement) (res Result, err error) {
 	var total int64
+	var told engine.Told
+	defer func() {
+		told.End()
+		res.Output = strings.Join(told.Lines, "\n")
+	}()
+	within := engine.Listen(s.statements, &told)
 	for i, st := range list {
-		res, err := q.ExecContext(s.statements, st.Text, st.Args...)
+		done, err := q.ExecContext(within, st.Text, st.Args...)
 		if err != nil {
 			if i == 0 && e.Unsent(err) {
 				err = fmt.Errorf("%w: %w", errUnsent, err)
@@ -209,14 +216,15 @@ func (s session) execute(e *engine.Engine, q execer, list []Statement) (int64, e
 			if len(list) > 1 {
 				err = fmt.Errorf("statement %d: %w", i+1, err)
 			}
-			return total, describe(e, err, st.Text)
+			return res, describe(e, err, st.Text)
 		}
 		if s.attempt.Err() != nil {
-			return total, context.Cause(s.attempt)
+			return res, context.Cause(s.attempt)
 		}
-		total += affected(res)
+		total += affected(done)
 	}
-	return total, nil
+	res.Rows = &total
+	return res, nil
 }
 
 // affected is how many rows a statement changed, as far as its engine tells. For a text of nothing but comments, which

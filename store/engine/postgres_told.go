@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// toldBy is where a connection has the Told of the statement that it executes.
+const toldBy = "dbjobs.told"
+
+// postgresNotice is told of each notice of the server, while a statement is executed.
+func postgresNotice(conn *pgconn.PgConn, n *pgconn.Notice) {
+	t, _ := conn.CustomData()[toldBy].(*Told)
+	if t == nil {
+		return
+	}
+	t.notice(severity((*pgconn.PgError)(n)) + ": " + n.Message)
+	for name, text := range map[string]string{"DETAIL": n.Detail, "HINT": n.Hint} {
+		if text != "" {
+			t.notice(name + ": " + text)
+		}
+	}
+}
+
+// ExecContext executes a statement in one trip, as the driver's own does. Where somebody listens, it also
+// keeps rows and notices, which the driver would drop.
+func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []driver.NamedValue) (driver.Result, error) {
+	t := listener(ctx)
+	args, texts := postgresTexts(list)
+	if t == nil || !texts {
+		return c.Conn.ExecContext(ctx, query, list)
+	}
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	c.pg().CustomData()[toldBy] = t
+	defer delete(c.pg().CustomData(), toldBy)
+	affected, err := c.execute(ctx, t, query, args)
+	if failed, ok := errors.AsType[*pgconn.PgError](err); ok && failed.Where != "" {
+		t.notice("CONTEXT: " + failed.Where)
+	}
+	if err != nil && pgconn.SafeToRetry(err) {
+		return nil, driver.ErrBadConn
+	}
+	return driver.RowsAffected(affected), err
+}
+
+// execute sends several statements without arguments as one text, and one with arguments by itself.
+func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, args [][]byte) (affected int64, err error) {
+	if len(args) > 0 {
+		return t.result(c.pg().ExecParams(ctx, query, args, nil, nil, nil))
+	}
+	results := c.pg().Exec(ctx, query)
+	for results.NextResult() {
+		if n, err := t.result(results.ResultReader()); err == nil {
+			affected = n
+		}
+	}
+	return affected, results.Close()
+}
+
+func (t *Told) result(r *pgconn.ResultReader) (affected int64, err error) {
+	var names []string
+	more := int64(0)
+	for r.NextRow() {
+		if !t.wantsRow() {
+			more++
+			continue
+		}
+		fields, values := r.FieldDescriptions(), r.Values()
+		if names == nil {
+			for _, f := range fields {
+				names = append(names, f.Name)
+			}
+		}
+		t.row(names, func(i int) []byte { return postgresJSON(fields[i].DataTypeOID, values[i]) })
+	}
+	t.ended(more)
+	tag, err := r.Close()
+	return tag.RowsAffected(), err
+}
+
+// postgresTexts are the arguments, if all of them are text or NULL, as those of jobs are.
+func postgresTexts(list []driver.NamedValue) ([][]byte, bool) {
+	args := make([][]byte, len(list))
+	for i, a := range list {
+		switch v := a.Value.(type) {
+		case nil:
+		case string:
+			args[i] = append([]byte{}, v...) // empty is not NULL
+		default:
+			return nil, false
+		}
+	}
+	return args, true
+}
+
+// postgresJSON is a value, which the server sends as text, as JSON.
+func postgresJSON(oid uint32, text []byte) []byte {
+	if text == nil {
+		return []byte("null")
+	}
+	switch oid {
+	case pgtype.BoolOID:
+		if string(text) == "t" {
+			return []byte("true")
+		}
+		return []byte("false")
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID, pgtype.JSONOID, pgtype.JSONBOID:
+		if len(text) <= mostValue && json.Valid(text) {
+			return []byte(strings.ReplaceAll(string(slices.Clone(text)), "\n", " ")) // line ends in JSON are white space
+		}
+	}
+	return quoteJSON(string(text))
+}
+
+func severity(e *pgconn.PgError) string {
+	if e.SeverityUnlocalized != "" {
+		return e.SeverityUnlocalized
+	}
+	return e.Severity
+}

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Drivers that answer either with rows or with the number of rows affected are asked for rows where the
+// text looks as if it returns some. A wrong guess loses one of the two, and nothing else.
+var (
+	beginOfText = regexp.MustCompile(`(?s)^(\s|\(|--[^\n]*(\n|$)|#[^\n]*(\n|$)|/\*.*?\*/)*`)
+	firstWord   = regexp.MustCompile(`^[A-Za-z]+`)
+	returning   = regexp.MustCompile(`(?i)\bRETURNING\b`)
+	writes      = regexp.MustCompile(`(?i)\b(INSERT|UPDATE|DELETE|REPLACE)\b`)
+	oneText     = regexp.MustCompile(`^[^;]*;?\s*$`)
+)
+
+// verb is the first word of a text, in capital letters.
+func verb(text string) string {
+	return strings.ToUpper(firstWord.FindString(text[len(beginOfText.FindString(text)):]))
+}
+
+// mysqlForJobs makes connections that tell of rows and warnings.
+type mysqlForJobs struct{ driver.Connector }
+
+// Connect connects.
+func (c mysqlForJobs) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &mysqlJobConn{inner.(*boundedConn)}, nil
+}
+
+type mysqlJobConn struct{ *boundedConn }
+
+// ExecContext executes a statement. Where somebody listens, it keeps rows; and warnings, for which it has
+// to ask once more, since the driver drops their number: so it asks only after texts that are likely to
+// have some, and never after a plain INSERT.
+func (c *mysqlJobConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	t := listener(ctx)
+	if t == nil {
+		return c.boundedConn.ExecContext(ctx, query, args)
+	}
+	affected, err := c.execute(ctx, t, query, args)
+	if err == nil && mysqlMayWarn(query) {
+		err = c.warnings(ctx, t)
+	}
+	return driver.RowsAffected(affected), err
+}
+
+func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args []driver.NamedValue) (int64, error) {
+	if !mysqlReturnsRows(query) {
+		r, err := c.boundedConn.ExecContext(ctx, query, args)
+		if err != nil {
+			return 0, err
+		}
+		return r.RowsAffected()
+	}
+	rows, err := c.QueryContext(ctx, query, args)
+	if err != nil {
+		return 0, err
+	}
+	n, columns, err := t.read(ctx, rows)
+	switch {
+	case err != nil:
+		return 0, err
+	case returning.MatchString(query):
+		return n, nil
+	case columns:
+		return 0, nil
+	}
+	return c.rowCount(ctx)
+}
+
+var mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR"}
+
+func mysqlReturnsRows(text string) bool {
+	v := verb(text)
+	if v == "WITH" && writes.MatchString(text) && !returning.MatchString(text) {
+		return false
+	}
+	return slices.Contains(mysqlRowVerbs, v) || returning.MatchString(text) && writes.MatchString(v)
+}
+
+var (
+	mysqlWarningVerbs = []string{"CALL", "CREATE", "ALTER", "DROP", "LOAD", "TRUNCATE"}
+	ignoring          = regexp.MustCompile(`(?i)^\s*(INSERT|UPDATE|DELETE|REPLACE)\s+((LOW_PRIORITY|HIGH_PRIORITY|QUICK)\s+)?IGNORE\b`)
+)
+
+func mysqlMayWarn(text string) bool {
+	return slices.Contains(mysqlWarningVerbs, verb(text)) || ignoring.MatchString(text)
+}
+
+// rowCount is the number of rows that the last statement of a procedure changed.
+func (c *mysqlJobConn) rowCount(ctx context.Context) (n int64, err error) {
+	err = c.each(ctx, "SELECT ROW_COUNT()", func(v []driver.Value) { n, _ = v[0].(int64) })
+	return max(n, 0), err
+}
+
+func (c *mysqlJobConn) warnings(ctx context.Context, t *Told) error {
+	return c.each(ctx, "SHOW WARNINGS", func(v []driver.Value) {
+		text := make([]string, 0, len(v))
+		for _, one := range v {
+			var s sql.NullString
+			_ = s.Scan(one) // texts and a number
+			text = append(text, s.String)
+		}
+		if len(text) == 3 {
+			t.notice(strings.ToUpper(text[0]) + ": " + text[2] + " (" + text[1] + ")")
+		}
+	})
+}
+
+func (c *mysqlJobConn) each(ctx context.Context, query string, row func([]driver.Value)) error {
+	rows, err := c.QueryContext(ctx, query, nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	values := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(values); {
+		case err == nil:
+			row(values)
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// sqliteForJobs makes connections that tell of rows.
+type sqliteForJobs struct{ driver.Connector }
+
+// Connect connects.
+func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	whole, ok := inner.(sqliteConn)
+	if !ok {
+		inner.Close()
+		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
+	}
+	return &sqliteJobConn{whole}, nil
+}
+
+// sqliteConn lists the interfaces that the driver's connections implement.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+type sqliteJobConn struct{ sqliteConn }
+
+// ExecContext executes a statement. Where somebody listens, it keeps rows.
+//
+// The driver stops a statement at the end of its context only while it looks for the first row. So a
+// SELECT is executed as a whole before its first row is given: as a table of which all rows are read.
+func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	t, whole := listener(ctx), ""
+	if t != nil {
+		whole = sqliteWhole(query)
+	}
+	if whole == "" {
+		return c.sqliteConn.ExecContext(ctx, query, args)
+	}
+	rows, err := c.QueryContext(ctx, whole, args)
+	if err != nil {
+		return nil, err
+	}
+	n, _, err := t.read(ctx, rows)
+	if verb(query) == "SELECT" || verb(query) == "WITH" || verb(query) == "VALUES" {
+		n = 0
+	}
+	return driver.RowsAffected(n), err
+}
+
+// sqliteWhole is the text that has all of its rows before it gives the first; empty: the text returns
+// none, or is not known to be one statement.
+func sqliteWhole(text string) string {
+	v := verb(text)
+	switch {
+	case !oneText.MatchString(text):
+		return ""
+	case returning.MatchString(text) && writes.MatchString(v): // changes all rows first
+		return text
+	case v == "PRAGMA":
+		return text
+	case v == "SELECT" || v == "VALUES" || v == "WITH" && !writes.MatchString(text):
+		return "WITH dbjobs_rows AS MATERIALIZED (" + strings.TrimSuffix(strings.TrimSpace(text), ";") + "\n) SELECT * FROM dbjobs_rows"
+	}
+	return ""
+}

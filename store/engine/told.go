@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Told is what the statements of an attempt tell beside their success: the rows that they return, and the
+// notices and warnings of the engine. It holds a bounded part, however much there is.
+type Told struct {
+	Lines []string // a row is a JSON object on one line, with its columns in order; a notice begins with its severity
+	Rows  int64    // returned by all statements
+
+	rows, notices int // of the lines
+	left          int // notices beyond
+}
+
+// Bounds of what is told.
+const (
+	mostRows    = 20      // of an attempt
+	mostNotices = 20      // of an attempt
+	mostValue   = 1 << 10 // bytes of a value, and of a notice
+	mostRow     = 8 << 10 // bytes of a row
+)
+
+type listening struct{}
+
+// Listen makes the sessions of jobs tell t what the statements of this context tell.
+func Listen(ctx context.Context, t *Told) context.Context {
+	return context.WithValue(ctx, listening{}, t)
+}
+
+func listener(ctx context.Context) *Told {
+	t, _ := ctx.Value(listening{}).(*Told)
+	return t
+}
+
+// wantsRow counts a row, and reports whether it is to be kept with row.
+func (t *Told) wantsRow() bool {
+	t.Rows++
+	return t.rows < mostRows
+}
+
+// row keeps a row. value is the value of a column as JSON.
+func (t *Told) row(columns []string, value func(i int) []byte) {
+	t.rows++
+	line := []byte{'{'}
+	for i, name := range columns {
+		if i > 0 {
+			line = append(line, ", "...)
+		}
+		line = append(append(line, quoteJSON(name)...), ": "...)
+		line = append(line, value(i)...)
+		if rest := len(columns) - i - 1; rest > 0 && len(line) > mostRow {
+			line = fmt.Appendf(line, `, "…": "%d more columns"`, rest)
+			break
+		}
+	}
+	t.Lines = append(t.Lines, string(append(line, '}')))
+}
+
+// ended ends the rows of a result of which so many were not kept.
+func (t *Told) ended(more int64) {
+	if more > 0 {
+		t.Lines = append(t.Lines, fmt.Sprintf("… %d more rows", more))
+	}
+}
+
+// notice keeps a message.
+func (t *Told) notice(text string) {
+	if t.notices++; t.notices > mostNotices {
+		t.left++
+		return
+	}
+	t.Lines = append(t.Lines, shortened(text))
+}
+
+// End is the rest of what is told.
+func (t *Told) End() {
+	if t.left > 0 {
+		t.Lines = append(t.Lines, fmt.Sprintf("… %d more notices", t.left))
+	}
+}
+
+func shortened(s string) string {
+	if len(s) <= mostValue {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostValue], "") + "…"
+}
+
+func quoteJSON(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(shortened(s)) // a text always can be
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// read reads all rows of a driver, in all results, and keeps some of them. It returns how many there were,
+// and whether any result had columns.
+func (t *Told) read(ctx context.Context, rows driver.Rows) (n int64, columns bool, err error) {
+	defer func() {
+		if closed := rows.Close(); err == nil {
+			err = closed
+		}
+	}()
+	for {
+		names := rows.Columns()
+		columns = columns || len(names) > 0
+		values, more := make([]driver.Value, len(names)), int64(0)
+		for len(names) > 0 {
+			if err = rows.Next(values); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return n, columns, err
+			}
+			if n++; ctx.Err() != nil {
+				return n, columns, ctx.Err()
+			}
+			if !t.wantsRow() {
+				more++
+				continue
+			}
+			t.row(names, func(i int) []byte { return jsonOf(values[i], typeOf(rows, i)) })
+		}
+		t.ended(more)
+		next, ok := rows.(driver.RowsNextResultSet)
+		if !ok || !next.HasNextResultSet() {
+			return n, columns, nil
+		}
+		if err = next.NextResultSet(); errors.Is(err, io.EOF) {
+			return n, columns, nil
+		} else if err != nil {
+			return n, columns, err
+		}
+	}
+}
+
+func typeOf(rows driver.Rows, column int) string {
+	if r, ok := rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
+		return r.ColumnTypeDatabaseTypeName(column)
+	}
+	return ""
+}
+
+// jsonOf is a value of a driver as JSON: numbers with their digits, instants in the engine's form, bytes
+// that are no text in hexadecimal digits.
+func jsonOf(v driver.Value, kind string) []byte {
+	switch v := v.(type) {
+	case nil:
+		return []byte("null")
+	case bool:
+		return strconv.AppendBool(nil, v)
+	case int64:
+		return strconv.AppendInt(nil, v, 10)
+	case uint64:
+		return strconv.AppendUint(nil, v, 10)
+	case float32:
+		return number64(float64(v), 32)
+	case float64:
+		return number64(v, 64)
+	case time.Time:
+		if kind == "DATE" {
+			return quoteJSON(v.Format(time.DateOnly))
+		}
+		return quoteJSON(v.Format("2006-01-02 15:04:05.999999"))
+	case []byte:
+		switch {
+		case kind == "DECIMAL" && len(v) < mostValue && json.Valid(v):
+			return slices.Clone(v)
+		case !utf8.Valid(v):
+			return quoteJSON("0x" + hex.EncodeToString(v[:min(len(v), mostValue)]))
+		}
+		return quoteJSON(string(v))
+	}
+	return quoteJSON(fmt.Sprint(v))
+}
+
+func number64(v float64, bits int) []byte {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return quoteJSON(fmt.Sprint(v))
+	}
+	return strconv.AppendFloat(nil, v, 'g', -1, bits)
+}

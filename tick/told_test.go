@@ -1,0 +1,130 @@
+package tick_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// numbers is a query for the numbers from 1 to n.
+func numbers(n int) string {
+	return fmt.Sprintf("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < %d) SELECT n FROM c", n)
+}
+
+// An attempt of SQL tells the rows that its statements return, up to 20, with columns in order, and what
+// the engine says beside them; also where it fails, and also in one transaction.
+func TestSQLTellsRowsAndNotices(t *testing.T) {
+	type told struct {
+		statements []string
+		want       string // of the output; * stands for anything
+		rows       int64  // -1: it fails
+	}
+	both := map[string]told{
+		"nothing":   {[]string{"INSERT INTO effects VALUES (1, 'x')"}, "", 1},
+		"a row":     {[]string{"SELECT 2 AS b, 'x' AS a, NULL AS c"}, `{"b": 2, "a": "x", "c": null}`, -2},
+		"no row":    {[]string{"SELECT 1 AS n FROM effects WHERE n = 99"}, "", 0},
+		"several":   {[]string{"INSERT INTO effects VALUES (7, 'y')", "SELECT 1 AS one -- a remark", "SELECT 2 AS two;"}, "{\"one\": 1}\n{\"two\": 2}", -2},
+		"many rows": {[]string{numbers(1000)}, "{\"n\": 1}\n{\"n\": 2}\n*{\"n\": 20}\n… 980 more rows", -2},
+		"text":      {[]string{"SELECT 'line\nend \"quoted\" <&> 語' AS told"}, `{"told": "line\nend \"quoted\" <&> 語"}`, -2},
+		"long":      {[]string{"SELECT '" + strings.Repeat("x", 5000) + "' AS told"}, `{"told": "xxx*x…"}`, -2},
+		"failure":   {[]string{"SELECT 1 AS n", "SELECT broken"}, "{\"n\": 1}", -1},
+		"a with":    {[]string{"WITH w AS (SELECT 5 AS n) SELECT n, n + 1 AS m FROM w ORDER BY n"}, `{"n": 5, "m": 6}`, -2},
+		"ordered":   {[]string{"SELECT * FROM (SELECT 1 AS n UNION ALL SELECT 3 UNION ALL SELECT 2) AS q ORDER BY n DESC"}, "{\"n\": 3}\n{\"n\": 2}\n{\"n\": 1}", -2},
+	}
+	own := map[string]map[string]told{
+		"postgres": {
+			"returning":      {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
+			"notice":         {[]string{"DROP TABLE IF EXISTS nowhere"}, `NOTICE: table "nowhere" does not exist, skipping`, 0},
+			"raised":         {[]string{"DO $$ BEGIN RAISE WARNING 'so' USING DETAIL = 'a', HINT = 'b'; END $$"}, "WARNING: so\nDETAIL: a\nHINT: b", 0},
+			"many notices":   {[]string{"DO $$ BEGIN FOR i IN 1..100 LOOP RAISE NOTICE '%', i; END LOOP; END $$"}, "NOTICE: 1\n*NOTICE: 20\n… 80 more notices", 0},
+			"one text":       {[]string{"SELECT 1 AS a; INSERT INTO effects VALUES (6, 'z'); SELECT 2 AS b"}, "{\"a\": 1}\n{\"b\": 2}", -2},
+			"types":          {[]string{`SELECT 1.50::numeric AS d, true AS y, '{"a": [1]}'::jsonb AS j, date '2026-01-02' AS day, 'NaN'::float8 AS nan, '\x00ff'::bytea AS raw`}, `{"d": 1.50, "y": true, "j": {"a": [1]}, "day": "2026-01-02", "nan": "NaN", "raw": "\\x00ff"}`, -2},
+			"fails in block": {[]string{"DO $$ BEGIN RAISE NOTICE 'before'; PERFORM 1 / 0; END $$"}, "NOTICE: before\nCONTEXT: *PL/pgSQL function inline_code_block line 1 at PERFORM", -1},
+		},
+		"mariadb": {
+			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
+			"warning":   {[]string{"DROP TABLE IF EXISTS nowhere"}, "NOTE: Unknown table '*nowhere' (1051)", 0},
+			"ignored":   {[]string{"INSERT IGNORE INTO strict VALUES (1), (1)"}, "WARNING: Duplicate entry '1' for key 'PRIMARY' (1062)", 1},
+			"procedure": {[]string{"CALL rows_of()"}, "{\"a\": 1}\n{\"b\": 2}", -2},
+			"changes":   {[]string{"CALL changes()"}, "", 2},
+			"types":     {[]string{"SELECT 1.50 AS d, TIMESTAMP'2026-01-02 03:04:05.5' AS at, DATE'2026-01-02' AS day, X'00ff' AS raw"}, `{"d": 1.50, "at": "2026-01-02 03:04:05.5", "day": "2026-01-02", "raw": "0x00ff"}`, -2},
+		},
+		"sqlite": {
+			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
+			"pragma":    {[]string{"PRAGMA integrity_check"}, `{"integrity_check": "ok"}`, -2},
+			"types":     {[]string{"SELECT 1.5 AS d, x'00ff' AS raw, 9e999 AS inf"}, `{"d": 1.5, "raw": "0x00ff", "inf": "+Inf"}`, -2},
+		},
+	}
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int, told varchar(100))")
+		if d.Engine == "mariadb" {
+			d.Exec(t, "CREATE TABLE strict (n int PRIMARY KEY)")
+			d.Exec(t, "CREATE PROCEDURE rows_of() BEGIN SELECT 1 AS a; SELECT 2 AS b; END")
+			d.Exec(t, "CREATE PROCEDURE changes() INSERT INTO effects VALUES (1, 'p'), (2, 'p')")
+		}
+		cases := map[string]told{}
+		for _, from := range []map[string]told{both, own[d.Engine]} {
+			for name, c := range from {
+				cases[name] = c
+				if name != "warning" && name != "ignored" { // DDL ends a transaction there; and the rows are there already
+					cases[name+", atomic"] = c
+				}
+			}
+		}
+		var defs store.Definitions
+		for name, c := range cases {
+			spec, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(c.statements...), Atomic: strings.HasSuffix(name, ", atomic")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{{Executor: "sql", Spec: spec}}})
+		}
+		ticktest.Apply(t, d, defs)
+		for _, j := range defs.Jobs {
+			ticktest.Request(t, d, j.Name)
+		}
+		ticktest.Run(t, d)
+		for name, c := range cases {
+			a := ticktest.LastRun(t, d, name).Tries[0]
+			if failed := a.State == store.Failed; failed != (c.rows == -1) {
+				t.Errorf("%s: %s: %s", name, a.State, a.Error)
+			}
+			if head, tail, _ := strings.Cut(c.want, "*"); !strings.HasPrefix(a.Output, head) || !strings.HasSuffix(a.Output, tail) || c.want == "" && a.Output != "" {
+				t.Errorf("%s: told\n%s\nwant\n%s", name, a.Output, c.want)
+			}
+			if c.rows >= 0 && (a.Rows == nil || *a.Rows != c.rows) {
+				t.Errorf("%s: %v rows affected, want %d", name, a.Rows, c.rows)
+			}
+			for line := range strings.Lines(a.Output) {
+				if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
+					t.Errorf("%s: %s is no JSON", name, line)
+				}
+			}
+		}
+	})
+}
+
+// A query is stopped by its timeout also where it has given rows already, and would look for more for ever.
+func TestAQueryIsStoppedBetweenItsRows(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		endless := "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c WHERE n = 1 OR n < 0"
+		if d.Engine == "mariadb" { // which bounds recursion
+			endless = "SELECT 1 UNION ALL SELECT SLEEP(600)"
+		}
+		step := ticktest.Step("", endless)
+		step.Timeout = store.Duration(300 * time.Millisecond)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{step}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		if a := ticktest.LastRun(t, d, "job").Tries[0]; a.State != store.Failed || !strings.Contains(a.Error, "timeout after 300ms") {
+			t.Errorf("%s: %s", a.State, a.Error)
+		}
+	})
+}
