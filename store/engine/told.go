@@ -71,7 +71,7 @@ func (t *Told) row(columns []string, value func(i int) []byte) {
 	t.Lines = append(t.Lines, string(append(line, '}')))
 }
 
-// ended ends the rows of a result of which so many were not kept.
+// ended ends the rows of a result. more is how many of them were not kept.
 func (t *Told) ended(more int64) {
 	if more > 0 {
 		t.Lines = append(t.Lines, fmt.Sprintf("… %d more rows", more))
