@@ -2,10 +2,7 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -32,6 +29,7 @@ type writer struct {
 	pauses   []changeRow
 	done     []doneOf
 	rules    []ruleRow
+	events   []Event
 	replan   []int64
 	owners   []int64          // jobs that were given to another owner
 	planned  map[int64]string // the jobs' plan_input as it was read
@@ -58,7 +56,8 @@ type (
 		ScheduledFor  string `json:"scheduled_for,omitempty"`
 		IntervalStart string `json:"interval_start,omitempty"`
 		IntervalEnd   string `json:"interval_end,omitempty"` // where it is not the nominal time
-		ReadyAt       string `json:"ready_at,omitempty"`     // where it is not the instant of the decision
+		Args          string `json:"args,omitempty"`
+		ReadyAt       string `json:"ready_at,omitempty"` // where it is not the instant of the decision
 	}
 	// queuedRow is a run that is queued from the instant of the decision.
 	queuedRow struct {
@@ -165,22 +164,29 @@ func unless(t, same time.Time) time.Time {
 	return t
 }
 
+// make takes in a new run, and gives it an id.
+func (w *writer) make(r Run) {
+	at := w.at
+	r.ID = NewRunID(w.now, w.seq)
+	w.seq++
+	w.made = append(w.made, r)
+	if r.State == Queued && r.HeldBy == "" && r.IntervalEnd.Equal(r.ScheduledFor) && r.ReadyAt.Equal(w.now) {
+		w.queued = append(w.queued, queuedRow{r.ID, r.JobID, r.Number, r.Occurrence, r.Queue, r.Priority, at(r.ScheduledFor), at(r.IntervalStart)})
+		return
+	}
+	w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
+		at(r.ScheduledFor), at(r.IntervalStart), at(unless(r.IntervalEnd, r.ScheduledFor)), r.Args, at(unless(r.ReadyAt, w.now))})
+}
+
 func (w *writer) add(c *Snapshot, d *Decision) {
 	at := w.at
 	for _, r := range d.Made {
-		r.ID = NewRunID(w.now, w.seq)
-		w.seq++
 		if r.JobID == c.Job.ID {
 			r.Owner, r.Job = c.Job.Owner, c.Job.Name
 		}
-		w.made = append(w.made, r)
-		if r.State == Queued && r.HeldBy == "" && r.IntervalEnd.Equal(r.ScheduledFor) && r.ReadyAt.Equal(w.now) {
-			w.queued = append(w.queued, queuedRow{r.ID, r.JobID, r.Number, r.Occurrence, r.Queue, r.Priority, at(r.ScheduledFor), at(r.IntervalStart)})
-			continue
-		}
-		w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
-			at(r.ScheduledFor), at(r.IntervalStart), at(unless(r.IntervalEnd, r.ScheduledFor)), at(unless(r.ReadyAt, w.now))})
+		w.make(r)
 	}
+	w.events = append(w.events, d.Events...)
 	for _, m := range d.Updates {
 		r := m.Run
 		if r.Fault != "" { // what cannot be read is not written back
@@ -379,22 +385,4 @@ func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 		return nil
 	})
 	return slices.DeleteFunc(jobs, func(id int64) bool { return free[id] < 0 }), err
-}
-
-// NewRunID is a UUIDv7 (RFC 9562 section 5.7) of the database's instant, so that ids sort by the time of their
-// decision; seq keeps the order within one: 4,096 ids a millisecond, and more count as later.
-func NewRunID(now time.Time, seq int) string {
-	var b [16]byte
-	_, _ = rand.Read(b[8:]) // never fails
-	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli()+int64(seq>>12))<<16)
-	binary.BigEndian.PutUint16(b[6:8], 0x7000|uint16(seq&0xfff))
-	b[8] = 0x80 | b[8]&0x3f
-	text := make([]byte, 0, 36)
-	for i, part := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
-		if i > 0 {
-			text = append(text, '-')
-		}
-		text = hex.AppendEncode(text, part)
-	}
-	return string(text)
 }

@@ -18,6 +18,7 @@ const batchSize = 1000
 type edit struct {
 	job, old Job
 	differs  bool // known already
+	renamed  bool // its hooks have other names than were given
 }
 
 // jobs applies jobs in two rounds, so that one may run after another that stands below it: the first makes the rows of new
@@ -117,11 +118,11 @@ func (a *applier) check(j Job, there map[string]Job, twice func(j Job, asked str
 		return e, false, err
 	}
 	j.ID, j.afterID = old.ID, old.afterID
-	if j.After != "" { // which job that is, is found out when all are there
-		return edit{j, old, false}, true, nil
+	if j.After != "" || j.On != (Hooks{}) { // which jobs those are, is found out when all are there
+		return edit{job: j, old: old}, true, nil
 	}
 	differs := changed(old, j)
-	return edit{j, old, differs}, differs, nil
+	return edit{job: j, old: old, differs: differs}, differs, nil
 }
 
 // changed reports whether a job is not there as it should be. Its predecessor may be another of the same name.

@@ -90,6 +90,7 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 		if names = append(names, jobs[i].Name); jobs[i].After != "" {
 			names = append(names, plainName(jobs[i].After))
 		}
+		names = jobs[i].On.names(names)
 	}
 	names = legible(names)
 	for part := range slices.Chunk(names, page) {

@@ -45,6 +45,11 @@ func (a *applier) batch(ctx context.Context, list []edit) error {
 		if err := a.after(&e.job); err != nil {
 			return err
 		}
+		given := e.job.On
+		if err := a.hooks(&e.job); err != nil {
+			return err
+		}
+		e.renamed = given != e.job.On
 		if e.differs || changed(e.old, e.job) {
 			changing = append(changing, e)
 		}
@@ -53,7 +58,7 @@ func (a *applier) batch(ctx context.Context, list []edit) error {
 		return err
 	}
 	for i := range changing {
-		if err := w.add(&changing[i].job, &changing[i].old); err != nil {
+		if err := w.add(&changing[i]); err != nil {
 			return err
 		}
 	}
@@ -75,10 +80,10 @@ func (w *edits) findShared(ctx context.Context, list []edit) error {
 	return err
 }
 
-func (w *edits) add(j, old *Job) error {
-	e := w.a.s.Engine()
+func (w *edits) add(of *edit) error {
+	e, j, old := w.a.s.Engine(), &of.job, &of.old
 	isNew := old.ID == 0
-	if !isNew || j.afterID != 0 { // a new row names no predecessor: it may be newer still
+	if !isNew || j.afterID != 0 || of.renamed { // a new row names no predecessor: it may be newer still
 		w.jobs = append(w.jobs, jobRow(e, j))
 	}
 	if isNew || old.fault != "" || !reflect.DeepEqual(old.Steps, j.Steps) {

@@ -28,7 +28,8 @@ type Batch struct {
 	// are. They are told in Parked, and those that are not even parked in Stuck.
 	Refused []int64
 	Stuck   []Parked
-	Waits   int // for locks, until the time for it was over
+	Unheard []Unheard // events whose hooks could not be run
+	Waits   int       // for locks, until the time for it was over
 }
 
 // PassedOver is a job that was not decided for, since somebody else has locked something of it.
@@ -66,7 +67,7 @@ func (b *Batch) join(o Batch) {
 	b.Decided, b.Moved, b.Woken = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken
 	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
 	b.Retention, b.Passed, b.Refused = append(b.Retention, o.Retention...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
-	b.Stuck = append(b.Stuck, o.Stuck...)
+	b.Stuck, b.Unheard = append(b.Stuck, o.Stuck...), append(b.Unheard, o.Unheard...)
 	for reason, n := range o.Gaps {
 		b.Gaps[reason] += n
 	}
@@ -102,7 +103,7 @@ type Decider struct {
 // plan's version has moved on.
 func (s *Store) Decide(ctx context.Context, p *Page, with Decider) (Batch, error) {
 	waits := max(1, min(maxWaits, p.Waits))
-	d := deciding{s, with, waits, mostRefusals, false}
+	d := deciding{s, with, waits, mostRefusals, false, false}
 	b, err := d.parts(ctx, p)
 	b.Waits = waits - d.waits
 	return b, err
@@ -125,6 +126,7 @@ type deciding struct {
 	Decider
 	waits, refusals int
 	decided         bool // something of the page was
+	hooked          bool // the last decisions had runs of hooks to write
 }
 
 func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
@@ -148,6 +150,11 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 	case d.s.Refused(ctx, err):
 		if d.refusals--; d.refusals < 0 && !d.decided {
 			return b, err
+		}
+		if alone && d.hooked && p.refused == "" { // a hook holds up nothing
+			mute := *p
+			mute.refused = d.s.kept(err.Error())
+			return d.parts(ctx, &mute)
 		}
 		if alone {
 			return d.park(ctx, p, err)
@@ -206,7 +213,7 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 			return err
 		}
 		if len(taken) == 0 {
-			err = b.write(ctx, newWriter(s, tx, p.now, len(cases)), made)
+			err = d.write(ctx, newWriter(s, tx, p.now, len(cases)), made, p.refused, b)
 			b.passOver(p, cases, "")
 			return err
 		}
@@ -230,6 +237,9 @@ func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 		c := &cases[i]
 		m := GroupDecision{c, d.Job(now, c)}
 		m.Decision.Plan.Parked = d.s.kept(m.Decision.Plan.Parked)
+		for i := range m.Decision.Events {
+			m.Decision.Events[i].Error = d.s.kept(m.Decision.Events[i].Error)
+		}
 		if c.Group != nil {
 			grouped = append(grouped, m)
 			continue
@@ -290,13 +300,17 @@ func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, k
 }
 
 // write writes what was decided.
-func (b *Batch) write(ctx context.Context, w *writer, made decisions) error {
+func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused string, b *Batch) error {
 	if err := w.s.wakeHeld(ctx, w.tx, made.wake); err != nil {
 		return err
 	}
 	b.Moved, b.Woken, b.Decided = b.Moved+len(made.wake), len(made.wake), len(made.members)
 	for i := range made.members {
 		b.add(w, made.members[i].Snapshot, &made.members[i].Decision)
+	}
+	d.hooked = len(w.events) > 0
+	if err := b.raise(ctx, w, refused); err != nil {
+		return err
 	}
 	b.Made = w.made
 	return w.write(ctx)

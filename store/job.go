@@ -47,6 +47,7 @@ type Job struct {
 	After              string    `json:"after,omitempty"` // job (owner/name or name of the same owner)
 	Keep               Keep      `json:"keep,omitzero"`
 	RemoveDone         bool      `json:"remove_when_done,omitempty"`
+	On                 Hooks     `json:"on,omitzero"`
 	Steps              []Step    `json:"steps"`
 	Manifest           string    `json:"manifest,omitempty"`
 	CreatedAt          time.Time `json:"created_at,omitzero"`
@@ -130,6 +131,20 @@ var policies = []Policy{
 		column: "keep_age_ms", field: func(j *Job) any { return &j.Keep.Age }},
 	{Key: "remove_when_done", Help: "remove the job when no run is to come and the last one has succeeded",
 		column: "remove_when_done", field: func(j *Job) any { return &j.RemoveDone }},
+	{Key: "on.failed", Shared: true, Help: "job to run once for each run that failed",
+		column: "on_failed", null: true, check: checkHook, field: func(j *Job) any { return &j.On.Failed }},
+	{Key: "on.recovered", Shared: true, Help: "job to run once for the first run that succeeded after a failed one",
+		column: "on_recovered", null: true, check: checkHook, field: func(j *Job) any { return &j.On.Recovered }},
+	{Key: "on.missed", Shared: true, Help: "job to run once for nominal times that did not run because no pass came in time",
+		column: "on_missed", null: true, check: checkHook, field: func(j *Job) any { return &j.On.Missed }},
+	{Key: "on.late", Shared: true, Help: "job to run once for a run that was made late (see tick --late)",
+		column: "on_late", null: true, check: checkHook, field: func(j *Job) any { return &j.On.Late }},
+	{Key: "on.lost", Shared: true, Help: "job to run once for each run that never reported back (that of --on-failed)",
+		column: "on_lost", null: true, check: checkHook, field: func(j *Job) any { return &j.On.Lost }},
+	{Key: "on.parked", Shared: true, Help: "job to run once for a definition that cannot be used",
+		column: "on_parked", null: true, check: checkHook, field: func(j *Job) any { return &j.On.Parked }},
+	{Key: "on.paused", Shared: true, Help: "job to run once for a pause after failed runs",
+		column: "on_paused", null: true, check: checkHook, field: func(j *Job) any { return &j.On.Paused }},
 }
 
 // planInput names the fields of jobs.plan_input, in the order of its expression on every engine. The text
@@ -141,5 +156,5 @@ var planInput = []string{
 	"group_name", "queue", "priority", "missed", "missed_limit", "missed_within_ms", "missed_grace_ms", "retry_attempts",
 	"retry_backoff_ms", "retry_max_backoff_ms", "retry_jitter", "max_deliveries", "on_error", "pause_after_failures",
 	"timeout_ms", "on_startup", "after_job_id", "keep_runs", "keep_age_ms", "remove_when_done", "start_zone", "start_rule",
-	"tags", "owner",
+	"tags", "owner", "on_failed", "on_recovered", "on_missed", "on_late", "on_lost", "on_parked", "on_paused",
 }

@@ -14,6 +14,7 @@ const (
 	occurrenceAfter = "after:" // the id of the run that succeeded
 	occurrenceStart = "start:" // the identity of a start-up
 	occurrenceNow   = "now:"   // requested: the id of the run itself
+	occurrenceHook  = "hook:"  // an event of a job, and what it is about
 	occurrenceFill  = "fill:"  // requested by a backfill: a nominal time, and for a second one an id
 
 	occurrenceTime = "2006-01-02T15:04:05.000000Z"
@@ -30,6 +31,10 @@ func OccurrenceAfter(predecessor string) string { return occurrenceAfter + prede
 // OccurrenceStart is the occurrence of a run for a start-up.
 func OccurrenceStart(id string) string { return occurrenceStart + id }
 
+// OccurrenceHook is the occurrence of a run that an event of a job made. cause is unique among the
+// events of its kind.
+func OccurrenceHook(event, cause string) string { return occurrenceHook + event + ":" + cause }
+
 // fillOccurrence is the occurrence of a backfill's run for a nominal time. again is empty, or the id
 // that distinguishes a second backfill of the same nominal time.
 func fillOccurrence(nominal time.Time, again string) string {
@@ -41,12 +46,15 @@ func fillOccurrence(nominal time.Time, again string) string {
 }
 
 // Requested reports whether the run is not for a nominal time: a person requested it, or it follows a
-// run of another job or a start-up. It waits behind what is active, and the policies for nominal times
+// run of another job, an event or a start-up. It waits behind what is active, and the policies for nominal times
 // do not judge it.
 func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, occurrenceAt) }
 
 // Predecessor is the id of the run that this run follows; empty if it follows none.
 func (r *Run) Predecessor() string { return r.reason(occurrenceAfter) }
+
+// Event is the event that made this run, with its cause; empty if none did.
+func (r *Run) Event() string { return r.reason(occurrenceHook) }
 
 // StartupID is the identity of the start-up that this run is for; empty if it is for none.
 func (r *Run) StartupID() string { return r.reason(occurrenceStart) }

@@ -127,10 +127,11 @@ type Decision struct {
 	Pause string
 	// Remove removes the job, for this reason.
 	Remove   string
-	Rules    []Rule // with Replan: what the plan is made from now, as Text, Ends and Input
-	UnderWay int    // runs of the job that are under way after this
-	Park     bool   // of the plan, only its error and its next run are written: the rest of it cannot be read
-	Replan   bool   // the rules are written anew and the definitions are marked as planned
+	Events   []Event // that hooks follow; each has one
+	Rules    []Rule  // with Replan: what the plan is made from now, as Text, Ends and Input
+	UnderWay int     // runs of the job that are under way after this
+	Park     bool    // of the plan, only its error and its next run are written: the rest of it cannot be read
+	Replan   bool    // the rules are written anew and the definitions are marked as planned
 }
 
 // nothing reports whether a decision changes no more than the instant it was made at, which the next may as well begin from:
@@ -204,6 +205,9 @@ type Page struct {
 
 	// Without are jobs that are left out: what they are decided from was refused before.
 	Without map[int64]bool
+
+	// refused is why the page's decisions are tried without their hooks.
+	refused string
 
 	// Waits is how often the decisions for the page may wait for locks; it is tried once in any case.
 	Waits int

@@ -27,6 +27,7 @@ var actions = map[string]string{
 	"engine":             "read the version of the database server",
 	"enlist":             "insert plans of jobs",
 	"enlist_groups":      "insert plans of groups",
+	"hooks":              "look up the jobs that events name as hooks",
 	"expired_runs":       "look for old runs",
 	"finish":             "end a run",
 	"finish_jobs":        "remove jobs that are done",

@@ -24,6 +24,8 @@
 //	settled        an ended run is settled once the plan of its job counts it: last state, failures in a row
 //	parked         a job that cannot be planned until its definition is repaired; the reason is in its plan
 //	occurrence     the key of a run within its job: at:TIME, after:RUN, start:ID, or one of a request
+//	event          of a job: a run failed, recovered, was late or lost, times were missed, the job was parked or paused
+//	hook           the job that another one names for an event; it has one run for each
 //	need           a reason why a job needs a decision now, such as: it is due, it was edited, a run of it ended
 //	heartbeat      the sign of life, every 30 s, by which a holder extends its leases
 //	queue          a name; a process takes only the runs of the queues that it serves; a tick serves the queue tick
@@ -95,8 +97,10 @@
 //     Store.EndStepIn (store/step_end.go). After the last step the run is succeeded.
 //  9. The pass decides once more for jobs whose run ended: decision.settle
 //     (tick/decide/ended_runs.go) counts the run in the job's plan, and makes a waiting run for each
-//     job that runs after this one. pass.end (tick/tick.go) records the pass with Store.RecordTick
-//     (store/probe.go), and Tick (cmd/internal/report/tick.go) prints the report.
+//     job that runs after this one. Where that is an event with a hook, decision.raise
+//     (tick/decide/hook.go) notes it, and Batch.raise (store/hook.go) makes the run of the hook.
+//     pass.end (tick/tick.go) records the pass with Store.RecordTick (store/probe.go), and Tick
+//     (cmd/internal/report/tick.go) prints the report.
 //
 // While a run executes or waits for a place, pass.beat (tick/workers.go) extends its lease with
 // Store.Heartbeat (store/work.go) and looks whether somebody wants the run cancelled. What waits
@@ -127,7 +131,7 @@
 // nothing is lost or done twice:
 //
 //   - Around the COMMIT of a decision, Store.Decide (store/decide.go): either the plan has advanced
-//     and the run exists, or neither.
+//     and the run exists, with the runs of hooks that this raises, or neither.
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
 //     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/ended_runs.go) lets
 //     the run wait for a new delivery, or ends it as lost.

@@ -48,6 +48,8 @@ type Report struct {
 	FailingJobs int             `json:"failing_jobs"`     // jobs whose last run has failed
 	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
+	// Unheard are events whose hooks could not be run.
+	Unheard []store.Unheard `json:"unheard,omitempty"`
 	// Unserved are jobs of other logins that have been due for more than five minutes: no tick seems to
 	// log in as their owner.
 	Unserved []store.Unserved `json:"unserved,omitempty"`
@@ -115,7 +117,7 @@ func (r *Report) join(next Report) {
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.Warning = cmp.Or(r.Warning, next.Warning)
 	r.addGaps(next.Gaps)
-	r.Runs = append(r.Runs, next.Runs...)
+	r.Runs, r.Unheard = append(r.Runs, next.Runs...), append(r.Unheard, next.Unheard...)
 	r.MoreDue, r.due = next.MoreDue, next.due
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
@@ -133,6 +135,7 @@ func (r *Report) add(b store.Batch) {
 	}
 	r.addGaps(b.Gaps)
 	r.addParked(b.Parked)
+	r.Unheard = append(r.Unheard, b.Unheard...)
 }
 
 // addParked names each job only once, even if it was parked several times.

@@ -37,6 +37,7 @@ type tickFlags struct {
 	queues         []string // of work
 	grace          store.Duration
 	maxClockSkew   store.Duration
+	late           store.Duration // of tick
 	dryRun         bool
 	failOnJobError bool
 	quiet          bool
@@ -67,9 +68,12 @@ unless --budget ends it.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.startupID, "startup-id", "", "identity of this start, such as the machine's boot id: jobs with on_startup run once for each identity")
 	flags.Var(durationFlag{&f.length}, "for", "run a pass whenever something is due, until this time is over, such as 55s; 0s runs a single pass")
+	f.late = store.Duration(15 * time.Minute)
+	flags.Var(durationFlag{&f.late}, "late", "how long after its nominal time a run is late, for hooks of the event late; 0s turns this off")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what is due")
 	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
 	variable(cmd, "for", "DBJOBS_FOR")
+	variable(cmd, "late", "DBJOBS_LATE")
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {
 		switch {
@@ -202,6 +206,9 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 				err = errors.Join(err, told)
 			}
 			c.tellStates(&r)
+			for _, u := range r.Unheard {
+				c.tell(slog.LevelWarn, "job %s: %s: its hook %s was not run: %s", u.Job, u.Event, u.Hook, u.Error)
+			}
 			for _, l := range r.Locked {
 				c.tell(slog.LevelWarn, "job %s is left for a later pass: another session holds a lock on %s", l.Job, l.What)
 			}
@@ -248,7 +255,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 		Store:     s,
 		Executors: executors,
 		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
-		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), Grace: time.Duration(f.grace), MaxClockSkew: time.Duration(f.maxClockSkew), DryRun: f.dryRun,
+		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), Grace: time.Duration(f.grace), MaxClockSkew: time.Duration(f.maxClockSkew), Late: time.Duration(f.late), DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
 	})
 }

@@ -64,7 +64,7 @@ var mysqlEngine = &Engine{
 		"@among":       "IN (:each_ids)",
 		"@among_runs":  "IN (:each_ids)",
 		"@among_names": "IN (:each_ids)",
-		"@predecessor": "CONVERT(CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs.runs.occurrence, 7) END USING ascii) COLLATE ascii_bin",
+		"@predecessor": "CONVERT(CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs.runs.occurrence, 7) WHEN dbjobs.runs.occurrence LIKE 'hook:%' THEN SUBSTRING_INDEX(SUBSTRING_INDEX(dbjobs.runs.occurrence, ':', 3), ':', -1) END USING ascii) COLLATE ascii_bin",
 		"@unwell":      "r.unwell",
 		"@anywhere":    "CAST(COALESCE(MAX(m.id), 0) * :share AS SIGNED)",
 	},

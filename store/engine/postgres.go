@@ -69,7 +69,7 @@ var postgres = &Engine{
 		"@among_names": "= ANY(:ids::text[])",
 		"@these":       "= ANY(:ids::bigint[])",
 		"@these_runs":  "= ANY(:ids::uuid[])",
-		"@predecessor": "CASE WHEN dbjobs.runs.occurrence ~ '^after:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN pg_catalog.substr(dbjobs.runs.occurrence, 7)::uuid END",
+		"@predecessor": "CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END",
 		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
 		"@anywhere":    "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
 	},

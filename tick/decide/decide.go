@@ -61,8 +61,9 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	d.admit()
 	d.advanceRepetition()
 	d.next()
+	d.raiseOfPlan()
 	return store.Decision{
-		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps,
+		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Events: d.events,
 		Retention: d.retention(), Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(),
 		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan,
 	}
@@ -97,7 +98,10 @@ type decision struct {
 	updates     []store.RunUpdate
 	gaps        []store.Gap
 	settled     []store.Run // runs that this decision settles, until countEnds has counted them
-	repeatTime  time.Time   // the nominal time by repeat_after; the last of rules names it
+	events      []store.Event
+	missed      times     // that a gap has because no pass came in time
+	late        times     // of runs that are late
+	repeatTime  time.Time // the nominal time by repeat_after; the last of rules names it
 }
 
 // parkUnreadable parks a job whose rows cannot be read. It decides nothing and guesses nothing. The

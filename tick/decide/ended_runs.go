@@ -54,12 +54,16 @@ func (d *decision) settleRun(r store.Run, was string) {
 	p.LastRunID, p.LastState, p.LastFinishedAt = r.ID, r.State, r.FinishedAt
 	switch r.State {
 	case store.Succeeded:
+		if p.Streak > 0 {
+			d.raiseOfRun(store.EventRecovered, &r)
+		}
 		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
 		d.makeFollowers(&r)
 	case store.Failed, store.Lost:
 		p.LastError = r.Error
 		p.Streak++
-		d.onError(r.Occurrence)
+		d.raiseOfRun(r.State, &r)
+		d.onError(&r)
 	}
 	p.Cycles++
 	keep := time.Duration(d.job().Keep.Age)
@@ -72,8 +76,12 @@ func (d *decision) settleRun(r store.Run, was string) {
 }
 
 // makeFollowers makes a run of each job that runs after this one, with the same data interval. The
-// decision of that job queues it.
+// decision of that job queues it. Nothing follows the run of a hook: if it led to a job with that
+// hook, the two would go on for ever.
 func (d *decision) makeFollowers(run *store.Run) {
+	if run.Event() != "" {
+		return
+	}
 	for _, f := range d.snapshot.Followers {
 		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run.ID),
 			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
@@ -82,19 +90,20 @@ func (d *decision) makeFollowers(run *store.Run) {
 }
 
 // onError pauses the job after a failed run, if its policies say so.
-func (d *decision) onError(occurrence string) {
+func (d *decision) onError(r *store.Run) {
 	j := d.job()
 	switch {
 	case d.pauseReason != "" || d.gone():
 		return
 	case j.OnError == store.OnErrorPause:
-		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", occurrence)
+		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", r.Occurrence)
 	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
 		d.pauseReason = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
 	default:
 		return
 	}
 	d.pauses = append(d.pauses, store.Pause{Scope: store.ScopeJob, SubjectID: d.plan.JobID, Since: d.now})
+	d.raiseOfRun(store.EventPaused, r)
 }
 
 // retention says which of the job's history is kept. It is empty where no run was settled.

@@ -187,6 +187,7 @@ func (d *decision) makeRun(t time.Time) {
 	d.plan.RunsMade++
 	d.plan.LastScheduledFor = t
 	ready := later(d.now, t.Add(d.jitter(t)))
+	d.noteLate(t)
 	d.made = append(d.made, store.Run{
 		JobID: j.ID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceAt(t),
 		State: store.Waiting, Queue: j.Queue, Priority: j.Priority, ScheduledFor: t, IntervalStart: start, IntervalEnd: t, ReadyAt: ready,
@@ -234,6 +235,7 @@ func (d *decision) gap(l *activeRule, w window, reason string) {
 	for _, w := range d.validParts(w) {
 		if !none(w) {
 			d.gaps = append(d.gaps, store.Gap{JobID: d.plan.JobID, ScheduleID: l.ScheduleID, From: w.from, Through: w.to, Reason: reason, Rule: l.recurrence.String()})
+			d.noteMissed(l, w, reason)
 		}
 	}
 }

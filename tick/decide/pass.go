@@ -15,6 +15,8 @@ type Pass struct {
 	Began time.Time
 	// Heartbeat is the time after its end at which a lease counts as expired.
 	Heartbeat time.Duration
+	// Late is how long after its nominal time a run is late; 0: none is.
+	Late time.Duration
 
 	rules ruleCache
 }

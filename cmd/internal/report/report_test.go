@@ -94,14 +94,14 @@ func TestPolicies(t *testing.T) {
 	for want, j := range map[string]store.Job{
 		"overlap wait, missed latest": {},
 		"queue slow, priority -3, group etl, overlap allow, max_running 4, missed all, missed_limit 7, missed_within 36h, attempts until-next, " +
-			"max_deliveries 1, pause_after_failures 3, timeout 1h, jitter 1m30s, max_runs 1000, after others, on_startup true, start D 17:30 Asia/Tokyo, " +
+			"max_deliveries 1, pause_after_failures 3, timeout 1h, jitter 1m30s, max_runs 1000, on.failed tell, on.lost ann/pager, after others, on_startup true, start D 17:30 Asia/Tokyo, " +
 			"not_before 2026-12-01T17:30:00Z, not_after 2026-12-01T17:30:00Z, keep 10 runs, 30d, remove_when_done true": {
 			Owner: "ann", Description: "all", Disabled: true, Tags: []string{"eu"}, Queue: "slow", Priority: -3, Group: "etl", Overlap: "allow", MaxRunning: 4,
 			Missed: "all", MissedLimit: 7, MissedWithin: store.Duration(36 * time.Hour),
 			Retry:         store.Retry{Attempts: new(store.Attempts(0)), Backoff: new(store.Duration(time.Minute)), MaxBackoff: new(store.Duration(time.Minute)), Jitter: new(0)},
 			MaxDeliveries: 1, PauseAfterFailures: 3, Timeout: store.Duration(time.Hour), Jitter: store.Duration(90 * time.Second), MaxRuns: 1000,
 			NotBefore: at, NotAfter: at, Start: "D 17:30", StartZone: "Asia/Tokyo", RepeatAfter: store.Duration(time.Minute), OnStartup: true, After: "others",
-			Keep: store.Keep{Runs: 10, Age: store.Duration(30 * 24 * time.Hour)}, RemoveDone: true},
+			Keep: store.Keep{Runs: 10, Age: store.Duration(30 * 24 * time.Hour)}, RemoveDone: true, On: store.Hooks{Failed: "tell", Lost: "ann/pager"}},
 		"overlap replace, missed skip, missed_grace 5m, on_error pause, keep 1000 runs, 7d": {
 			Overlap: "replace", Missed: "skip", MissedGrace: store.Duration(5 * time.Minute), OnError: "pause", Keep: store.Keep{Age: store.Duration(7 * 24 * time.Hour)}},
 	} {

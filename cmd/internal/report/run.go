@@ -51,6 +51,8 @@ func scheduled(r *store.Run) string {
 		return "after a run"
 	case r.StartupID() != "":
 		return "at start-up"
+	case r.Event() != "":
+		return "by a hook"
 	}
 	return "on request"
 }
@@ -67,6 +69,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 	f.add("scheduled for", scheduled(&r.Run))
 	f.add("after run", r.Predecessor())
 	f.add("start-up", r.StartupID())
+	f.add("event", r.Event())
 	if !r.IntervalEnd.IsZero() {
 		f.add("interval", Instant(r.IntervalStart)+" to "+Instant(r.IntervalEnd))
 	}

@@ -222,6 +222,11 @@ WHERE s.job_id @among AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.j
 SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
 WHERE j.after_job_id @among AND j.removed_at IS NULL AND j.enabled = @true ORDER BY j.after_job_id, j.id;
 
+-- The jobs that events name as hooks.
+
+-- name: hooks
+SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE @live @among_names;
+
 -- Which of the jobs run after themselves, by way of others, and which after one whose row is gone. No command makes such.
 
 -- name: circles

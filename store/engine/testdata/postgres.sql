@@ -51,7 +51,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.id;
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
+  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: ids
@@ -354,6 +355,10 @@ UPDATE dbjobs.runs SET lease_until = (coalesce($1::timestamptz, pg_catalog.state
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND holder = $2 AND state = 'running';
 
+-- name: hooks
+-- arguments: ids
+SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE removed_at IS NULL AND name = ANY($1::text[]);
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -379,18 +384,19 @@ INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabl
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
-  manifest)
+  on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
 SELECT d.owner, d.name, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp()), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
   d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
-  d.manifest
+  d.on_failed, d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
 FROM pg_catalog.json_to_recordset($2::json) AS d(owner text, name text, description text, enabled boolean, tags jsonb, queue text,
   priority int, group_name text, overlap text, max_running int, missed text, missed_limit int,
   missed_within_ms bigint, missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int,
   max_deliveries int, on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint,
   not_before timestamptz, not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean,
-  after_job_id bigint, keep_runs int, keep_age_ms bigint, remove_when_done boolean, manifest text);
+  after_job_id bigint, keep_runs int, keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text,
+  on_missed text, on_late text, on_lost text, on_parked text, on_paused text, manifest text);
 
 -- name: insert_links
 -- arguments: now, rows
@@ -428,12 +434,12 @@ ON CONFLICT DO NOTHING;
 -- name: insert_runs
 -- arguments: now, rows
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
-  interval_start, interval_end, ready_at, created_at)
+  interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
-  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, coalesce($1::timestamptz, pg_catalog.statement_timestamp())), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args::jsonb, COALESCE(d.ready_at, coalesce($1::timestamptz, pg_catalog.statement_timestamp())), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
   held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
-  interval_end timestamptz, ready_at timestamptz)
+  interval_end timestamptz, args text, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
@@ -480,7 +486,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
+  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id),
@@ -796,7 +803,7 @@ AND ($3 = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN $4 THEN $3 + 1 ELSE 0 END) <= $3)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($5::timestamptz, pg_catalog.statement_timestamp()))
 AND CASE WHEN created_at > $6 AND created_at <= coalesce($5::timestamptz, pg_catalog.statement_timestamp())
-  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = CASE WHEN dbjobs.runs.occurrence ~ '^after:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN pg_catalog.substr(dbjobs.runs.occurrence, 7)::uuid END), '') <> $7 THEN false ELSE true END = true
+  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END), '') <> $7 THEN false ELSE true END = true
 ORDER BY priority DESC, ready_at, id LIMIT $8;
 
 -- name: read_now
@@ -1028,13 +1035,14 @@ UPDATE dbjobs.jobs AS j SET changed_at = coalesce($1::timestamptz, pg_catalog.st
   missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
   max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
   start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, after_job_id = d.after_job_id, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done,
-  manifest = d.manifest
+  on_failed = d.on_failed, on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
 FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, description text, enabled boolean, tags jsonb, queue text, priority int,
   group_name text, overlap text, max_running int, missed text, missed_limit int, missed_within_ms bigint,
   missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, max_deliveries int,
   on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint, not_before timestamptz,
   not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean, after_job_id bigint,
-  keep_runs int, keep_age_ms bigint, remove_when_done boolean, manifest text) WHERE j.id = d.id;
+  keep_runs int, keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text, on_missed text,
+  on_late text, on_lost text, on_parked text, on_paused text, manifest text) WHERE j.id = d.id;
 
 -- name: update_own_rules
 -- arguments: rows

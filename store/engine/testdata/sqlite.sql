@@ -54,7 +54,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
+  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: ids
@@ -357,6 +358,10 @@ UPDATE dbjobs_runs SET lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND holder = ?2 AND state = 'running';
 
+-- name: hooks
+-- arguments: ids
+SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE removed_at IS NULL AND name IN (SELECT value FROM json_each(?1));
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -384,18 +389,19 @@ INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabl
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
-  manifest)
+  on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
 SELECT d.owner, d.name, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
   d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
-  d.manifest
+  d.on_failed, d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
 FROM (SELECT value ->> 'owner' AS owner, value ->> 'name' AS name, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue,
   value ->> 'priority' AS priority, value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit,
   value ->> 'missed_within_ms' AS missed_within_ms, value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter,
   value ->> 'max_deliveries' AS max_deliveries, value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs,
   value ->> 'not_before' AS not_before, value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup,
-  value ->> 'after_job_id' AS after_job_id, value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
+  value ->> 'after_job_id' AS after_job_id, value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered,
+  value ->> 'on_missed' AS on_missed, value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
 
 -- name: insert_links
 -- arguments: now, rows
@@ -433,14 +439,14 @@ ON CONFLICT DO NOTHING;
 -- name: insert_runs
 -- arguments: now, rows
 INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
-  interval_start, interval_end, ready_at, created_at)
+  interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
-  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args, COALESCE(d.ready_at, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number,
   value ->> 'occurrence' AS occurrence, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
   value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for,
   value ->> 'interval_start' AS interval_start, value ->> 'interval_end' AS interval_end,
-  value ->> 'ready_at' AS ready_at FROM json_each(?2)) AS d WHERE true
+  value ->> 'args' AS args, value ->> 'ready_at' AS ready_at FROM json_each(?2)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
@@ -487,7 +493,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
+  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
@@ -792,7 +799,7 @@ AND (?3 = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ?4 THEN ?3 + 1 ELSE 0 END) <= ?3)
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?5, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
 AND CASE WHEN created_at > ?6 AND created_at <= coalesce(?5, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-  AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN substr(dbjobs_runs.occurrence, 7) END), '') <> ?7 THEN 0 ELSE 1 END = 1
+  AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN substr(dbjobs_runs.occurrence, 7) WHEN dbjobs_runs.occurrence LIKE 'hook:%' THEN substr(dbjobs_runs.occurrence, instr(substr(dbjobs_runs.occurrence, 6), ':') + 6, 36) END), '') <> ?7 THEN 0 ELSE 1 END = 1
 ORDER BY priority DESC, ready_at, id LIMIT ?8;
 
 -- name: read_now
@@ -1019,13 +1026,14 @@ UPDATE dbjobs_jobs AS j SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%
   missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
   max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
   start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, after_job_id = d.after_job_id, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done,
-  manifest = d.manifest
+  on_failed = d.on_failed, on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
 FROM (SELECT value ->> 'id' AS id, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue, value ->> 'priority' AS priority,
   value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit, value ->> 'missed_within_ms' AS missed_within_ms,
   value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'max_deliveries' AS max_deliveries,
   value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs, value ->> 'not_before' AS not_before,
   value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup, value ->> 'after_job_id' AS after_job_id,
-  value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
+  value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed,
+  value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
 
 -- name: update_own_rules
 -- arguments: rows

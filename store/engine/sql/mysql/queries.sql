@@ -63,9 +63,9 @@ ON DUPLICATE KEY UPDATE name = dbjobs_group_plans.name;
 
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
-  interval_start, interval_end, ready_at, created_at)
+  interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
-  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, @now), @now
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args, COALESCE(d.ready_at, @now), @now
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
   job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
   occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
@@ -73,7 +73,8 @@ FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE a
   held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
   queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
   scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start',
-  interval_end DATETIME(6) PATH '$.interval_end', ready_at DATETIME(6) PATH '$.ready_at')) AS d
+  interval_end DATETIME(6) PATH '$.interval_end',
+  args LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.args', ready_at DATETIME(6) PATH '$.ready_at')) AS d
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- Of runs that are queued at once: what a document costs grows with its columns.

@@ -63,12 +63,12 @@ ON CONFLICT DO NOTHING;
 
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
-  interval_start, interval_end, ready_at, created_at)
+  interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
-  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, @now), @now
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args::jsonb, COALESCE(d.ready_at, @now), @now
 FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
   held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
-  interval_end timestamptz, ready_at timestamptz)
+  interval_end timestamptz, args text, ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
 -- Of runs that are queued at once: what a document costs grows with its columns.

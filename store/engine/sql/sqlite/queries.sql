@@ -27,14 +27,14 @@ SELECT @schedule_columns FROM json_each(:ids) AS n CROSS JOIN dbjobs.schedules s
 
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
-  interval_start, interval_end, ready_at, created_at)
+  interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
-  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), COALESCE(d.ready_at, @now), @now
+  d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args, COALESCE(d.ready_at, @now), @now
 FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number,
   value ->> 'occurrence' AS occurrence, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
   value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for,
   value ->> 'interval_start' AS interval_start, value ->> 'interval_end' AS interval_end,
-  value ->> 'ready_at' AS ready_at FROM json_each(:rows)) AS d WHERE true
+  value ->> 'args' AS args, value ->> 'ready_at' AS ready_at FROM json_each(:rows)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
 -- Of runs that are queued at once: what a document costs grows with its columns.

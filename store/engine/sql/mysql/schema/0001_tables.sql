@@ -71,6 +71,13 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   keep_runs        int NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done boolean NOT NULL DEFAULT false CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
+  on_failed        varchar(381),  -- the job that is run once for each failed run: its name, or owner/name; likewise below
+  on_recovered     varchar(381),
+  on_missed        varchar(381),
+  on_late          varchar(381),
+  on_lost          varchar(381),
+  on_parked        varchar(381),
+  on_paused        varchar(381),
   manifest         varchar(190),                                       -- the manifest that owns the row, and may prune it
   created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),      -- nominal times count from here
   changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),
@@ -85,7 +92,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
       priority, missed, missed_limit, COALESCE(missed_within_ms, ''), missed_grace_ms, retry_attempts, retry_backoff_ms,
       retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, COALESCE(pause_after_failures, ''), COALESCE(timeout_ms, ''), on_startup,
       COALESCE(after_job_id, ''), keep_runs, keep_age_ms, remove_when_done, COALESCE(start_zone, ''),
-      COALESCE(start_rule, ''), tags, owner)) STORED,
+      COALESCE(start_rule, ''), tags, owner,
+      COALESCE(on_failed, ''), COALESCE(on_recovered, ''), COALESCE(on_missed, ''), COALESCE(on_late, ''),
+      COALESCE(on_lost, ''), COALESCE(on_parked, ''), COALESCE(on_paused, ''))) STORED,
   planned          text,  -- the plan_input that its plan was made from
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,

@@ -71,6 +71,13 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is to come and its last run has succeeded
+  on_failed        text CHECK (pg_catalog.octet_length(on_failed) <= 381),  -- the job that is run once for each failed run: its name, or owner/name; likewise below
+  on_recovered     text CHECK (pg_catalog.octet_length(on_recovered) <= 381),
+  on_missed        text CHECK (pg_catalog.octet_length(on_missed) <= 381),
+  on_late          text CHECK (pg_catalog.octet_length(on_late) <= 381),
+  on_lost          text CHECK (pg_catalog.octet_length(on_lost) <= 381),
+  on_parked        text CHECK (pg_catalog.octet_length(on_parked) <= 381),
+  on_paused        text CHECK (pg_catalog.octet_length(on_paused) <= 381),
   manifest         text,                                       -- the manifest that owns the row, and may prune it
   created_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times count from here
   changed_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (changed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
@@ -91,7 +98,10 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
     || E'\x1F' || coalesce(pause_after_failures::text, '') || E'\x1F' || coalesce(timeout_ms::text, '') || E'\x1F' || on_startup::text
     || E'\x1F' || coalesce(after_job_id::text, '') || E'\x1F' || keep_runs::text || E'\x1F' || keep_age_ms::text
     || E'\x1F' || remove_when_done::text || E'\x1F' || coalesce(start_zone, '') || E'\x1F' || coalesce(start_rule, '')
-    || E'\x1F' || tags::text || E'\x1F' || owner) STORED,
+    || E'\x1F' || tags::text || E'\x1F' || owner
+    || E'\x1F' || coalesce(on_failed, '') || E'\x1F' || coalesce(on_recovered, '') || E'\x1F' || coalesce(on_missed, '')
+    || E'\x1F' || coalesce(on_late, '') || E'\x1F' || coalesce(on_lost, '') || E'\x1F' || coalesce(on_parked, '')
+    || E'\x1F' || coalesce(on_paused, '')) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (name, owner) WHERE removed_at IS NULL;

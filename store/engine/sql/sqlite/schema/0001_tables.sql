@@ -69,6 +69,13 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done integer NOT NULL DEFAULT 0 CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
+  on_failed        text CHECK (octet_length(on_failed) <= 381),  -- the job that is run once for each failed run: its name, or owner/name; likewise below
+  on_recovered     text CHECK (octet_length(on_recovered) <= 381),
+  on_missed        text CHECK (octet_length(on_missed) <= 381),
+  on_late          text CHECK (octet_length(on_late) <= 381),
+  on_lost          text CHECK (octet_length(on_lost) <= 381),
+  on_parked        text CHECK (octet_length(on_parked) <= 381),
+  on_paused        text CHECK (octet_length(on_paused) <= 381),
   manifest         text,                                       -- the manifest that owns the row, and may prune it
   created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- nominal times count from here
   changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),
@@ -87,7 +94,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
     || char(31) || coalesce(pause_after_failures, '') || char(31) || coalesce(timeout_ms, '') || char(31) || on_startup
     || char(31) || coalesce(after_job_id, '') || char(31) || keep_runs || char(31) || keep_age_ms
     || char(31) || remove_when_done || char(31) || coalesce(start_zone, '') || char(31) || coalesce(start_rule, '')
-    || char(31) || tags || char(31) || owner) STORED,
+    || char(31) || tags || char(31) || owner
+    || char(31) || coalesce(on_failed, '') || char(31) || coalesce(on_recovered, '') || char(31) || coalesce(on_missed, '')
+    || char(31) || coalesce(on_late, '') || char(31) || coalesce(on_lost, '') || char(31) || coalesce(on_parked, '')
+    || char(31) || coalesce(on_paused, '')) STORED,
   planned          text                                        -- the plan_input that its plan was made from
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (name, owner) WHERE removed_at IS NULL;

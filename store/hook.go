@@ -1,0 +1,227 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// The events of a job that a hook can follow. Those of the ends of runs are the states of these.
+const (
+	EventFailed    = Failed      // a run failed, and no attempt is left
+	EventRecovered = "recovered" // a run succeeded, and the one before had failed
+	EventMissed    = "missed"    // nominal times lie in a gap, because no pass came in time
+	EventLate      = "late"      // a run was made long after its nominal time
+	EventLost      = Lost        // the holders of a run never reported back
+	EventParked    = "parked"    // the definition cannot be used
+	EventPaused    = "paused"    // the job paused itself after a failed run
+)
+
+// Hooks name the job that is run once for each event: its name, or owner/name. Empty: none.
+type Hooks struct {
+	Failed    string `json:"failed,omitempty"`
+	Recovered string `json:"recovered,omitempty"`
+	Missed    string `json:"missed,omitempty"`
+	Late      string `json:"late,omitempty"`
+	Lost      string `json:"lost,omitempty"` // default: Failed
+	Parked    string `json:"parked,omitempty"`
+	Paused    string `json:"paused,omitempty"`
+}
+
+// For is the hook that follows an event.
+func (h *Hooks) For(event string) string {
+	switch event {
+	case EventFailed:
+		return h.Failed
+	case EventRecovered:
+		return h.Recovered
+	case EventMissed:
+		return h.Missed
+	case EventLate:
+		return h.Late
+	case EventLost:
+		return cmp.Or(h.Lost, h.Failed)
+	case EventParked:
+		return h.Parked
+	case EventPaused:
+		return h.Paused
+	}
+	return ""
+}
+
+// each gives the hooks with the names of their events.
+func (h *Hooks) each(fn func(event string, hook *string) error) error {
+	for _, e := range []struct {
+		event string
+		hook  *string
+	}{
+		{EventFailed, &h.Failed}, {EventRecovered, &h.Recovered}, {EventMissed, &h.Missed},
+		{EventLate, &h.Late}, {EventLost, &h.Lost}, {EventParked, &h.Parked}, {EventPaused, &h.Paused},
+	} {
+		if err := fn(e.event, e.hook); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names appends the plain names of the jobs that are hooks.
+func (h *Hooks) names(list []string) []string {
+	_ = h.each(func(_ string, hook *string) error { // never fails
+		if *hook != "" {
+			list = append(list, plainName(*hook))
+		}
+		return nil
+	})
+	return list
+}
+
+// checkHook refuses a text that is the name of no job.
+func checkHook(name string) error {
+	if owner, plain, ok := strings.Cut(name, "/"); ok {
+		return cmp.Or(checkName(owner), checkName(plain))
+	}
+	return optionalName(name)
+}
+
+// Event is what a decision tells a hook. Its fields but the first two are the arguments of the
+// hook's run, all of them in any case: what an event has not is empty.
+type Event struct {
+	Hook  string `json:"-"`
+	Cause string `json:"-"` // unique among the events of this kind
+
+	Kind         string    `json:"event"`
+	At           time.Time `json:"-"`
+	Job          string    `json:"job"`
+	Owner        string    `json:"owner"`
+	RunID        string    `json:"run_id"`
+	ScheduledFor time.Time `json:"-"`        // of several nominal times, the first
+	Count        int       `json:"count"`    // of nominal times
+	Error        string    `json:"error"`    // or the reason; its head
+	Attempts     int       `json:"attempts"` // of the run's steps
+	Streak       int       `json:"streak"`   // failed runs in a row
+}
+
+// eventErrorSize bounds the error in the arguments of a hook's run, in bytes. The whole error is
+// with the run that failed.
+const eventErrorSize = 2000
+
+// args are the arguments of the hook's run.
+func (e *Event) args() (json.RawMessage, error) {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(occurrenceTime)
+	}
+	told := *e
+	if len(told.Error) > eventErrorSize {
+		told.Error = strings.ToValidUTF8(told.Error[:eventErrorSize], "") + " …"
+	}
+	return json.Marshal(struct {
+		Event
+		At           string `json:"at"`
+		ScheduledFor string `json:"scheduled_for"`
+	}{told, at(e.At), at(e.ScheduledFor)})
+}
+
+// Unheard is an event whose hook could not be run. The job that raised it goes on.
+type Unheard struct {
+	Job   string `json:"job"` // owner/name
+	Event string `json:"event"`
+	Hook  string `json:"hook"`
+	Error string `json:"error"`
+}
+
+// raise makes a run of a hook for each event of the batch. The runs wait, and the decisions for
+// their jobs queue them. What stands in the way of a hook is told, and holds up nothing.
+//
+// A hook is read without a lock, as definitions are: one that is disabled in this instant may run
+// once more.
+func (b *Batch) raise(ctx context.Context, w *writer, refused string) error {
+	if len(w.events) == 0 {
+		return nil
+	}
+	unheard := func(e *Event, why string) {
+		j := Job{Owner: e.Owner, Name: e.Job}
+		b.Unheard = append(b.Unheard, Unheard{j.FullName(), e.Kind, e.Hook, why})
+	}
+	if refused != "" {
+		for i := range w.events {
+			unheard(&w.events[i], refused)
+		}
+		return nil
+	}
+	hooks, err := w.s.readHooks(ctx, w.tx, w.events)
+	if err != nil {
+		return err
+	}
+	for i := range w.events {
+		e := &w.events[i]
+		switch j, ok := hooks[hookName(e)]; {
+		case !ok:
+			unheard(e, "there is no such job")
+		case j.fault != "":
+			unheard(e, "its row cannot be read: "+j.fault)
+		case j.Disabled:
+			unheard(e, "the job is disabled")
+		default:
+			args, err := e.args()
+			if err != nil {
+				return fmt.Errorf("encode the arguments of a hook: %w", err)
+			}
+			w.make(Run{JobID: j.ID, Owner: j.Owner, Job: j.Name, Occurrence: OccurrenceHook(e.Kind, e.Cause),
+				State: Waiting, Queue: j.Queue, Priority: j.Priority, ReadyAt: w.now, Args: string(args)})
+		}
+	}
+	return nil
+}
+
+// hookName is the full name of an event's hook: without an owner, it is of the owner of the job.
+func hookName(e *Event) string {
+	if e.Owner == "" || strings.Contains(e.Hook, "/") {
+		return e.Hook
+	}
+	return e.Owner + "/" + e.Hook
+}
+
+// readHooks reads the jobs that are the hooks of the events, by full name.
+func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (map[string]Job, error) {
+	names := make([]string, len(events))
+	for i := range events {
+		names[i] = plainName(events[i].Hook)
+	}
+	hooks := map[string]Job{}
+	var j Job
+	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, &j.Queue, &j.Priority, not{&j.Disabled})
+	err := tx.Query(ctx, "hooks", engine.Args{"ids": legible(names)}, rd.Each(func(fault string) error {
+		j.fault = fault
+		hooks[j.FullName()] = j
+		j = Job{}
+		return nil
+	}))
+	return hooks, err
+}
+
+// hooks finds the jobs that a job names as hooks, which may be anywhere in the same file, and
+// writes their names in one form.
+func (a *applier) hooks(j *Job) error {
+	return j.On.each(func(event string, hook *string) error {
+		if *hook == "" {
+			return nil
+		}
+		other, err := a.known.find(*hook, j.Owner)
+		if err != nil {
+			return &FieldError{"job " + j.FullName(), "on." + event, err.Error()}
+		}
+		if *hook = other.FullName(); other.Owner == j.Owner {
+			*hook = other.Name
+		}
+		return nil
+	})
+}

@@ -1,0 +1,85 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// An event is raised in the decision that makes it so: together with the record of it, or not at
+// all. It names its cause, so that no event has two runs.
+
+// raise tells the job's hook of an event, if there is one. What is gone raises nothing any more.
+func (d *decision) raise(e store.Event) {
+	j := d.job()
+	if e.Hook = j.On.For(e.Kind); e.Hook == "" || d.gone() {
+		return
+	}
+	e.At, e.Job, e.Owner, e.Streak = d.now, j.Name, j.Owner, d.plan.Streak
+	d.events = append(d.events, e)
+}
+
+// raiseOfRun raises an event of a run that ended. The run of a hook raises none: a hook that fails
+// would call hooks for ever. A run that was opened again and fails again is another event: it has
+// another fence.
+func (d *decision) raiseOfRun(kind string, r *store.Run) {
+	if r.Event() != "" {
+		return
+	}
+	e := store.Event{Kind: kind, Cause: fmt.Sprintf("%s:%d", r.ID, r.Fence), RunID: r.ID,
+		ScheduledFor: r.ScheduledFor, Error: r.Error, Attempts: r.Attempts}
+	if kind == store.EventPaused {
+		e.Error = d.pauseReason
+	}
+	d.raise(e)
+}
+
+// raiseOfPlan raises what the whole decision comes to: one event for all nominal times that were
+// missed, one for all runs that are late, and one where the job is newly parked.
+func (d *decision) raiseOfPlan() {
+	cause := fmt.Sprintf("%d:%s", d.plan.JobID, d.now.UTC().Format(time.RFC3339Nano))
+	if m := d.missed; m.count > 0 {
+		d.raise(store.Event{Kind: store.EventMissed, Cause: cause, ScheduledFor: m.first, Count: m.count})
+	}
+	if l := d.late; l.count > 0 {
+		d.raise(store.Event{Kind: store.EventLate, Cause: cause, ScheduledFor: l.first, Count: l.count})
+	}
+	if d.plan.Parked != "" && d.snapshot.Plan.Parked == "" {
+		d.raise(store.Event{Kind: store.EventParked, Cause: cause, Error: d.plan.Parked})
+	}
+}
+
+// times are nominal times: the first, and how many.
+type times struct {
+	first time.Time
+	count int
+}
+
+func (t *times) add(nominal time.Time) {
+	if t.count++; t.first.IsZero() || nominal.Before(t.first) {
+		t.first = nominal
+	}
+}
+
+// mostMissed bounds the nominal times that an event counts: after a year, a rule of each second
+// has too many.
+const mostMissed = 1000
+
+// noteMissed counts the nominal times of a rule in a gap, where a hook is told of them.
+func (d *decision) noteMissed(l *activeRule, w window, reason string) {
+	if reason != store.Missed || d.job().On.For(store.EventMissed) == "" {
+		return
+	}
+	t := l.next(d, w.from)
+	for ; !t.IsZero() && !t.After(w.to) && d.missed.count < mostMissed; t = l.next(d, t) {
+		d.missed.add(t)
+	}
+}
+
+// noteLate notes a run that is made too long after its nominal time.
+func (d *decision) noteLate(t time.Time) {
+	if late := d.pass.Late; late > 0 && d.job().On.For(store.EventLate) != "" && d.now.Sub(t) > late {
+		d.late.add(t)
+	}
+}

@@ -1,0 +1,321 @@
+package tick_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// told are the events that the runs of a hook were told, the oldest first.
+func told(t *testing.T, d *storetest.DB, hook string) (events []map[string]any) {
+	t.Helper()
+	runs, err := d.Runs(t.Context(), store.RunFilter{Job: hook})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range slices.Backward(runs) {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(r.Args), &e); err != nil {
+			t.Fatalf("%s of %s: %v: %s", r.Occurrence, hook, err, r.Args)
+		}
+		if r.Event() == "" || !strings.HasPrefix(r.Event(), e["event"].(string)+":") {
+			t.Errorf("a run of %s for %v, by the occurrence %s", hook, e, r.Occurrence)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// kinds are the events on one line.
+func kinds(events []map[string]any) string {
+	var all []string
+	for _, e := range events {
+		all = append(all, fmt.Sprintf("%v of %v", e["event"], e["job"]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// hooked is a job with all hooks to tell.
+func hooked(j store.Job) store.Job {
+	j.On = store.Hooks{Failed: "tell", Recovered: "tell", Missed: "tell", Late: "tell", Parked: "tell", Paused: "tell"}
+	return j
+}
+
+// failing is a tick whose steps of ticktest.Call fail while *broken.
+func failing(t *testing.T, d *storetest.DB, broken *bool) *tick.Tick {
+	tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+		d.Clock.Add(time.Millisecond) // what follows is made after the pass has begun
+		if *broken {
+			return executor.Result{}, errors.New("the source is gone")
+		}
+		return executor.Result{}, nil
+	})
+	tk.Late = 15 * time.Minute
+	return tk
+}
+
+func pass(t *testing.T, tk *tick.Tick) tick.Report {
+	t.Helper()
+	r, err := tk.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A hook runs once for each run that failed and for the first that succeeds again, in the same pass, and is told the facts.
+func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (event varchar(99), job varchar(99), error varchar(99), streak varchar(99))")
+		tell := ticktest.StepWith(true, "INSERT INTO effects VALUES ("+places(d, 4)+")", "${args.event}", "${args.job}", "${args.error}", "${args.streak}/${args.attempts}")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			hooked(store.Job{Name: "load", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Call("")}}),
+			{Name: "tell", Steps: []store.Step{tell}},
+		}})
+		broken := true
+		tk := failing(t, d, &broken)
+		pass(t, tk)
+		for i, want := range []struct{ broken, event, row string }{
+			{"yes", "failed", "job = 'load' AND error = 'the source is gone' AND streak = '1/1'"},
+			{"yes", "failed", "streak = '2/1'"},
+			{"", "recovered", "error = '' AND streak = '2/1'"},
+			{"", "", ""},
+		} {
+			broken = want.broken != ""
+			d.Clock.Add(5 * time.Minute)
+			pass(t, tk)
+			n := d.Int(t, "SELECT COUNT(*) FROM effects")
+			if want.event == "" {
+				if n != 3 {
+					t.Errorf("a run that succeeded as the one before: %d events", n)
+				}
+				break
+			}
+			if one := d.Int(t, "SELECT COUNT(*) FROM effects WHERE event = '"+want.event+"' AND "+want.row); n != i+1 || one != 1 {
+				t.Errorf("run %d: %d events, %d with %s; %v", i+1, n, one, want.row, told(t, d, "tell"))
+			}
+		}
+		if e := told(t, d, "tell"); len(e) != 3 || e[0]["scheduled_for"] == "" || e[0]["run_id"] == "" || e[0]["at"] == "" || e[0]["run_id"] == e[1]["run_id"] {
+			t.Errorf("%v", e)
+		}
+	})
+}
+
+// A run that is opened again and fails again is told again.
+func TestHookOfARunThatFailsAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		broken := true
+		tk := failing(t, d, &broken)
+		run, err := d.RunNow(t.Context(), "load", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i <= 3; i++ {
+			pass(t, tk)
+			if got := told(t, d, "tell"); len(got) != i || got[i-1]["run_id"] != run.ID {
+				t.Fatalf("after %d ends: %v", i, got)
+			}
+			d.Clock.Add(time.Minute)
+			if broken = i < 2; i < 3 {
+				if _, err := d.RetryRun(t.Context(), run.ID, "", store.Author{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := kinds(told(t, d, "tell")); got != "failed of load, failed of load, recovered of load" {
+			t.Error(got)
+		}
+	})
+}
+
+// After an outage, one event tells all that was missed, and one that a run is late. A pause tells nothing.
+func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Call("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			hooked(store.Job{Name: "often", Own: ticktest.EveryFiveMinutes(), Steps: ok}),
+			hooked(store.Job{Name: "daily", Own: &store.Schedule{Rule: "every 24h"}, Steps: ok}),
+			hooked(store.Job{Name: "paused", Own: ticktest.EveryFiveMinutes(), Steps: ok}),
+			{Name: "tell", Steps: ok},
+		}})
+		tk := failing(t, d, new(bool))
+		pass(t, tk)
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		first := d.Clock.Now().Truncate(5 * time.Minute).Add(5 * time.Minute)
+		day := d.Clock.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		d.Clock.Set(day.Add(16 * time.Minute))
+		pass(t, tk)
+		got := told(t, d, "tell")
+		slices.SortFunc(got, func(x, y map[string]any) int { return strings.Compare(fmt.Sprint(x["event"]), fmt.Sprint(y["event"])) })
+		if kinds(got) != "late of daily, missed of often" {
+			t.Fatal(kinds(got))
+		}
+		missed := int(day.Add(15*time.Minute).Sub(first) / (5 * time.Minute))
+		at := func(v time.Time) string { return v.UTC().Format("2006-01-02T15:04:05.000000Z") }
+		if got[1]["count"] != float64(missed) || got[1]["scheduled_for"] != at(first) || got[0]["count"] != 1. || got[0]["scheduled_for"] != at(day) {
+			t.Errorf("%v, want %d missed from %s and one late of %s", got, missed, at(first), at(day))
+		}
+	})
+}
+
+// Hooks hear that a job paused itself, was parked (once), and lost a run.
+func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Call("")}
+		paused := hooked(store.Job{Name: "paused", OnError: store.OnErrorPause, Steps: ok})
+		paused.On.Failed = "" // it tells less, and how much is each job's own
+		lost := hooked(store.Job{Name: "lost", MaxDeliveries: 1, Steps: ok})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{paused, lost, hooked(store.Job{Name: "parked", Own: ticktest.EveryFiveMinutes(), Steps: ok}), {Name: "tell", Steps: ok}}})
+		broken := true
+		tk := failing(t, d, &broken)
+		if _, err := d.RunNow(t.Context(), "paused", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(t, tk)
+		broken = false
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every blue moon'")
+		for range 2 {
+			d.Clock.Add(5 * time.Minute)
+			pass(t, tk)
+		}
+		if _, err := d.RunNow(t.Context(), "lost", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.DecideOnly(t, d)
+		if list, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil || len(list) != 1 {
+			t.Fatal(err, list)
+		}
+		d.Clock.Add(5 * time.Minute)
+		pass(t, tk)
+		got := told(t, d, "tell")
+		if kinds(got) != "paused of paused, parked of parked, lost of lost" {
+			t.Fatal(kinds(got))
+		}
+		for i, want := range []string{"on_error is pause", "every blue moon", "no heartbeat"} {
+			if !strings.Contains(fmt.Sprint(got[i]["error"]), want) {
+				t.Errorf("%v does not say %s", got[i], want)
+			}
+		}
+	})
+}
+
+// A hook that fails calls no hook, also where it is its own, and nothing follows it: no pass goes on for ever.
+func TestHookOfAHookIsNotFollowed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		broken := true
+		tk := failing(t, d, &broken)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}),
+			hooked(store.Job{Name: "tell", OnError: store.OnErrorPause, Steps: []store.Step{ticktest.Call("")}}),
+		}})
+		if _, err := d.RunNow(t.Context(), "load", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(t, tk)
+		if got := kinds(told(t, d, "tell")); got != "failed of load" {
+			t.Error(got)
+		}
+
+		// What runs after a hook, and has that hook, would be a circle.
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "say", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "round", After: "say", On: store.Hooks{Failed: "say"}, Steps: []store.Step{ticktest.Call("")}},
+		}})
+		if _, err := d.RunNow(t.Context(), "round", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if _, err := tk.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := kinds(told(t, d, "say")); got != "failed of round" {
+			t.Error(got)
+		}
+	})
+}
+
+// A hook that is not there, is disabled, or is refused by the database fails nothing: the report tells. One that is
+// paused runs when it is resumed.
+func TestHookThatCannotRunHoldsUpNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		load := func(name, hook string) store.Job {
+			return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), On: store.Hooks{Failed: hook}, Steps: []store.Step{ticktest.Call("")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			load("a", "gone"), load("b", "disabled"), load("c", "refused"), load("d", "held"), load("e", "tell"),
+			{Name: "gone", Steps: ok}, {Name: "disabled", Disabled: true, Steps: ok}, {Name: "refused", Steps: ok}, {Name: "held", Steps: ok}, {Name: "tell", Steps: ok},
+		}})
+		broken := true
+		tk := failing(t, d, &broken)
+		pass(t, tk)
+		if err := d.RemoveJob(t.Context(), "gone", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "held"}, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		refuse(t, d, "INSERT", "runs", fmt.Sprintf("NEW.job_id = %d", d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'refused'")))
+		d.Clock.Add(5 * time.Minute)
+		r := pass(t, tk)
+		if r.Failed != 5 || len(r.Parked) != 0 {
+			t.Errorf("%+v", r)
+		}
+		slices.SortFunc(r.Unheard, func(x, y store.Unheard) int { return strings.Compare(x.Job, y.Job) })
+		for i, want := range []struct{ hook, why string }{{"gone", "no such job"}, {"disabled", "is disabled"}, {"refused", "refused"}} {
+			if i >= len(r.Unheard) || r.Unheard[i].Hook != want.hook || r.Unheard[i].Event != store.EventFailed || !strings.Contains(r.Unheard[i].Error, want.why) {
+				t.Errorf("%s is not told: %+v", want.hook, r.Unheard)
+			}
+		}
+		if len(r.Unheard) != 3 || kinds(told(t, d, "tell")) != "failed of e" || kinds(told(t, d, "held")) != "failed of d" {
+			t.Errorf("%+v; tell: %s, held: %s", r.Unheard, kinds(told(t, d, "tell")), kinds(told(t, d, "held")))
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'failed' AND settled_at IS NULL"); n != 0 {
+			t.Errorf("%d runs are not settled", n)
+		}
+	})
+}
+
+// A hook is of the same owner where the name has none, wherever it stands in the file; one that is nowhere is refused.
+func TestHookIsNamed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		defs := store.Definitions{Jobs: []store.Job{hooked(store.Job{Name: "load", Steps: ok}), {Name: "tell", Steps: ok}}}
+		ticktest.Apply(t, d, defs)
+		if list, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil || len(list) != 0 {
+			t.Fatalf("applied twice: %v, %+v", err, list)
+		}
+		if d.Engine != "sqlite" {
+			full := defs
+			full.Jobs = slices.Clone(defs.Jobs)
+			login, err := d.Store.Login(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			full.Jobs[0].On.Failed = login + "/tell"
+			if list, err := d.Apply(t.Context(), full, store.ApplyOptions{}); err != nil || len(list) != 0 {
+				t.Fatalf("applied with its owner: %v, %+v", err, list)
+			}
+		}
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "other", On: store.Hooks{Lost: "tel"}, Steps: ok}}}, store.ApplyOptions{})
+		if err == nil || !strings.Contains(err.Error(), `on.lost: job "tel"`) {
+			t.Fatalf("a hook that is nowhere: %v", err)
+		}
+	})
+}
