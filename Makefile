@@ -6,6 +6,7 @@ FUZZTIME ?= 20s
 BENCH    ?=
 JOBS     ?= 2000
 PEERS    ?= pgcron
+PACKAGES ?= ./...
 BUILD    ?= .build
 
 # The architecture of the function, arm64 or amd64, and files to lie beside it in /var/task, such as a bundle of
@@ -31,9 +32,11 @@ export DBJOBS_TEST_DATABASES
 
 SERVERS = .build/testservers
 
-# go test, but each package is named as it ends, and the failures come together at the end, with a count.
-# Without the tables for debuggers, to link a test's program takes a third less; stack traces need none of them.
-TEST = $(GO) tool -modfile=$(CURDIR)/scripts/test/go.mod gotestsum --format pkgname --hide-summary=skipped -- -ldflags='-s -w'
+# go test, but the failures come together at the end, with a count, and each package is named as it ends. Without the
+# tables for debuggers, to link a test's program takes a third less; stack traces need none of them.
+TOLD = $(GO) tool -modfile=$(CURDIR)/scripts/test/go.mod gotestsum --hide-summary=skipped
+LINK = -ldflags='-s -w'
+TEST = $(TOLD) --format pkgname -- $(LINK)
 
 .PHONY: help
 help:
@@ -90,9 +93,17 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 check: lint ## the linters, and the tests on SQLite in their short form: for while one works
 	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -timeout 5m $$($(GO) list ./... | grep -vE '/tick/(crash|load)$$')
 
+# Each test is named as it ends, since some take hours; .build/prove*.json keeps what has ended so far. A failure stops
+# nothing: the other tests go on, and so does the second half, in which the race detector watches all tests on every
+# engine. With it, the long forms would take days, so they go without.
+PROVE = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json -- $(LINK) $2 -count=1 -timeout 48h $(PACKAGES)
+
 .PHONY: prove
-prove: $(SERVERS) ## the suite with its long forms, as long as they take
-	DBJOBS_PROVE=1 $(SERVERS) $(NOTE) -tools pgbouncer$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(TEST) $(RACE) -count=1 -timeout 4h ./...
+prove: $(SERVERS) ## the suite with its long forms, then with the race detector: most of a day; PACKAGES=./tick a part
+	@failed=0; \
+	DBJOBS_PROVE=1 $(SERVERS) -tools pgbouncer$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
+	$(if $(RACE),$(SERVERS) -tools pgbouncer -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
+	exit $$failed
 
 .PHONY: cron
 cron: build $(SERVERS) ## a real cron starts real ticks for three minutes; as root
