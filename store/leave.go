@@ -11,8 +11,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// leave deals with what the manifest owns and does not name. With Prune it goes: jobs first, then schedules that nobody
-// uses any more. Else it stays, and is told of each time: a job that left its file would go on unnoticed.
+// leave handles the definitions that the manifest owns and does not name any more. With Prune it
+// removes them: jobs first, then schedules. Without Prune they stay, and each apply lists them:
+// otherwise a job that was deleted from its file would continue unnoticed.
 func (a *applier) leave(ctx context.Context, d Definitions) error {
 	named, going := map[int64]bool{}, map[int64]bool{}
 	for _, j := range d.Jobs {
@@ -72,7 +73,8 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	return nil
 }
 
-// left tells of something that stays though its manifest does not name it: no change, and none of the change log.
+// left lists a definition that stays though its manifest does not name it. That is no change, so
+// the change log has no entry.
 func (a *applier) left(kind, subject string) {
 	a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: "left"})
 }
@@ -107,8 +109,10 @@ func (a *applier) users(ctx context.Context, c Schedule) (string, error) {
 	return strings.Join(names, ", "), err
 }
 
-// removeJobs keeps the rows as history and frees the names. Their links go; their plans notice by the changed rows. It is
-// refused where a job that does not go with one of them runs after it: that one would stay enabled, and never run again.
+// removeJobs marks the rows as removed, which keeps them as history and frees the names, and deletes
+// their links and their own schedules. The next pass notices the changed rows. It refuses to remove a
+// job that another job runs after, unless that job is removed, too: it would stay enabled and never
+// run again.
 func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bool) error {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {

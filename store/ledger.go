@@ -6,13 +6,13 @@ import (
 
 // The states of a run. A run is active until it is in one of the last four.
 const (
-	Waiting   = "waiting"   // for a time, a predecessor, a cap, or a pause to end
+	Waiting   = "waiting"   // for its time, an earlier run, its group, or the end of a pause
 	Queued    = "queued"    // may be taken now
 	Running   = "running"   // delivered under a lease
 	Succeeded = "succeeded" // final, like those below
 	Failed    = "failed"
 	Cancelled = "cancelled"
-	Lost      = "lost" // delivered as often as allowed, and never brought back
+	Lost      = "lost" // delivered as often as allowed, and no holder has ever ended it
 )
 
 // Run is the ledger row of an occurrence that is to be executed. The same struct is the JSON.
@@ -47,14 +47,15 @@ type Run struct {
 	SettledAt     time.Time `json:"settled_at,omitzero"`
 	Error         string    `json:"error,omitempty"`
 
-	// HolderAlive: the lease has ended, but the holder shows another sign of life (SQLite).
+	// HolderAlive is set where the lease has ended but the holder still lives: on SQLite, it holds
+	// the lock of a file.
 	HolderAlive bool `json:"-"`
-	// Fault says what of the row cannot be read.
+	// Fault names the values of the row that cannot be read.
 	Fault string `json:"unreadable,omitempty"`
 }
 
-// Begun reports whether the run was delivered since it was made, or since a retry opened it again: it holds its place, in a
-// back-off, too.
+// Begun reports whether the run was delivered since it was made, or since a retry opened it again.
+// A run that has begun keeps its place, also while it waits for its next attempt.
 func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
 
 // UnderWay reports whether the run takes up room of its job and of its group.
@@ -81,8 +82,8 @@ type Attempt struct {
 	Severity   string    `json:"error_severity,omitempty"`
 	Detail     string    `json:"error_detail,omitempty"`
 	Hint       string    `json:"error_hint,omitempty"`
-	Output     string    `json:"output,omitempty"`     // what it told
-	Fault      string    `json:"unreadable,omitempty"` // what of the row cannot be read
+	Output     string    `json:"output,omitempty"`     // what the step printed or answered
+	Fault      string    `json:"unreadable,omitempty"` // the values of the row that cannot be read
 }
 
 // The reasons of gaps.
@@ -104,19 +105,19 @@ type Gap struct {
 	Reason     string    `json:"reason"`
 	Rule       string    `json:"rule"` // RFC 5545 text, as it was
 	RecordedAt time.Time `json:"recorded_at,omitzero"`
-	Fault      string    `json:"unreadable,omitempty"` // what of the row cannot be read
+	Fault      string    `json:"unreadable,omitempty"` // the values of the row that cannot be read
 }
 
 // JobStatus is a job with the facts of its plan: one row of job list, and the JSON of job show.
 type JobStatus struct {
 	Job
-	Unreadable     string    `json:"unreadable,omitempty"` // what of its rows cannot be read; the rest is told
+	Unreadable     string    `json:"unreadable,omitempty"` // the values of its rows that cannot be read
 	State          string    `json:"state"`                // one of JobRunning and the others
 	Paused         *Pause    `json:"paused,omitempty"`
 	Parked         string    `json:"parked,omitempty"`  // why the job is parked
 	NextRun        time.Time `json:"next_run,omitzero"` // by the definition as it is now; none while the job is paused or disabled
-	Stale          bool      `json:"stale,omitempty"`   // the definition was changed, or made, since the plan: the next tick makes it anew
-	Overdue        Duration  `json:"overdue,omitempty"` // how long NextRun is over: the trigger is late
+	Stale          bool      `json:"stale,omitempty"`   // the definition is newer than the plan
+	Overdue        Duration  `json:"overdue,omitempty"` // how long ago NextRun was: the trigger is late
 	LastState      string    `json:"last_state,omitempty"`
 	LastScheduled  time.Time `json:"last_scheduled_for,omitzero"`
 	LastFinished   time.Time `json:"last_finished_at,omitzero"`
@@ -130,13 +131,13 @@ type JobStatus struct {
 	DecidedThrough time.Time `json:"decided_through,omitzero"`
 
 	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
-	LastStarted time.Time `json:"-"` // when it was delivered first
+	LastStarted time.Time `json:"-"` // when that run was delivered for the first time
 
 	lastAction   string // of the change log
 	lastActionAt time.Time
 }
 
-// Pause is an interval in which nothing is decided or taken for what it names.
+// Pause is an interval in which no run of its subject is made or taken.
 type Pause struct {
 	ID        int64     `json:"id"`
 	Scope     string    `json:"scope"`
@@ -148,11 +149,12 @@ type Pause struct {
 	Until     time.Time `json:"until,omitzero"`
 	ResumedAt time.Time `json:"resumed_at,omitzero"`
 	ResumedBy string    `json:"resumed_by,omitempty"`
-	Missed    bool      `json:"missed,omitempty"`     // resumed with what was missed
-	Fault     string    `json:"unreadable,omitempty"` // what of the row cannot be read
+	Missed    bool      `json:"missed,omitempty"`     // resumed so that the missed times run
+	Fault     string    `json:"unreadable,omitempty"` // the values of the row that cannot be read
 }
 
-// Ends is when the pause ends or ended; forever stands for one that goes on until somebody resumes it.
+// Ends is the instant at which the pause ends or ended. It is forever for a pause that lasts until
+// somebody resumes it.
 func (p *Pause) Ends(forever time.Time) time.Time {
 	switch {
 	case p.ResumedAt.IsZero() && p.Until.IsZero():
@@ -163,8 +165,8 @@ func (p *Pause) Ends(forever time.Time) time.Time {
 	return p.ResumedAt
 }
 
-// Holds reports whether the pause is in force at t. One that is on record holds also at an instant before it began: a pass
-// that read the time and stood still must not let a run go that was paused meanwhile.
+// Holds reports whether the pause is in force at t. It is also in force before it began: a pass
+// that read the time and was then delayed must not queue a run that was paused meanwhile.
 func (p *Pause) Holds(t time.Time) bool {
 	return (p.ResumedAt.IsZero() || p.ResumedAt.After(t)) && (p.Until.IsZero() || p.Until.After(t))
 }

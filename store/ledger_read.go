@@ -48,7 +48,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	return s.listRuns(ctx, statement, engine.Args{"job": job, "state": f.State, "limit": f.Limit})
 }
 
-// jobWithRuns finds a job, or where there is none, the last of that name that was removed.
+// jobWithRuns finds a job. Where there is none, it finds the last removed job of that name.
 func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err error) {
 	j, err := s.findJob(ctx, s.db, name)
 	if !errors.Is(err, ErrNotFound) {
@@ -65,7 +65,8 @@ func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err err
 	return id, failed
 }
 
-// listRuns reads runs with the names of their jobs. One that a pause holds since the last pass says so already.
+// listRuns reads runs with the names of their jobs. A pause that began after the last pass shows in
+// the runs that it holds, before a pass records that.
 func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) ([]Run, error) {
 	pauses, err := s.Pauses(ctx, false, maxPauses)
 	if err != nil {
@@ -92,7 +93,8 @@ func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) (
 
 var runPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
 
-// Run finds a run by its id or an unambiguous beginning of it, of four characters or more.
+// Run finds a run by its id, or by the beginning of its id: at least four characters that no other
+// run has.
 func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	id = strings.ToLower(id)
 	low, high, ok := prefixRange(id)
@@ -124,7 +126,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	return d, err
 }
 
-// prefixRange fills a beginning of a UUID up to the lowest and the highest.
+// prefixRange returns the lowest and the highest UUID with a beginning.
 func prefixRange(id string) (low, high string, ok bool) {
 	if !runPrefix.MatchString(id) {
 		return "", "", false

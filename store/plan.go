@@ -11,11 +11,12 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Plan is what deciding keeps of a job: one narrow row, whose lock is the right to decide for the job.
+// Plan is the row in which decisions about a job are kept. The lock of that row is the right to
+// decide for the job.
 type Plan struct {
 	JobID            int64
 	Version          int64
-	NextRun          time.Time // when the job needs a decision; zero: nothing is to come
+	NextRun          time.Time // when the job needs a decision; zero: no nominal time is left
 	DecidedThrough   time.Time // every nominal time up to here has a run or lies in a gap; zero: never decided
 	Parked           string    // why the job is parked
 	LastScheduledFor time.Time // the newest nominal time that became a run
@@ -27,51 +28,53 @@ type Plan struct {
 	Streak           int
 	Cycles           int64
 	RunsMade         int64
-	StartupIDs       string    // that it ran for, the newest first: KnowsStartup, AddStartup
-	RepeatFrom       time.Time // what repeat_after counts from; zero: nothing has been decided yet
+	StartupIDs       string    // starts of hosts that the job has run for, the newest first
+	RepeatFrom       time.Time // the instant from which repeat_after counts; zero: not decided yet
 	owner            string    // of the job when it was planned; empty on SQLite
 }
 
-// startups is how many start-up identities a plan remembers: of hosts that tick one database in turn.
+// startups is the number of start identities that a plan remembers, for hosts that tick one
+// database in turn.
 const startups = 32
 
-// KnowsStartup reports whether the job has had its run for the start-up.
+// KnowsStartup reports whether the job has had its run for the start with this identity.
 func (l *Plan) KnowsStartup(id string) bool { return strings.Contains(l.StartupIDs, "\n"+id+"\n") }
 
-// AddStartup remembers that it has, and forgets the oldest of too many.
+// AddStartup remembers that the job has had its run for a start. It forgets the oldest start where
+// there are too many.
 func (l *Plan) AddStartup(id string) {
 	known := strings.Split(strings.Trim(l.StartupIDs, "\n"), "\n")
 	known = append([]string{id}, known[:min(len(known), startups-1)]...)
 	l.StartupIDs = "\n" + strings.Trim(strings.Join(known, "\n"), "\n") + "\n"
 }
 
-// Rule is a schedule as a job's plan knows it and as its definition stands now.
+// Rule is a schedule of a job, as the plan knows it and as it is defined now.
 type Rule struct {
 	ScheduleID int64
-	// As planned: empty for a link that the plan has not seen.
+	// From the plan. They are empty for a link that the plan does not know yet.
 	Input, Text, Ends string
-	// As it stands: Linked is false where the link is gone. The rest is read only where the job may not stand as it
-	// was planned.
+	// From the definition. Linked is false where the link was deleted. The fields below it are read
+	// only where the definition may differ from the plan.
 	Linked      bool
-	LinkedAt    time.Time // zero: by plain SQL, which does not say
-	LinkPlanned bool      // the link's own mark
+	LinkedAt    time.Time // zero: plain SQL made the link and did not say when
+	LinkPlanned bool      // the link is marked as planned
 	NewInput    string
 	Schedule    Schedule
 	ChangedAt   time.Time // of the schedule, by a command
-	Lost        bool      // the link is there, and the schedule is not
-	bare        bool      // the job's own schedule, without a link
+	Lost        bool      // the link is there, but the row of the schedule is not
+	bare        bool      // the job's own schedule, which has no link
 }
 
-// Changed reports whether the plan was made from another text, or from none.
+// Changed reports whether the plan was made from another text than the definition has now.
 func (r *Rule) Changed() bool { return r.Linked && r.Input != r.NewInput }
 
-// Snapshot is all that a decision for one job is made from.
+// Snapshot has everything from which a decision for one job is made.
 type Snapshot struct {
 	Plan    Plan
-	Job     Job // with Removed set where the definition is history; ID zero where the row is gone
-	Stale   bool
-	Planned PlannedPolicies // with Stale
-	// ChangedAt is when a command changed the job last.
+	Job     Job             // Removed is set for a removed job; ID is zero where the row was deleted
+	Stale   bool            // the definition may differ from the plan
+	Planned PlannedPolicies // read where Stale is set
+	// ChangedAt is the instant at which a command last changed the job.
 	ChangedAt time.Time
 	Group     *GroupLoad // of the job's group; nil: it has none
 	Rules     []Rule
@@ -79,14 +82,17 @@ type Snapshot struct {
 	// Followers are the jobs that run after this one.
 	Followers []Follower
 	Pauses    []Pause
-	// StepAttempts are those of steps that have their own, by position; looked up where a run is to be tried again.
+	// StepAttempts has the attempts of steps that have their own number, by position. It is read
+	// where a run waits for another attempt.
 	StepAttempts map[int]Attempts
-	Circle       bool // the job runs after itself, by way of others; looked up where that may have changed
-	AfterLost    bool // the row of the job that it runs after is gone; likewise
-	Recalled     bool // its plan was deleted, and is made again from what is on record
-	// Mistake says what no run of the job's steps could do; looked up where the definition may be new, and after a failure.
+	Circle       bool // the job runs after itself, through others; read where that may have changed
+	AfterLost    bool // the row of the job that it runs after was deleted; read likewise
+	Recalled     bool // the plan was deleted, and is made again from the records
+	// Mistake says why no run could execute the steps. It is looked for where the definition may be
+	// new, and after a failure.
 	Mistake string
-	// Fault says what of the definition cannot be read, and PlanFault what of the plan; with either the job is parked.
+	// Fault names the values of the definition that cannot be read, and PlanFault those of the
+	// plan. Either parks the job.
 	Fault, PlanFault string
 	input            string
 }
@@ -99,7 +105,7 @@ func (c *Snapshot) UntilNext(step int) bool {
 	return *c.Job.Retry.Attempts == 0
 }
 
-// name is the job's full name, or its id where that is not known.
+// name is the job's full name, or its id where the name is not known.
 func (c *Snapshot) name() string {
 	if c.Job.Name == "" {
 		return fmt.Sprintf("with the id %d", c.Plan.JobID)
@@ -114,47 +120,51 @@ type Follower struct {
 	Priority int
 }
 
-// Decision is what follows: all of it is written in the transaction that advances the plan, or nothing.
+// Decision is the outcome for one job. All of it is written in the transaction that advances the
+// plan, or nothing of it.
 type Decision struct {
 	Plan      Plan
 	Made      []Run       // new runs; ids are given when they are written
-	Updates   []RunUpdate // runs let go, recovered or settled
+	Updates   []RunUpdate // runs that are queued, held, recovered or settled
 	Gaps      []Gap
-	Retention []Retention // what stays of the history, where runs were settled
-	// Cancel are runs in other hands that are to be stopped; their holders look for that.
+	Retention []Retention // the history that is kept, where runs were settled
+	// Cancel names running runs that are to be stopped. Their holders look for that.
 	Cancel []string
 	// Pause pauses the job from now on, for this reason.
 	Pause string
 	// Remove removes the job, for this reason.
 	Remove   string
 	Events   []Event // that hooks follow; each has one
-	Rules    []Rule  // with Replan: what the plan is made from now, as Text, Ends and Input
-	UnderWay int     // runs of the job that are under way after this
-	Park     bool    // of the plan, only its error and its next run are written: the rest of it cannot be read
+	Rules    []Rule  // with Replan: the rules that the plan has from now on, as Text, Ends and Input
+	UnderWay int     // runs of the job that are under way after this decision
+	Park     bool    // the plan cannot be read, so only its error and its next run are written
 	Replan   bool    // the rules are written anew and the definitions are marked as planned
 }
 
-// nothing reports whether a decision changes no more than the instant it was made at, which the next may as well begin from:
-// several sessions that decide for the same ended run would only get in each other's way.
+// nothing reports whether a decision changes nothing but the instant at which it was made. Such a
+// decision is not written, because the next one can start from the old instant, and because several
+// sessions that decide for the same ended run would only wait for each other.
 func (d *Decision) nothing(before *Plan) bool {
 	after := d.Plan
 	after.DecidedThrough = before.DecidedThrough
 	return after == *before && !d.Replan && d.Pause == "" && d.Remove == "" && len(d.Made)+len(d.Updates)+len(d.Gaps)+len(d.Retention)+len(d.Cancel) == 0
 }
 
-// RunUpdate is a change of a run that a decision has read. It fails where somebody changed the run meanwhile.
+// RunUpdate is a change of a run that a decision has read. It fails if somebody has changed the run
+// meanwhile.
 type RunUpdate struct {
-	Run       Run // as it shall be
-	From      string
-	Unchanged bool      // it waits for its group as before: nothing is to be written
-	LeaseRead time.Time // guards against a heartbeat that came in between; zero: no matter
+	Run       Run       // with its new values
+	From      string    // the state that was read
+	Unchanged bool      // it waits for its group as before, so nothing is written
+	LeaseRead time.Time // guards against a heartbeat in between; zero: the run had no lease
 	ExpiresAt time.Time
 }
 
-// A Need is one of the ways in which a job comes to need a decision.
+// A Need is a reason why a job needs a decision.
 type Need int
 
-// The needs, in the order in which a pass handles them: changes first, so that nothing is decided by an old rule.
+// The needs, in the order in which a pass handles them. Changes come first, so that no nominal time
+// is decided by an old rule.
 const (
 	JobChanged Need = iota
 	LinkChanged
@@ -164,13 +174,14 @@ const (
 	Due
 	needs
 
-	// Startup is a need that only a tick can know of, which is told a start-up identity.
+	// Startup is the need of jobs with on_startup, where the tick was given the identity of a
+	// start.
 	Startup = needs
-	// Check looks for what was deleted by plain SQL and leaves no mark; see Probe.CheckDue.
+	// Check finds rows that plain SQL has deleted, which leaves no mark; see Probe.CheckDue.
 	Check = needs + 1
 )
 
-// Needs are all of them.
+// Needs are the needs that a probe finds.
 func Needs() []Need {
 	all := make([]Need, needs)
 	for i := range all {
@@ -188,11 +199,12 @@ func (n Need) statement() string {
 	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_startup", "need_check"}[n]
 }
 
-// Page is a place in the list of a need. Paging by key leaves behind what other sessions hold locked, and does not
-// walk again and again over index entries of rows that were advanced and cannot be vacuumed yet.
+// Page is a place in the list of a need. Paging by key leaves out the rows that other sessions have
+// locked. It also does not read the index entries of advanced rows again, which the engine may not
+// be able to remove yet.
 type Page struct {
 	need  Need
-	at    any // a time, or what the column holds instead
+	at    any // a time, or the value of the column where that is no time
 	id    any
 	jobs  []int64
 	due   []time.Time
@@ -203,23 +215,24 @@ type Page struct {
 	wide  bool
 	begun bool
 
-	// Without are jobs that are left out: what they are decided from was refused before.
+	// Without are jobs that are left out, because the engine refused their decisions before.
 	Without map[int64]bool
 
 	// refused is why the page's decisions are tried without their hooks.
 	refused string
 
-	// Waits is how often the decisions for the page may wait for locks; it is tried once in any case.
+	// Waits is the number of times that the decisions for the page may wait for locks.
 	Waits int
 
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
 	StartupID string
 }
 
-// Jobs is how many jobs the page has.
+// Jobs is the number of jobs of the page.
 func (p *Page) Jobs() int { return len(p.jobs) }
 
-// Each calls fn for each job of the page, with the time since when it is due (zero for a changed definition).
+// Each calls fn for each job of the page, with the time since which it is due. That is zero for a
+// changed definition.
 func (p *Page) Each(fn func(job int64, due time.Time)) {
 	for i := range p.jobs {
 		fn(p.jobs[i], p.due[i])
@@ -235,10 +248,9 @@ func (p *Page) dueOf(jobs []int64) []time.Time {
 	return list
 }
 
-// NewPage is the beginning of a need, with due times no later than upTo: what becomes due while a pass is under way is
-// for the next one, or a pass over schedules finer than its own length would never end.
-//
-// What changed is looked for as far as it was read before.
+// NewPage is the first page of a need, with due times up to upTo. What becomes due while a pass is
+// under way is for the next pass: otherwise a pass over schedules finer than its own length would
+// never end. The needs of changed definitions concern the changes that u has read.
 func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
 	p := &Page{need: n, upTo: upTo, wide: u.wide, kinds: &kinds{jobs: map[string]*Job{}}, id: int64(0)}
 	if n == RunWakes {
@@ -247,7 +259,8 @@ func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
 	return p
 }
 
-// Next reads the next jobs, up to limit, that need a decision, without a lock: false when there is none.
+// Next reads the next jobs that need a decision, at most limit, without a lock. It returns false
+// when there is none.
 func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 	p.jobs, p.due = nil, nil // a copy of the page may still be under way
 	if p.last {

@@ -9,7 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// PlannedPolicies is what of a job's policies its plan was made from. What was due before they were changed is judged by these.
+// PlannedPolicies are policies with which a job was last planned. They decide about the nominal
+// times before the policies were changed.
 type PlannedPolicies struct {
 	Known               bool // false: it was never planned, or nothing has changed
 	Disabled            bool
@@ -19,8 +20,9 @@ type PlannedPolicies struct {
 	Start, StartZone    string
 }
 
-// readPlanned reads the text that a job's plan_input had when it was planned. A text with another number of fields was made by
-// another expression, or by hand: what it meant is not known.
+// readPlanned reads the text that a job's plan_input had when the job was planned. A text with
+// another number of fields comes from another expression, or was written by hand, so its meaning is
+// not known.
 func readPlanned(planned string) PlannedPolicies {
 	fields := strings.Split(planned, "\x1f")
 	if len(fields) != len(planInput) {

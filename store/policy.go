@@ -10,15 +10,16 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// A Policy is one key of a job: all that the program knows of it apart from what it does. The defaults and simple checks of a
-// job come from the list of them, and so do its columns in the statements, the keys of a manifest, the flags of job create,
-// and the policies that job show prints. What contradicts what is no list: see contradictions.
+// A Policy describes one key of a job, except for its effect. From the list of policies come the
+// defaults and simple checks of a job, its columns in the statements, the keys of a manifest, the
+// flags of job create, and the policies that job show prints. Policies that contradict each other
+// are in contradictions.
 type Policy struct {
 	Key     string   // in a manifest; keep.runs is the key runs within keep
-	Default any      // what the zero value stands for; nil: for itself
+	Default any      // the meaning of the zero value; nil: the zero value is meant
 	Allowed []string // the words that a text may be; nil: any text
-	Least   int64    // the smallest number that may be written. Of a duration, 1: zero may not
-	Most    int64    // the largest; 0: what the column holds
+	Least   int64    // the smallest number allowed; 1 for a duration that may not be zero
+	Most    int64    // the largest number allowed; 0: the largest that the column holds
 	Shared  bool     // may stand under the defaults of a file
 	Flag    string   // of job create, where it is not the key with dashes
 	Help    string   // of the flag, with {allowed} and {default}; empty: there is no flag
@@ -27,14 +28,15 @@ type Policy struct {
 	null   bool               // the zero value is NULL
 	check  func(string) error // of a text
 	field  func(*Job) any
-	stored func(*Job) any // what the column holds, where that is not the field
+	stored func(*Job) any // the value of the column, where that is not the field
 }
 
-// Policies are those of a job, in the order in which they are written. The list is not to be changed.
+// Policies are the policies of a job, in the order in which they are written. Do not change the
+// list.
 func Policies() []Policy { return policies }
 
-// Of points to the job's value: *string, *[]string, *int, *int64, *bool, *time.Time or *Duration; of what a step may have of
-// its own, **int, **Duration or **Attempts.
+// Of points to the job's value: *string, *[]string, *int, *int64, *bool, *time.Time or *Duration.
+// For a policy that a step may have, too, it is **int, **Duration or **Attempts.
 func (p *Policy) Of(j *Job) any { return p.field(j) }
 
 // FlagName is the name of the flag of job create.
@@ -91,7 +93,7 @@ func open[T any](p **T, usual any) {
 	}
 }
 
-// problem refuses a value that could never be meant, whatever the other policies are.
+// problem refuses a value that is wrong whatever the other policies are.
 func (p *Policy) problem(j *Job) error {
 	switch v := p.field(j).(type) {
 	case *string:
@@ -136,7 +138,7 @@ func (p *Policy) below(n int64) error {
 	return nil
 }
 
-// value points to what the column holds.
+// value points to the value of the column.
 func (p *Policy) value(j *Job) any {
 	if p.stored != nil {
 		return p.stored(j)
@@ -175,7 +177,7 @@ func (p *Policy) scan(j *Job) any {
 	return p.value(j)
 }
 
-// arg is the argument that the column is written from.
+// arg is the argument from which the column is written.
 func (p *Policy) arg(j *Job) any {
 	switch v := p.value(j).(type) {
 	case *string:
@@ -214,7 +216,8 @@ func (p *Policy) number(n int64) any {
 	return n
 }
 
-// list is a column of texts. They go without the escapes that HTML wants: MariaDB compares the text of a tag, not what it says.
+// list is a column of texts. It has none of the escapes that JSON for HTML has, because MariaDB
+// compares the text of a tag as it is written.
 func list(texts []string) engine.Document {
 	if texts == nil {
 		texts = []string{}
@@ -223,8 +226,8 @@ func list(texts []string) engine.Document {
 	return engine.Document(canonical(b))
 }
 
-// The columns of jobs as the statements name them: to read, in the order of scanJob, and to write, from a document of
-// rows whose types are those of engine's @rows.
+// The columns of jobs as the statements name them: to read them in the order of scanJob, and to
+// write them from a document of rows, with the types that the macro @rows knows.
 var jobColumns, jobFields, jobTypes, jobValues, jobChanges, jobChangesByName = jobTexts()
 
 func jobTexts() (columns, fields, types, values, changes, changesByName string) {

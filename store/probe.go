@@ -9,19 +9,19 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Probe is what one statement tells of the database before a pass begins.
+// Probe has the facts about the database that one statement reads before a pass begins.
 type Probe struct {
 	Now      time.Time
 	Schema   Schema
-	Login    string // who we are to the database; empty on SQLite
+	Login    string // the name under which the database knows this program; empty on SQLite
 	Frozen   bool
 	Queued   bool      // a run of the queue may be taken now
-	Parked   int       // jobs whose definition cannot be used, removed and disabled ones left out
-	Failing  int       // jobs whose last run has failed, likewise
-	Expired  bool      // a run is kept no longer
-	Warning  string    // of the first pass of a day: what is wrong with the settings of the database; empty if nothing is
-	Others   bool      // there are jobs of other logins, whose nominal times are for their ticks to decide
-	NextWake time.Time // when something needs a decision next; not after Now: something does
+	Parked   int       // parked jobs, without removed and disabled ones
+	Failing  int       // jobs whose last run has failed, without removed and disabled ones
+	Expired  bool      // there is history to delete
+	Warning  string    // a problem of the database's settings; set in the first pass of a day only
+	Others   bool      // there are jobs of other logins; their own ticks decide their nominal times
+	NextWake time.Time // when the next decision is needed; not after Now: one is needed now
 	Need     [needs]bool
 	since    time.Time
 	lastTick time.Time
@@ -39,13 +39,14 @@ func (p *Probe) Anything() bool {
 	return p.Queued || p.Expired
 }
 
-// CheckDue reports whether this is the first pass of its trigger within an hour, or after a silence.
+// CheckDue reports whether this is the first pass of its trigger within an hour, or after a
+// silence.
 func (p *Probe) CheckDue() bool {
 	return p.Now.Sub(p.lastTick) > silence || !p.lastTick.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
 }
 
-// Probe asks the clock, the schema, and whether anything needs a decision or may be taken. The error wraps ErrSchema
-// where the tables are not there.
+// Probe reads the clock, the schema, and whether anything needs a decision or may be taken. The
+// error wraps ErrSchema where the tables do not exist.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p := &Probe{Schema: Schema{Latest: Latest}}
 	var freeze, job, link, schedule, pause, run present
@@ -61,7 +62,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The first of all instants, which cannot be read, hides those behind it: it is looked at.
+	// An instant that cannot be read may hide the ones behind it in the index, so it counts as due.
 	due := func(m *engine.Moment) bool { return m.Unreadable || m.Set() && !m.After(p.Now) }
 	p.since, p.lastTick = since.Time, last.Time
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
@@ -84,7 +85,8 @@ func (s *Store) CountPaused(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Parked is a job that is not planned until its definition is mended, or a host has what it needs.
+// Parked is a job that is not planned until its definition is repaired, or a host has what it
+// needs.
 type Parked struct {
 	Job   string `json:"job"` // owner/name
 	Error string `json:"error"`
@@ -97,7 +99,8 @@ type Failing struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Troubled names the first of the jobs that Probe counts as parked, and of those that it counts as failing.
+// Troubled names the first of the jobs that Probe counts as parked, and of those that it counts as
+// failing.
 func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, failing []Failing, err error) {
 	var j Job
 	var stuck bool
@@ -114,18 +117,20 @@ func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, faili
 	return parked, failing, err
 }
 
-// Unserved are the jobs of one owner that have been due for a while, and that this login cannot run: no tick seems to log in
-// as their owner.
+// Unserved are the jobs of one owner that have been due for a while and that this login cannot run.
+// It seems that no tick logs in as their owner.
 type Unserved struct {
 	Owner string    `json:"owner"`
 	Jobs  int       `json:"jobs"`
 	Since time.Time `json:"since"` // the one that has been due longest
 }
 
-// unservedAfter is how long the jobs of others may be due before they are told: their own ticks are about to look.
+// unservedAfter is how long the jobs of other owners may be due before the pass reports them: until
+// then, the ticks of their owners may still be about to begin.
 const unservedAfter = 5 * time.Minute
 
-// Unserved counts jobs of other owners that nobody decides for, where the probe says that there are others.
+// Unserved counts the jobs of other owners for which no tick decides. It asks the database only
+// where the probe has found jobs of other owners.
 func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err error) {
 	if !p.Others {
 		return nil, nil
@@ -141,17 +146,18 @@ func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err er
 	return list, err
 }
 
-// OldestQueued is since when the oldest of the runs that may be taken, of whatever queue, is ready; zero: there is none.
+// OldestQueued is the instant since which the oldest queued run of any queue is ready; zero: no run
+// is queued.
 func (s *Store) OldestQueued(ctx context.Context) (t time.Time, err error) {
-	var first engine.Moment // one that cannot be read ends when it is taken
+	var first engine.Moment // a run whose instant cannot be read ends when it is taken
 	err = s.db.Row(ctx, "oldest_queued", engine.Args{}, &first)
 	return first.Time, err
 }
 
-// silence is the longest pause between ticks that counts as an unbroken stretch.
+// silence is the longest time between two ticks of one stretch.
 const silence = 5 * time.Minute
 
-// TickFacts are what a pass leaves of itself.
+// TickFacts are the facts about a pass that are recorded.
 type TickFacts struct {
 	Name, Holder, Version    string
 	Decided, Started, Failed int

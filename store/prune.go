@@ -10,27 +10,29 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Retention says what stays of a job's history.
+// Retention says which of a job's history is kept.
 type Retention struct {
 	JobID int64     `json:"job_id"`
-	Below int64     `json:"below"` // runs up to this number go
-	Since time.Time `json:"-"`     // gaps recorded before go
+	Below int64     `json:"below"` // runs up to this number are deleted
+	Since time.Time `json:"-"`     // gaps recorded before this are deleted
 }
 
-// pruneSize bounds what one call deletes, so that a year of history goes over many passes instead of in one
-// transaction.
+// pruneSize bounds the runs that one transaction deletes, so that a year of history is not deleted
+// in one transaction.
 const pruneSize = 1000
 
-// pruneAttempts bounds how many attempts go with the runs: one that is tried every second has as many as a month has
-// seconds.
+// pruneAttempts bounds the attempts that one transaction deletes: a run that is tried every second
+// has millions of them after a month.
 const pruneAttempts = 10_000
 
-// keepChanges is how long the change log is kept, beyond what a definition that stands, or one that is done, came by.
+// keepChanges is how long an entry of the change log is kept. The entries that say how a definition
+// came to be as it is are kept for longer.
 const keepChanges = 400 * 24 * time.Hour
 
-// Sweep finds what stays of the history of some jobs, wherever in the table, whether or not they have run of late: in time
-// all of them come up, so that what an earlier pass had no time for, or what another keep leaves, goes too. With the same
-// dice it deletes changes of definitions that are older than is kept, but for those that say what a definition is now.
+// Sweep returns which history is kept for some jobs, chosen at random, whether or not they have run
+// lately. In time it chooses every job, so that history is also deleted where an earlier pass had
+// no time for it, or where keep was changed. At the same random place it deletes old entries of the
+// change log, except for those that say how a definition came to be as it is.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	a := engine.Args{"now": s.now(), "share": s.chance() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
 	err = s.db.Query(ctx, "sweep_jobs", a, func(r *sql.Rows) error {
@@ -59,21 +61,24 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	return kept, err
 }
 
-// sweepSize is how many jobs, or changes, a sweep looks at.
+// sweepSize is the number of jobs, and of changes, that a sweep looks at.
 const sweepSize = 100
 
-// Prune deletes history beyond what is kept: runs whose time is over, of any job, and what the given jobs have too many of,
-// a bounded number of rows in each transaction, for as long as more says so and something is left. The jobs come in any
-// order, so that none is always the last. Only settled runs go; what somebody else has locked, such as to open it again,
-// stays. It returns how many runs went.
+// Prune deletes history that is not kept: runs of any job that are too old, and the surplus runs
+// and old gaps of the given jobs. Each transaction deletes a bounded number of rows. Prune
+// continues for as long as something is left and more returns true. It takes the jobs in a random
+// order, so that none of them is always the last. It deletes settled runs only, and leaves rows
+// that another session has locked, for example to open a run again. It returns the number of
+// deleted runs.
 //
-// Crash window: before a COMMIT nothing of its rows is gone; after it a run is gone with its attempts. One with more
-// attempts than go at once loses the first of them, call by call, and goes with the last; opened again meanwhile, it keeps
-// what is left.
+// Crash window: before a COMMIT all rows of the transaction are there; after it a run is deleted
+// with its attempts. A run with too many attempts for one transaction loses the oldest of them
+// first, and is deleted with the last. If it is opened again meanwhile, it keeps the attempts that
+// are left.
 func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (gone int, err error) {
 	rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	chunks := slices.Collect(slices.Chunk(kept, pruneSize))
-	for expired := true; ; { // in turn: what is too old, and what some of the jobs have too many of
+	for expired := true; ; { // in turn: runs that are too old, and the surplus of some of the jobs
 		var chunk []Retention
 		if len(chunks) > 0 {
 			chunk, chunks = chunks[0], chunks[1:]
@@ -92,11 +97,11 @@ func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (
 	}
 }
 
-// leftOver says whether there may be more than was deleted.
+// leftOver says whether there may be more to delete.
 type leftOver struct{ expired, surplus bool }
 
-// pruneOnce deletes a bounded number of rows in one transaction. Where nothing went, since somebody else has it locked,
-// nothing is left to be done.
+// pruneOnce deletes a bounded number of rows in one transaction. If it could delete nothing,
+// because other sessions have all of it locked, it reports that nothing is left.
 func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (gone int, left leftOver, err error) {
 	var old []string
 	if expired {
@@ -117,7 +122,7 @@ func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (
 	if len(old) == 0 && rows == "" {
 		return 0, left, nil
 	}
-	var runs, gaps int64 // a run can be too old and one of too many
+	var runs, gaps int64 // one run may be both too old and surplus
 	var part bool
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
 		if runs, part, err = s.pruneRuns(ctx, tx, old); err != nil {
@@ -141,7 +146,7 @@ type gapKey struct {
 	Reason     string `json:"reason"`
 }
 
-// pruneGaps deletes gaps that were recorded before what is kept, of those that nobody else has locked.
+// pruneGaps deletes gaps that are too old, except for those that another session has locked.
 func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int64, error) {
 	if rows == "" {
 		return 0, nil
@@ -165,14 +170,14 @@ func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int6
 	return tx.Exec(ctx, "delete_gaps", engine.Args{"rows": text})
 }
 
-// pruneRuns deletes those of the runs that are settled, the oldest first, as far as the bound on their attempts lets it:
-// cut reports whether it did not let all of them.
+// pruneRuns deletes those of the runs that are settled, the oldest first. It stops at the bound on
+// attempts; cut reports whether it did.
 func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gone int64, cut bool, err error) {
 	if len(old) == 0 {
 		return 0, false, nil
 	}
-	var whole []string // runs that go with all that they have
-	var part string    // the run that does not
+	var whole []string // runs that are deleted with all their attempts
+	var part string    // the run of which only some attempts are deleted
 	room, through := int64(pruneAttempts), int64(0)
 	err = tx.Query(ctx, "lock_settled", engine.Args{"ids": old}, func(r *sql.Rows) error {
 		var id string
@@ -205,7 +210,7 @@ func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gon
 	return gone, part != "", err
 }
 
-// keptRows is a document of what is kept; empty: there is nothing to keep.
+// keptRows is a document with a row for each job; empty: there is no job.
 func (s *Store) keptRows(kept []Retention) (string, error) {
 	type row struct {
 		Retention

@@ -7,7 +7,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// recall makes plans that were deleted from what is on record: what was decided is not decided again.
+// recall makes deleted plans anew, from the runs and gaps on record, so that no nominal
+// time is decided twice.
 func (s *Store) recall(ctx context.Context, tx *engine.Tx, cases []Snapshot) error {
 	var ids []int64
 	fresh := map[int64]*Plan{}

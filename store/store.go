@@ -13,42 +13,46 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// Options are what the tests and the embedded default need beyond a URL.
+// Options are what the program, or a test, sets beside a URL.
 type Options struct {
-	// Create makes an SQLite file, its folder and its tables where they are missing. Servers are never created.
+	// Create makes an SQLite file, its folder and its tables where they are missing. It never
+	// creates a database on a server.
 	Create bool
-	// Clock stands for the database's clock in tests. Nil means the database's own, which is the only one that
+	// Clock replaces the database's clock in tests. Nil means the database's own clock, which alone
 	// decides what is due.
 	Clock func() time.Time
-	// Chance stands for rand.Float64 in tests, where it says which part of the history a pass sweeps.
+	// Chance replaces rand.Float64 in tests. It chooses which part of the history a pass sweeps.
 	Chance func() float64
-	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
+	// Wrap, in tests, stands between database/sql and the driver, and counts calls or breaks them.
 	Wrap func(driver.Connector) driver.Connector
-	// Secrets, if it is set, are hidden in all that is recorded and told, and are told those of the database.
+	// Secrets, if set, are hidden in everything that is recorded or reported. The passwords of the
+	// database are added to them.
 	Secrets *secret.Known
-	// Login, if it is set, is asked before each new connection to a server whom to be and with which password, in place
-	// of what the URL says: passwords may change while a process lives, and tokens last for minutes. An empty user leaves
-	// the URL's.
+	// Login, if set, returns the user and the password for each new connection to a server, in
+	// place of those in the URL: passwords may change while a process lives, and tokens last for
+	// minutes. An empty user means the URL's user.
 	Login func(context.Context) (user, password string, err error)
 }
 
-// Store is an open database. It holds no session state: a transaction-pooling proxy may stand between.
+// Store is an open database. It keeps no state in sessions, so that a proxy that pools transactions
+// may stand between.
 type Store struct {
 	db    *engine.DB
 	clock func() time.Time
-	// chance is a number from 0 up to 1, another one each time.
+	// chance returns a random number from 0 up to 1.
 	chance func() float64
 }
 
-// words are the macros of the statements that are lists in Go.
+// words are the macros of the statements that stand for lists in Go.
 var words = map[string]string{
 	"@job_columns": jobColumns, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
 	"@job_changes_by_name": jobChangesByName,
 	"@run_columns":         runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
 	"@most": fmt.Sprint(mostMade)}
 
-// Open connects and makes sure that the database answers. It does not look at the schema: CheckSchema and Probe do.
-// Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a *URLError.
+// Open connects and makes sure that the database answers. It does not read the schema; CheckSchema
+// and Probe do. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a
+// *URLError.
 func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 	db, err := engine.Open(ctx, rawURL, engine.Options{Create: o.Create, Wrap: o.Wrap, Login: o.Login, Secrets: o.Secrets, Words: words, Actions: actions})
 	if err != nil {
@@ -70,17 +74,18 @@ func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake reports
-// whether the database still answers on it.
+// Sleep closes all connections but one, for a process that is frozen between its uses. Before the
+// next use, Wake reports whether the database still answers on that connection.
 func (s *Store) Sleep() { s.db.Sleep() }
 
-// Wake asks the database for a sign of life, after Sleep: see engine.DB.
+// Wake asks the database for an answer, after Sleep: see engine.DB.
 func (s *Store) Wake(ctx context.Context) error { return s.db.Wake(ctx) }
 
-// Engine is the database's, and answers what differs between engines.
+// Engine is the engine of the database. It has everything that differs between engines.
 func (s *Store) Engine() *engine.Engine { return s.db.Engine() }
 
-// Writers is how many transactions of one process it pays to have under way at once.
+// Writers is the number of transactions that one process has under way at once, so that one is read
+// while another is written.
 func (s *Store) Writers() int {
 	if s.Engine().OneWriter {
 		return 1
@@ -91,13 +96,15 @@ func (s *Store) Writers() int {
 // Version is the engine's name and version, such as "PostgreSQL 15.18".
 func (s *Store) Version(ctx context.Context) (string, error) { return s.db.Version(ctx) }
 
-// Login is the name under which the database knows us, without host; empty on SQLite, which knows no logins.
+// Login is the name under which the database knows this program, without the host. It is empty on
+// SQLite, which has no logins.
 func (s *Store) Login(ctx context.Context) (string, error) { return s.db.Login(ctx) }
 
-// Warning tells what is wrong with the settings of the database, and what to do; empty where nothing is.
+// Warning describes a problem of the database's settings, and what to do. It is empty where there
+// is none.
 func (s *Store) Warning(ctx context.Context) (string, error) { return s.db.Warning(ctx) }
 
-// LockHolders says which sessions have rows or tables of dbjobs locked: see engine.DB.
+// LockHolders names the sessions that have rows or tables of dbjobs locked: see engine.DB.
 func (s *Store) LockHolders(ctx context.Context) string { return s.db.LockHolders(ctx) }
 
 // Where names the database for messages: scheme, host and path, never user, password or options.
@@ -106,8 +113,8 @@ func (s *Store) Where() string { return s.db.Where() }
 // Hold makes this process a holder of runs until release is called: see engine.DB.
 func (s *Store) Hold(h Holder) (release func(), err error) { return s.db.Hold(h.Name) }
 
-// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. Without a Wrap, it has the store's; its
-// Login is the store's.
+// JobDB is a pool of connections for the SQL of jobs, apart from the store's own. It has the
+// store's Login, and the store's Wrap unless the options have one.
 func (s *Store) JobDB(o Options) (*sql.DB, error) {
 	return s.db.JobPool(engine.Options{Create: o.Create, Wrap: o.Wrap})
 }
@@ -117,7 +124,7 @@ func (s *Store) JobSessions(o Options) (*engine.Sessions, error) {
 	return s.db.JobSessions(engine.Options{Create: o.Create, Wrap: o.Wrap})
 }
 
-// now is the argument :now of the statements: nil leaves the time to the database.
+// now is the argument :now of the statements; nil means the database's own time.
 func (s *Store) now() any {
 	if s.clock == nil {
 		return nil
@@ -125,8 +132,8 @@ func (s *Store) now() any {
 	return s.clock()
 }
 
-// kept is an error's text as it is recorded. Of a text of megabytes only what may be kept is looked through, with room for
-// what is hidden in it.
+// kept is an error's text as it is recorded: without secrets, and no longer than a column holds. Of
+// a text of megabytes, only a beginning is searched for secrets.
 func (s *Store) kept(text string) string {
 	const most = 64 << 10
 	return clip(s.db.Hide(text[:min(len(text), most)]))
@@ -135,7 +142,8 @@ func (s *Store) kept(text string) string {
 // URLError says what is wrong with a database URL.
 type URLError = engine.URLError
 
-// The sentinels of this package; every error that a caller may want to tell apart wraps one of them.
+// The errors of this package. Every error that a caller may handle in its own way wraps one of
+// them.
 var (
 	ErrNotFound    = engine.ErrNotFound
 	ErrExists      = engine.ErrExists
@@ -150,11 +158,11 @@ var (
 // Patience is how long the database may take to answer a statement.
 const Patience = engine.Patience
 
-// errPanicked stands for a panic in making a batch.
+// errPanicked stands for a panic while a batch is made.
 var errPanicked = errors.New("deciding panicked")
 
-// Refused reports whether a single row may be at fault: the engine refused what was written or asked for, or making it ended in
-// a panic.
+// Refused reports whether a single row may be the cause of an error: the engine refused the values
+// of a statement, or a decision ended in a panic.
 func (s *Store) Refused(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -162,8 +170,9 @@ func (s *Store) Refused(ctx context.Context, err error) bool {
 	return errors.Is(err, errPanicked) || s.Engine().Refused(err)
 }
 
-// Transient tells of an error that the transaction lost against another one, and that it can be tried again.
+// Transient reports whether the transaction lost a conflict with another one, so that it can be
+// tried again.
 func (s *Store) Transient(err error) bool { return s.Engine().Transient(err) }
 
-// Locked tells of an error that a statement waited for rows that another session has locked, until its time was over.
+// Locked reports whether a statement waited too long for rows that another session has locked.
 func (s *Store) Locked(err error) bool { return s.Engine().Locked(err) }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Work is the second half of a pass alone: it takes queued runs and executes them until nothing is left to be taken, or
-// the budget nears its end. It decides nothing: a run that is to be tried again, and what follows on one that has
-// ended, waits for the next tick. Its passes are not recorded among those of the ticks.
+// Work is the second half of a pass: it takes queued runs and executes them until no run is left,
+// or the budget nears its end. It decides nothing: the next attempt of a run, and the jobs that run
+// after it, wait for the next tick. It is not recorded as a tick.
 func (t *Tick) Work(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
 	if err != nil || p.probe.Frozen {
@@ -21,7 +21,7 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 	defer stop()
 	for err == nil {
 		err = p.takeAll(work)
-		p.moved = 0 // nothing is decided here: what follows on a run that was refused is for the next tick
+		p.moved = 0 // nothing is decided here: the next tick decides for runs that were refused
 		if err != nil || p.quiet() {
 			break
 		}
@@ -31,9 +31,9 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.leftOver(work))
 }
 
-// takeInTurn takes runs for the places that are free and some ahead, of each queue a share: a long queue never keeps
-// another waiting. A queue that gave its share may have more, and has its turn again behind the others; within a queue,
-// what is urgent comes first, then what is old.
+// takeInTurn takes runs for the free places and some ahead. Each queue has a share, so that a long
+// queue never delays another. A queue that filled its share has another turn after the others.
+// Within a queue the priority decides, then the age.
 func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 	turns, err := p.turns(ctx)
 	if err != nil {
@@ -69,8 +69,8 @@ func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 	return nil
 }
 
-// refused takes into the report what could not be delivered, and tells how many runs ended for it: their jobs are to be
-// decided.
+// refused reports the runs that could not be delivered. It returns the number of runs that ended
+// for that reason; their jobs need a decision.
 func (p *pass) refused() int {
 	ended, left := p.holder.Refused.Take()
 	for i := range ended {
@@ -80,14 +80,14 @@ func (p *pass) refused() int {
 	return len(ended)
 }
 
-// addUnkept tells of jobs that stay as they are, since the database refuses whatever is written for them.
+// addUnkept reports jobs that stay as they are, because the database refuses every write for them.
 func (p *pass) addUnkept() {
 	known := len(p.report.Parked)
 	p.report.addParked(p.unkept)
 	p.report.ParkedJobs += len(p.report.Parked) - known
 }
 
-// turns are the queues to take from, beginning behind the one that was served last.
+// turns are the queues to take from, beginning after the queue that was served last.
 func (p *pass) turns(ctx context.Context) ([]string, error) {
 	list := slices.Clone(p.queues)
 	if len(list) == 0 {
