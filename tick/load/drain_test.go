@@ -116,7 +116,7 @@ func ready(t testing.TB, engine string, runs int) *storetest.DB {
 // waits for another's transaction: neither those who take, nor those who finish, nor those who decide what follows. What
 // is left is the moment in which InnoDB looks at a row that it then leaves.
 func TestDrainBySeveralTicks(t *testing.T) {
-	runs, processes := 800, []int{2, 8}
+	runs, processes := 600, []int{2, 8}
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		runs, processes = 20_000, []int{1, 2, 4, 8}
 	}

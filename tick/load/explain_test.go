@@ -76,12 +76,12 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
-			n := extent{20_000, 50_000, 80_000, 2_000, 50}
+			n := extent{20_000, 25_000, 25_000, 2_000, 50}
 			switch {
 			case os.Getenv("DBJOBS_PROVE") != "":
 				n = extent{1_000_000, 2_000_000, 500_000, 8_000, 1000}
 			case e == "sqlite": // whose plans do not turn with the size, and which the race detector slows down twentyfold
-				n = extent{4_000, 8_000, 4_000, 500, 50}
+				n = extent{3_000, 6_000, 3_000, 500, 50}
 				fallthrough
 			default:
 				t.Parallel()

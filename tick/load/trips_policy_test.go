@@ -20,7 +20,7 @@ import (
 // of 1,000 jobs; a document of rows beyond 4 MB is sent in parts. None of that is reached here.
 func TestRoundTripsDoNotGrowWithThePolicies(t *testing.T) {
 	t.Parallel()
-	few, many := 10, 1000
+	few, many := 10, 300
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		many = 5000
 	}
