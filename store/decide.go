@@ -152,9 +152,11 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 			return b, err
 		}
 		if alone && d.hooked && p.refused == "" { // a hook holds up nothing
-			mute := *p
-			mute.refused = d.s.kept(err.Error())
-			return d.parts(ctx, &mute)
+			again := *p
+			if again.refusals++; again.refusals > 1 { // it was no single incident
+				again.refused = d.s.kept(err.Error())
+			}
+			return d.parts(ctx, &again)
 		}
 		if alone {
 			return d.park(ctx, p, err)

@@ -218,8 +218,10 @@ type Page struct {
 	// Without are jobs that are left out, because the engine refused their decisions before.
 	Without map[int64]bool
 
-	// refused is why the page's decisions are tried without their hooks.
-	refused string
+	// Decisions with hooks that are refused are tried once more, and then without their hooks:
+	// refused says why.
+	refusals int
+	refused  string
 
 	// Waits is the number of times that the decisions for the page may wait for locks.
 	Waits int

@@ -2,6 +2,7 @@ package crash
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -150,6 +151,8 @@ func (w *world) read() (*record, error) {
 			keys[r.ID] = fmt.Sprintf("%s now:#%d", r.Job, r.Number)
 		case "after":
 			after[r.ID] = rest
+		case "hook": // its key has a fence, or an instant
+			keys[r.ID] = r.Job + " hook:" + fact(&r, "event", "job", "scheduled_for", "count", "streak")
 		default:
 			keys[r.ID] = r.Job + " " + r.Occurrence
 		}
@@ -197,6 +200,19 @@ func (w *world) read() (*record, error) {
 		}
 	}
 	return out, nil
+}
+
+// fact is what the arguments of a run say.
+func fact(r *store.Run, names ...string) string {
+	var given map[string]any
+	if err := json.Unmarshal([]byte(r.Args), &given); err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprint(given[name]))
+	}
+	return strings.Join(all, " ")
 }
 
 func clock(t time.Time) string {

@@ -86,6 +86,7 @@ func (w *world) jobs(names ...string) []store.Job {
 	doomed := hourlyOf(patient("doomed", act("fail", 9)), "latest", "wait")
 	two := store.Attempts(2)
 	doomed.Retry.Attempts, doomed.OnError = &two, "pause"
+	doomed.On = store.Hooks{Failed: "told", Missed: "told", Paused: "told"}
 	forks := patient("forks", act("fail", 99), act("never", 0), act("mend", 0))
 	one := store.Attempts(1)
 	forks.Steps[0].OnFailure, forks.Steps[0].Retry.Attempts = "step:mend", &one
@@ -99,7 +100,7 @@ func (w *world) jobs(names ...string) []store.Job {
 	shared.Schedules, shared.Missed, shared.MissedGrace, shared.Overlap = []string{"hours"}, "skip", store.Duration(50*time.Minute), "skip"
 	all := []store.Job{
 		hourlyOf(patient("chain", act("one", 0), w.effect("two", true), w.effect("three", false)), "latest", "wait"),
-		follows, boots, doomed, forks, once, kept, orphan, shared,
+		follows, boots, doomed, patient("told", w.effect("tell", true)), forks, once, kept, orphan, shared,
 		hourlyOf(patient("flaky", act("try", 1)), "latest", "wait"),
 		hourlyOf(patient("replaced", act("act", 0)), "latest", "replace"),
 	}
@@ -157,7 +158,7 @@ func rich() []stage {
 // small is what a server is asked in every run of the tests.
 func small() []stage {
 	return []stage{
-		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("chain", "follows", "doomed", "replaced")) }},
+		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("chain", "follows", "doomed", "told", "replaced")) }},
 		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true},
 		{name: "outage", at: 5*time.Hour + 5*time.Minute},
 	}
