@@ -341,8 +341,9 @@ func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []in
 	}
 	var look []int64
 	for _, id := range ids {
-		// A plan without any rule is one of a job without schedules, or one whose rows somebody deleted.
-		if c := byJob[id]; n != Due || c.Stale || changed[id] || len(c.Rules) == 0 {
+		// A plan without any rule is one of a job without schedules, or one whose rows somebody deleted. A nominal time that has
+		// come and a run that wakes its job change no schedule: what is new there is a need of its own.
+		if c := byJob[id]; n != Due && n != RunWakes || c.Stale || changed[id] || len(c.Rules) == 0 {
 			look = append(look, id)
 			for i := range c.Rules {
 				c.Rules[i].Linked = false
