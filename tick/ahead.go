@@ -10,7 +10,7 @@ import (
 
 const (
 	aheadOf   = 250 * time.Millisecond // of work is taken ahead, as long as the last runs took
-	mostAhead = 200                    // runs
+	mostAhead = 400                    // runs, which one statement takes
 )
 
 // held is a delivery that this pass holds.

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// recorder records the ends of runs, those together that come while a write is under way.
+// recorder records the ends of runs: those together that come while a write is under way, and while others that were
+// taken ahead go on.
 type recorder struct {
 	mu       sync.Mutex
 	gathered []*gathered
 	writing  bool
+	enough   chan struct{} // says that there is no more to wait for
 }
 
 type gathered struct {
@@ -22,10 +25,14 @@ type gathered struct {
 
 // mostTogether bounds the ends that are recorded together, among which one that is refused is looked
 // for. mostBytesTogether bounds what they tell: a server takes no statement of any size, MariaDB by
-// default one of 16 MB, and JSON may write a byte as six.
+// default one of 16 MB, and JSON may write a byte as six. Where others are to come at once, an end
+// waits for them no longer than gathering, and until there are enoughTogether: to write more costs
+// hardly less for each.
 const (
 	mostTogether      = 200
 	mostBytesTogether = 1 << 20
+	enoughTogether    = 100
+	gathering         = 25 * time.Millisecond
 )
 
 // together records an end that finishes its run, with others that come at about the same time. The error is that of
@@ -33,8 +40,15 @@ const (
 func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) error {
 	g := &gathered{store.Ending{Task: t, End: end}, make(chan struct{})}
 	r := &p.recorder
+	last := !p.more()
 	r.mu.Lock()
 	r.gathered = append(r.gathered, g)
+	if last || len(r.gathered) >= enoughTogether {
+		select {
+		case r.enough <- struct{}{}:
+		default:
+		}
+	}
 	if !r.writing {
 		r.writing = true
 		go p.write(context.WithoutCancel(ctx))
@@ -47,10 +61,39 @@ func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) e
 	return g.Err
 }
 
+// more reports whether more ends are to come at once: runs that were taken ahead, and are as short as the last ones, begin
+// without waiting for the record of those before them. One at a time, each waits for it.
+func (p *pass) more() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.size > 1 && p.line.n > 0
+}
+
+// gather waits for more ends.
+func (p *pass) gather() {
+	r := &p.recorder
+	late := time.NewTimer(gathering)
+	defer late.Stop()
+	for p.more() {
+		r.mu.Lock()
+		n := len(r.gathered)
+		r.mu.Unlock()
+		if n == 0 || n >= enoughTogether {
+			return
+		}
+		select {
+		case <-r.enough:
+		case <-late.C:
+			return
+		}
+	}
+}
+
 // write records what is gathered, until nothing is.
 func (p *pass) write(ctx context.Context) {
 	r := &p.recorder
 	for {
+		p.gather()
 		r.mu.Lock()
 		n := howMany(r.gathered)
 		now := r.gathered[:n:n]
@@ -89,6 +132,7 @@ func (p *pass) writeOnce(ctx context.Context, list []*store.Ending) {
 	within, cancel := context.WithTimeout(last, heartbeat)
 	defer cancel()
 	paused := p.t.Store.EndSteps(within, list)
+	p.log.Debug("ends recorded together", "runs", len(list))
 	p.mu.Lock()
 	p.paused = paused
 	p.mu.Unlock()

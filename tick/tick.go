@@ -95,6 +95,11 @@ func (p *pass) decideAndExecute(work context.Context) error {
 		if err := p.await(work); err != nil {
 			return err
 		}
+		if p.more() { // runs to execute beside the next decisions
+			if err := p.take(work); err != nil {
+				return err
+			}
+		}
 	}
 	if over(work) {
 		return nil

@@ -53,21 +53,29 @@ func (w *workers) init(size int) {
 		w.size = 4
 	}
 	w.pace, w.news, w.running = -1, make(chan struct{}, 1), map[delivery]*held{}
+	w.recorder.enough = make(chan struct{}, 1)
 }
 
 // takeAll takes queued runs for as long as there are enough to fill the room: a decision for every few runs that have
 // ended would cost as much as the runs. After a number of ends there is one all the same, or jobs would wait for their
 // successors, and the record for its facts, until a long queue is empty.
 func (p *pass) takeAll(ctx context.Context) error {
-	const most = 100
 	for before := p.report.Started; ; {
-		if err := p.take(ctx); err != nil || !p.full || p.report.Started-before >= most {
+		if err := p.take(ctx); err != nil || !p.full || p.report.Started-before >= p.many() {
 			return err
 		}
 		if err := p.await(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// many is how many runs may have begun, or ended, before there are decisions again: what goes on in a fraction of a second.
+func (p *pass) many() int {
+	const least = 100
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(least, p.mostAhead())
 }
 
 // take takes queued runs as far as there is room, and starts them.
@@ -214,7 +222,8 @@ func (p *pass) await(ctx context.Context) error {
 // runs that were taken ahead nobody waits for what is decided next, and more ends are gathered for it. back tells to give
 // back what waits.
 func (p *pass) patience(ended int) (_ time.Duration, back bool) {
-	const most, gathered, many = 5 * time.Millisecond, 100 * time.Millisecond, 100
+	const most, gathered = 5 * time.Millisecond, 250 * time.Millisecond
+	many := p.many()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waiting, free := p.line.n, p.busy < p.size
