@@ -19,6 +19,7 @@ type Host struct {
 
 	Programs  []Program
 	Addresses []Addresses
+	Clouds    []Cloud
 	Secrets   map[string]Secret
 	Targets   map[string]Target
 	Mailer    *MailServer
@@ -47,6 +48,12 @@ type Program struct {
 // Addresses are a leave to connect to the addresses of a range.
 type Addresses struct {
 	Range  netip.Prefix
+	Owners Owners
+}
+
+// Cloud is a leave to act as the process does in a cloud: aws or gcp.
+type Cloud struct {
+	Name   string
 	Owners Owners
 }
 
@@ -128,6 +135,27 @@ func (h *Host) AllowsAddress(owner string, a netip.Addr) bool {
 	return h.Own || slices.ContainsFunc(h.Addresses, func(l Addresses) bool {
 		return l.Range.Contains(a) && l.Owners.Include(owner)
 	})
+}
+
+// AllowsCloud refuses steps that would act as the process does in a cloud, where the owner has no leave. It is needed also
+// where whoever writes a definition is the user of the process: requests are sent to others.
+func (h *Host) AllowsCloud(owner, name string) error {
+	if h == nil {
+		h = &Host{}
+	}
+	var others Owners
+	for _, l := range h.Clouds {
+		if l.Name == name && l.Owners.Include(owner) {
+			return nil
+		} else if l.Name == name {
+			others = append(others, l.Owners...)
+		}
+	}
+	line := fmt.Sprintf("clouds: [%s]", name)
+	if others != nil {
+		line = fmt.Sprintf("clouds: [{cloud: %s%s}]", name, also(others, owner, ", "))
+	}
+	return h.Refused("to act as it does in the cloud "+name, line)
 }
 
 // AllowsProgram is the path by which the program is to be run, or the refusal. The leave for a program is for the name that

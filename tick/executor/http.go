@@ -31,6 +31,21 @@ type HTTPSpec struct {
 type HTTPAuth struct {
 	Bearer string     `json:"bearer,omitempty"`
 	Basic  *HTTPBasic `json:"basic,omitempty"`
+	AWS    *HTTPAWS   `json:"aws,omitempty"`
+	GCP    *HTTPGCP   `json:"gcp,omitempty"`
+}
+
+// HTTPAWS signs the request with the process's credentials, for a service of AWS.
+type HTTPAWS struct {
+	Service string `json:"service"`
+	Region  string `json:"region,omitempty"` // empty: that in the host's name, or the process's
+}
+
+// HTTPGCP is a token of the process's service account: "access", for Google's interfaces, or "identity", for a service of
+// somebody's own.
+type HTTPGCP struct {
+	Token    string `json:"token"`
+	Audience string `json:"audience,omitempty"` // of an identity; empty: the server of the URL
 }
 
 // HTTPBasic is a user with a password.
@@ -52,6 +67,8 @@ var httpKind = Kind{
 		{Name: "auth", Type: Mapping, Keys: []Key{
 			{Name: "bearer", Type: Text},
 			{Name: "basic", Type: Mapping, Keys: []Key{{Name: "user", Type: Text}, {Name: "password", Type: Text}}},
+			{Name: "aws", Type: Mapping, Short: true, Keys: []Key{{Name: "service", Type: Text}, {Name: "region", Type: Text}}},
+			{Name: "gcp", Type: Mapping, Short: true, Keys: []Key{{Name: "token", Type: Text}, {Name: "audience", Type: Text}}},
 		}},
 	}}},
 	Spec:   httpSpec,
@@ -93,6 +110,12 @@ func httpValues(raw json.RawMessage) (map[string]any, error) {
 		auth := map[string]any{"bearer": a.Bearer}
 		if a.Basic != nil {
 			auth["basic"] = map[string]any{"user": a.Basic.User, "password": a.Basic.Password}
+		}
+		if a.AWS != nil {
+			auth["aws"] = map[string]any{"service": a.AWS.Service, "region": a.AWS.Region}
+		}
+		if a.GCP != nil {
+			auth["gcp"] = map[string]any{"token": a.GCP.Token, "audience": a.GCP.Audience}
 		}
 		values["auth"] = auth
 	}
@@ -296,33 +319,4 @@ func (s *HTTPSpec) checkSecrets() error {
 		}
 	}
 	return nil
-}
-
-func (s *HTTPSpec) checkAuth() error {
-	a := s.Auth
-	switch {
-	case a == nil:
-		return nil
-	case a.given() != 1:
-		return wrong(errors.New("want exactly one of bearer and basic"), "auth")
-	case a.Basic != nil:
-		if a.Basic.User == "" || strings.Contains(a.Basic.User, ":") {
-			return wrong(errors.New("is missing or has a colon in it"), "auth", "basic", "user")
-		}
-		if err := checkText(a.Basic.User); err != nil {
-			return wrong(err, "auth", "basic", "user")
-		}
-		return mustBeSecret(a.Basic.Password, "auth", "basic", "password")
-	}
-	return mustBeSecret(a.Bearer, "auth", "bearer")
-}
-
-// given is how many of its fields are.
-func (a *HTTPAuth) given() (n int) {
-	for _, is := range []bool{a.Bearer != "", a.Basic != nil} {
-		if is {
-			n++
-		}
-	}
-	return n
 }

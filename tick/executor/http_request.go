@@ -39,7 +39,7 @@ func (c *call) prepare() (*url.URL, error) {
 		}
 		c.header.Set(name, value)
 	}
-	return to, c.sign()
+	return to, c.signByWebhook()
 }
 
 // requestKey names a run's step for those who are to do it once. It is the same in all tries and deliveries; a run's id is
@@ -175,42 +175,6 @@ func (c *call) filled(v any) (_ any, err error) {
 	return v, nil
 }
 
-// sign adds what says by whom the request is.
-func (c *call) sign() error {
-	if a := c.spec.Auth; a != nil && a.Bearer != "" {
-		token, err := c.expand(a.Bearer)
-		if err != nil {
-			return err
-		}
-		if !validHeader(token) {
-			return errors.New("auth.bearer: the secret has a control character, such as the end of a line, which no header can have")
-		}
-		c.header.Set("Authorization", "Bearer "+token)
-	} else if a != nil {
-		user, err := c.expand(a.Basic.User)
-		if err != nil {
-			return err
-		}
-		password, err := c.expand(a.Basic.Password)
-		if err != nil {
-			return err
-		}
-		r := http.Request{Header: c.header}
-		r.SetBasicAuth(user, password)
-	}
-	if len(c.spec.Secret) == 0 {
-		return nil
-	}
-	secrets := make([]string, len(c.spec.Secret))
-	for i, s := range c.spec.Secret {
-		var err error
-		if secrets[i], err = c.expand(s); err != nil {
-			return err
-		}
-	}
-	return signWebhook(c.header, secrets, requestKey(c.task), c.now, c.body)
-}
-
 func (c *call) request(ctx context.Context, to *url.URL) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, c.spec.method(), to.String(), bytes.NewReader(c.body))
 	if err != nil {
@@ -221,5 +185,5 @@ func (c *call) request(ctx context.Context, to *url.URL) (*http.Request, error) 
 	}
 	req.GetBody = nil // what was sent may have been received: only another try sends it again
 	req.Header = c.header.Clone()
-	return req, nil
+	return req, c.login(ctx, req)
 }

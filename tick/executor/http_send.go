@@ -8,17 +8,20 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // HTTP sends a request as an attempt of a step: at least once, with the same key in all tries and deliveries of a run.
 type HTTP struct {
 	host       *Host
+	env        aws.Lookup
 	names      *net.Resolver // nil: that of the system
 	mu         sync.Mutex
 	transports map[string]*http.Transport // by owner
@@ -32,7 +35,9 @@ const (
 )
 
 // NewHTTP gives an executor that touches what the host allows. Close it.
-func NewHTTP(h *Host) *HTTP { return &HTTP{host: h, transports: map[string]*http.Transport{}} }
+func NewHTTP(h *Host) *HTTP {
+	return &HTTP{host: h, env: os.LookupEnv, transports: map[string]*http.Transport{}}
+}
 
 // Close ends the connections that are kept.
 func (e *HTTP) Close() error {
@@ -74,7 +79,7 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, httpPatience, errHTTPPatience)
 		defer cancel()
 	}
-	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, transport: e.transport(r.Task.Job.Owner)}
+	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, transport: e.transport(r.Task.Job.Owner)}
 	res, err := c.do(ctx)
 	if errors.Is(context.Cause(ctx), errHTTPPatience) {
 		err = errHTTPPatience
@@ -115,6 +120,7 @@ type call struct {
 	task      *store.Task
 	now       time.Time
 	host      *Host
+	env       aws.Lookup
 	transport *http.Transport
 
 	facts  map[string]any // with the secrets that the spec names

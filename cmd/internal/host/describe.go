@@ -36,6 +36,9 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 	for _, a := range s.Addresses {
 		r.Add("address", "", a.Value, where(a.Place), a.Owners)
 	}
+	for _, c := range s.Clouds {
+		r.Add("cloud", "", c.Value, where(c.Place), c.Owners)
+	}
 	offered := map[string][]string{}
 	for _, o := range s.Secrets {
 		if offered[o.Name] = o.Owners; slices.Contains(s.vars, o.Name) {

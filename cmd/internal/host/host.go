@@ -199,6 +199,9 @@ func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 	for _, a := range s.Addresses {
 		h.Addresses = append(h.Addresses, executor.Addresses{Range: netip.MustParsePrefix(a.Value), Owners: a.Owners})
 	}
+	for _, c := range s.Clouds {
+		h.Clouds = append(h.Clouds, executor.Cloud{Name: c.Value, Owners: c.Owners})
+	}
 	for _, o := range s.Secrets {
 		h.Secrets[o.Name] = executor.Secret{Value: s.reads(o.Source), Owners: o.Owners}
 	}

@@ -38,6 +38,7 @@ targets:
   old: {url_env: OLD, owners: [bob]}
 programs: [/usr/bin/pg_dump, {path: /opt/jobs/, owners: [ann, bob]}]
 addresses: [10.0.0.0/8, "::1", {range: 192.168.1.7, owners: ann}]
+clouds: [gcp, {cloud: aws, owners: [ann]}]
 secrets:
   HOOK: {value_env: HOOK_KEY}
 mail: {server: mx.example.org, from: jobs@example.org, user: jobs, password_file: /run/secrets/mail}
@@ -67,6 +68,14 @@ func TestLeaves(t *testing.T) {
 	}{{"x", "10.1.2.3", true}, {"x", "::1", true}, {"ann", "192.168.1.7", true}, {"ann", "192.168.1.8", false}, {"x", "192.168.1.7", false}, {"x", "127.0.0.1", false}} {
 		if got := h.AllowsAddress(c.owner, netip.MustParseAddr(c.address)); got != c.want {
 			t.Errorf("%s for %s: %t", c.address, c.owner, got)
+		}
+	}
+	for _, c := range []struct {
+		owner, cloud string
+		want         bool
+	}{{"x", "gcp", true}, {"ann", "aws", true}, {"x", "aws", false}} {
+		if err := h.AllowsCloud(c.owner, c.cloud); (err == nil) != c.want {
+			t.Errorf("%s for %s: %v", c.cloud, c.owner, err)
 		}
 	}
 	if m, err := h.Mail("ann"); err != nil || m.Port != 587 || m.TLS != "starttls" || m.User != "jobs" {
@@ -164,6 +173,7 @@ func TestMistakes(t *testing.T) {
 		{"programs: [sh]", `programs[0]: found "sh", want the absolute path`},
 		{"programs: [/opt/../bin]", "without . and .."},
 		{"addresses: [localhost]", "names are not taken"},
+		{"clouds: [was]", "did you mean aws? (one of aws, gcp)"},
 		{"addresses: [10.1.0.0/8]", "the range is 10.0.0.0/8"},
 		{"secrets: {HOOK: {}}", "needs value_file, value_env or value"},
 		{"secrets: {HOOK: {value: geheim, value_env: HOOK}}", "more than one of"},

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -17,6 +18,7 @@ type Host struct {
 	Targets   []Offer
 	Programs  []Leave // absolute paths of programs and folders
 	Addresses []Leave // ranges, as netip.ParsePrefix reads them
+	Clouds    []Leave // in which steps may act as the process does: aws, gcp
 	Secrets   []Offer
 	Mail      *Mail
 	Heartbeat *Source
@@ -69,6 +71,7 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 			{"targets", offers("url", &h.Targets)},
 			{"programs", leaves("path", &h.Programs, programPath)},
 			{"addresses", leaves("range", &h.Addresses, addressRange)},
+			{"clouds", leaves("cloud", &h.Clouds, cloudName)},
 			{"secrets", offers("value", &h.Secrets)},
 			{"mail", h.readMail},
 			{"heartbeat", source("url", &h.Heartbeat)},
@@ -198,6 +201,13 @@ func addressRange(text string) (string, error) {
 		return "", fmt.Errorf("found %s, which is an address within a range; the range is %s", excerpt(text), p.Masked())
 	}
 	return p.String(), nil
+}
+
+func cloudName(name string) (string, error) {
+	if known := []string{"aws", "gcp"}; !slices.Contains(known, name) {
+		return "", fmt.Errorf("found %s; %s", excerpt(name), oneOf(name, known))
+	}
+	return name, nil
 }
 
 func absolute(into *string, what string) reading {

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/aws"
 	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // held is a secret as Secrets Manager keeps it: the URL itself, or the JSON that RDS and its rotation

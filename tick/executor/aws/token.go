@@ -2,9 +2,6 @@ package aws
 
 import (
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -21,7 +18,7 @@ type Credentials struct{ KeyID, Secret, SessionToken string }
 func CredentialsOf(env Lookup) (Credentials, error) {
 	c := Credentials{env.value("AWS_ACCESS_KEY_ID"), env.value("AWS_SECRET_ACCESS_KEY"), env.value("AWS_SESSION_TOKEN")}
 	if c.KeyID == "" || c.Secret == "" {
-		return c, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: a token for the database is signed with them (Lambda sets them from the function's role)")
+		return c, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and AWS is to be told by them who asks (Lambda sets them from the function's role)")
 	}
 	return c, nil
 }
@@ -45,7 +42,7 @@ func RegionOf(host string, env Lookup) (string, error) {
 // 15 minutes after now. address is host:port with the server's own host name: the server refuses a
 // token for an alias.
 func RDSToken(c Credentials, region, address, user string, now time.Time) string {
-	const algorithm, empty = "AWS4-HMAC-SHA256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	stamp, day := now.UTC().Format("20060102T150405Z"), now.UTC().Format("20060102")
 	scope := day + "/" + region + "/rds-db/aws4_request"
 	query := url.Values{
@@ -57,21 +54,5 @@ func RDSToken(c Credentials, region, address, user string, now time.Time) string
 	}
 	canonical := strings.ReplaceAll(query.Encode(), "+", "%20") // sorted by name; a blank must be %20 here
 	request := "GET\n/\n" + canonical + "\nhost:" + address + "\n\nhost\n" + empty
-	toSign := algorithm + "\n" + stamp + "\n" + scope + "\n" + hex.EncodeToString(hash(request))
-	key := []byte("AWS4" + c.Secret)
-	for _, part := range []string{day, region, "rds-db", "aws4_request", toSign} {
-		key = sign(key, part)
-	}
-	return address + "/?" + canonical + "&X-Amz-Signature=" + hex.EncodeToString(key)
-}
-
-func hash(text string) []byte {
-	sum := sha256.Sum256([]byte(text))
-	return sum[:]
-}
-
-func sign(key []byte, text string) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte(text)) // never fails
-	return h.Sum(nil)
+	return address + "/?" + canonical + "&X-Amz-Signature=" + signature(c, stamp, region, "rds-db", request)
 }

@@ -1,0 +1,216 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
+)
+
+func (s *HTTPSpec) checkAuth() error {
+	a := s.Auth
+	switch {
+	case a == nil:
+		return nil
+	case a.given() != 1:
+		return wrong(errors.New("want exactly one of bearer, basic, aws and gcp"), "auth")
+	case a.Basic != nil:
+		if a.Basic.User == "" || strings.Contains(a.Basic.User, ":") {
+			return wrong(errors.New("is missing or has a colon in it"), "auth", "basic", "user")
+		}
+		if err := checkText(a.Basic.User); err != nil {
+			return wrong(err, "auth", "basic", "user")
+		}
+		return mustBeSecret(a.Basic.Password, "auth", "basic", "password")
+	case a.Bearer != "":
+		return mustBeSecret(a.Bearer, "auth", "bearer")
+	case strings.HasPrefix(s.URL, "http:"):
+		return wrong(errors.New("what logs in to a cloud is sent by https only"), "url")
+	case a.AWS != nil:
+		return a.AWS.check()
+	}
+	return a.GCP.check()
+}
+
+// given is how many of its fields are.
+func (a *HTTPAuth) given() (n int) {
+	for _, is := range []bool{a.Bearer != "", a.Basic != nil, a.AWS != nil, a.GCP != nil} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+var awsName = regexp.MustCompile(`^[a-z0-9-]+$`)
+
+func (a *HTTPAWS) check() error {
+	if !awsName.MatchString(a.Service) {
+		return wrong(fmt.Errorf("found %.40q, want the name of a service in signatures, such as sqs", a.Service), "auth", "aws", "service")
+	}
+	if a.Region != "" && !awsName.MatchString(a.Region) {
+		return wrong(fmt.Errorf("found %.40q, want a region such as eu-central-1", a.Region), "auth", "aws", "region")
+	}
+	return nil
+}
+
+func (g *HTTPGCP) check() error {
+	if g.Token != "access" && g.Token != "identity" {
+		return wrong(fmt.Errorf("found %.40q, want access or identity", g.Token), "auth", "gcp", "token")
+	}
+	if g.Audience != "" && g.Token == "access" {
+		return wrong(errors.New("only an identity has an audience"), "auth", "gcp", "audience")
+	}
+	return nil
+}
+
+// signByWebhook signs the request by Standard Webhooks.
+func (c *call) signByWebhook() error {
+	if len(c.spec.Secret) == 0 {
+		return nil
+	}
+	secrets := make([]string, len(c.spec.Secret))
+	for i, s := range c.spec.Secret {
+		var err error
+		if secrets[i], err = c.expand(s); err != nil {
+			return err
+		}
+	}
+	return signWebhook(c.header, secrets, requestKey(c.task), c.now, c.body)
+}
+
+// login adds to a request what says who asks.
+func (c *call) login(ctx context.Context, req *http.Request) error {
+	a := c.spec.Auth
+	switch {
+	case a == nil:
+		return nil
+	case a.Basic != nil:
+		user, err := c.expand(a.Basic.User)
+		if err != nil {
+			return err
+		}
+		password, err := c.expand(a.Basic.Password)
+		if err != nil {
+			return err
+		}
+		req.SetBasicAuth(user, password)
+		return nil
+	case a.Bearer != "":
+		token, err := c.expand(a.Bearer)
+		if err != nil {
+			return err
+		}
+		return bearer(req, token)
+	case req.URL.Scheme != "https":
+		return errors.New("what logs in to a cloud is sent by https only")
+	case a.AWS != nil:
+		return c.loginAWS(req)
+	}
+	return c.loginGCP(ctx, req)
+}
+
+func bearer(req *http.Request, token string) error {
+	if token == "" || !validHeader(token) {
+		return errors.New("the token is empty or has a control character, such as the end of a line, which no header can have")
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// regionOfService finds the region in the name of a service's host, such as sqs.eu-central-1.amazonaws.com.
+var regionOfService = regexp.MustCompile(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws|on\.aws)$`)
+
+func (c *call) loginAWS(req *http.Request) error {
+	if err := c.host.AllowsCloud(c.task.Job.Owner, "aws"); err != nil {
+		return err
+	}
+	credentials, err := aws.CredentialsOf(c.env)
+	if err != nil {
+		return err
+	}
+	c.host.Known.Issue(credentials.Secret)
+	c.host.Known.Issue(credentials.SessionToken)
+	region := c.spec.Auth.AWS.Region
+	if m := regionOfService.FindStringSubmatch(req.URL.Hostname()); region == "" && m != nil {
+		region = m[1]
+	}
+	if region == "" {
+		value, _ := c.env("AWS_REGION")
+		other, _ := c.env("AWS_DEFAULT_REGION")
+		if region = cmp.Or(value, other); region == "" {
+			return errors.New("auth.aws.region is missing: neither the host's name nor AWS_REGION has a region")
+		}
+	}
+	aws.Sign(req.Header, req.Method, req.URL, c.body, credentials, region, c.spec.Auth.AWS.Service, c.now)
+	return nil
+}
+
+// metadata is the client for tokens of Google's metadata server. It is not guarded: its address is that of the platform,
+// and none of a job's.
+var metadata = &http.Client{
+	Timeout:       10 * time.Second,
+	Transport:     &http.Transport{},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+func (c *call) loginGCP(ctx context.Context, req *http.Request) error {
+	if err := c.host.AllowsCloud(c.task.Job.Owner, "gcp"); err != nil {
+		return err
+	}
+	g := c.spec.Auth.GCP
+	path := "token"
+	if host := req.URL.Hostname(); g.Token == "access" && host != "googleapis.com" && !strings.HasSuffix(host, ".googleapis.com") {
+		return errors.New("an access token is good for all that the process may do, and is sent to hosts of googleapis.com only; another service takes gcp: identity")
+	} else if g.Token == "identity" {
+		audience := g.Audience
+		if audience == "" {
+			audience = req.URL.Scheme + "://" + req.URL.Host
+		}
+		path = "identity?format=full&audience=" + url.QueryEscape(audience)
+	}
+	text, err := c.askMetadata(ctx, "instance/service-accounts/default/"+path)
+	if err != nil {
+		return fmt.Errorf("the metadata server of Google Cloud gives no token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if g.Token == "access" {
+		var answer struct {
+			AccessToken string `json:"access_token"`
+		}
+		if json.Unmarshal(text, &answer) != nil { // its text may quote the token
+			return errors.New("the metadata server's answer is not JSON")
+		}
+		token = answer.AccessToken
+	}
+	c.host.Known.Issue(token)
+	return bearer(req, token)
+}
+
+func (c *call) askMetadata(ctx context.Context, path string) ([]byte, error) {
+	host, _ := c.env("GCE_METADATA_HOST")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cmp.Or(host, "169.254.169.254")+"/computeMetadata/v1/"+path, nil)
+	if err != nil {
+		return nil, errors.New("GCE_METADATA_HOST is no host")
+	}
+	req.Header.Set("Metadata-Flavor", "Google")
+	resp, err := metadata.Do(req)
+	if err != nil {
+		return nil, plainly(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Metadata-Flavor") != "Google" {
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	const most = 64 << 10
+	return io.ReadAll(io.LimitReader(resp.Body, most))
+}
