@@ -128,3 +128,57 @@ func TestAQueryIsStoppedBetweenItsRows(t *testing.T) {
 		}
 	})
 }
+
+// A check fails by the rows that its statements return. In one transaction, nothing takes effect then.
+func TestCheckFailsByRows(t *testing.T) {
+	insert, some, none := "INSERT INTO effects VALUES (1)", "SELECT 1 AS n", "SELECT 1 AS n FROM effects WHERE n = 99"
+	type check struct {
+		statements []string
+		failIf     string
+		want       string // the error; empty: it succeeds
+	}
+	cases := map[string]check{
+		"some of rows":       {[]string{insert, some}, "rows", "the check found rows, 1 of them (fail_if: rows)"},
+		"none of rows":       {[]string{insert, none}, "rows", ""},
+		"some of no-rows":    {[]string{insert, some}, "no-rows", ""},
+		"none of no-rows":    {[]string{insert, none}, "no-rows", "the check found no row (fail_if: no-rows)"},
+		"nothing to count":   {[]string{insert}, "no-rows", "fail_if: none of its statements returns rows that can be counted"},
+		"not given":          {[]string{insert, some}, "", ""},
+		"a remark before it": {[]string{insert, "/* all ; */ -- of it\n" + some}, "", ""},
+	}
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		var defs store.Definitions
+		effects := 0
+		for name, c := range cases {
+			for _, atomic := range []bool{false, true} {
+				spec, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(c.statements...), Atomic: atomic, FailIf: c.failIf})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !atomic || c.want == "" {
+					effects++
+				}
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("%s, %t", name, atomic), Steps: []store.Step{{Executor: "sql", Spec: spec}}})
+			}
+		}
+		ticktest.Apply(t, d, defs)
+		for _, j := range defs.Jobs {
+			ticktest.Request(t, d, j.Name)
+		}
+		ticktest.Run(t, d)
+		for _, j := range defs.Jobs {
+			name, _, _ := strings.Cut(j.Name, ",")
+			a := ticktest.LastRun(t, d, j.Name).Tries[0]
+			if want := cases[name].want; (a.State == store.Failed) != (want != "") || !strings.Contains(a.Error, want) {
+				t.Errorf("%s: %s: %q, want %q", j.Name, a.State, a.Error, want)
+			}
+			if strings.HasPrefix(name, "some") && a.Output != `{"n": 1}` {
+				t.Errorf("%s: output %q", j.Name, a.Output)
+			}
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != effects {
+			t.Errorf("%d effects, want %d", n, effects)
+		}
+	})
+}

@@ -69,6 +69,7 @@ func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, ar
 func (t *Told) result(r *pgconn.ResultReader) (affected int64, err error) {
 	var names []string
 	more := int64(0)
+	t.Asked = t.Asked || len(r.FieldDescriptions()) > 0
 	for r.NextRow() {
 		if !t.wantsRow() {
 			more++

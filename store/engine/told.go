@@ -22,6 +22,7 @@ import (
 type Told struct {
 	Lines []string // a row is a JSON object on one line, with its columns in order; a notice begins with its severity
 	Rows  int64    // returned by all statements
+	Asked bool     // a result could have had rows
 
 	rows, notices int // of the lines
 	left          int // notices beyond
@@ -120,6 +121,7 @@ func (t *Told) read(ctx context.Context, rows driver.Rows) (n int64, columns boo
 	for {
 		names := rows.Columns()
 		columns = columns || len(names) > 0
+		t.Asked = t.Asked || columns
 		values, more := make([]driver.Value, len(names)), int64(0)
 		for len(names) > 0 {
 			if err = rows.Next(values); errors.Is(err, io.EOF) {

@@ -25,7 +25,8 @@ import (
 //
 // Where the connection is lost before COMMIT was sent, the server has undone what there was, unless the text may have
 // committed some of it: the attempt counts as one that has done nothing.
-func (e *SQL) atomic(s session, conn *sql.Conn, list []Statement, r Request) (_ Result, err error) {
+func (e *SQL) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_ Result, err error) {
+	list := spec.SQL
 	asked := false
 	defer func() {
 		if err != nil && !asked && e.engine.Broken(err) && !slices.ContainsFunc(list, mayCommit) {
@@ -49,7 +50,7 @@ func (e *SQL) atomic(s session, conn *sql.Conn, list []Statement, r Request) (_ 
 			}
 		}
 	}
-	res, err := s.execute(e.engine, tx, list)
+	res, err := s.execute(e.engine, tx, spec)
 	switch {
 	case err != nil && mark == "":
 		return res, err

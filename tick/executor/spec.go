@@ -17,7 +17,14 @@ import (
 type SQLSpec struct {
 	SQL    []Statement // in order
 	Atomic bool
+	FailIf string // FailIfRows, FailIfNoRows, or empty
 }
+
+// What makes a step fail whose statements succeeded: a check.
+const (
+	FailIfRows   = "rows"    // they returned a row
+	FailIfNoRows = "no-rows" // they returned none
+)
 
 // Statement is one statement with its arguments, in the driver's own placeholders. In texts among them, ${interval_start} and
 // the like are replaced: see References.
@@ -39,6 +46,7 @@ type specJSON struct {
 	SQL    []Statement `json:"sql"`
 	Args   []any       `json:"args,omitempty"`
 	Atomic bool        `json:"atomic,omitempty"`
+	FailIf string      `json:"fail_if,omitempty"`
 }
 
 type statementJSON struct {
@@ -48,7 +56,7 @@ type statementJSON struct {
 
 // MarshalJSON writes equal specs alike.
 func (s SQLSpec) MarshalJSON() ([]byte, error) {
-	v := specJSON{SQL: s.SQL, Atomic: s.Atomic}
+	v := specJSON{SQL: s.SQL, Atomic: s.Atomic, FailIf: s.FailIf}
 	if len(s.SQL) == 1 {
 		v.SQL, v.Args = Texts(s.SQL[0].Text), s.SQL[0].Args
 	}
@@ -69,7 +77,7 @@ func (s *SQLSpec) UnmarshalJSON(b []byte) error {
 	case len(v.Args) > 0 && len(v.SQL) == 1:
 		v.SQL[0].Args = v.Args
 	}
-	s.SQL, s.Atomic = v.SQL, v.Atomic
+	s.SQL, s.Atomic, s.FailIf = v.SQL, v.Atomic, v.FailIf
 	return nil
 }
 
@@ -102,6 +110,7 @@ var sqlKind = Kind{
 		{Name: "sql", Type: Statements, Help: "statement to run; given several times, they run in order"},
 		{Name: "args", Type: Arguments, Flag: "arg", Help: "argument of the statement, as text; may be given several times"},
 		{Name: "atomic", Type: Switch, Help: "run the statements in one transaction with the record of their success"},
+		{Name: "fail_if", Type: Text, Flag: "fail-if", Help: "rows or no-rows: fail if the statements return rows, or none"},
 	},
 	Spec:   sqlSpec,
 	Values: sqlValues,
@@ -119,6 +128,10 @@ func sqlSpec(given map[string]any) (json.RawMessage, error) {
 	beside, _ := given["args"].([]any)
 	spec := SQLSpec{SQL: slices.Clone(list)}
 	spec.Atomic, _ = given["atomic"].(bool)
+	spec.FailIf, _ = given["fail_if"].(string)
+	if err := spec.checkFailIf(); err != nil {
+		return nil, &KeyError{[]any{"fail_if"}, err}
+	}
 	switch {
 	case len(list) == 0 || len(beside) == 0:
 	case len(list) > 1:
@@ -131,13 +144,20 @@ func sqlSpec(given map[string]any) (json.RawMessage, error) {
 	return json.Marshal(spec)
 }
 
+func (s *SQLSpec) checkFailIf() error {
+	if s.FailIf != "" && s.FailIf != FailIfRows && s.FailIf != FailIfNoRows {
+		return fmt.Errorf("found %.100q, want %s or %s", s.FailIf, FailIfRows, FailIfNoRows)
+	}
+	return nil
+}
+
 // sqlValues has the arguments of a single statement beside it.
 func sqlValues(raw json.RawMessage) (map[string]any, error) {
 	var spec SQLSpec
 	if err := json.Unmarshal(raw, &spec); err != nil {
 		return nil, err
 	}
-	given := map[string]any{"sql": spec.SQL, "atomic": spec.Atomic}
+	given := map[string]any{"sql": spec.SQL, "atomic": spec.Atomic, "fail_if": spec.FailIf}
 	if len(spec.SQL) == 1 {
 		given["sql"], given["args"] = Texts(spec.SQL[0].Text), spec.SQL[0].Args
 	}
@@ -157,6 +177,9 @@ func sqlLine(raw json.RawMessage) string {
 	if spec.Atomic {
 		line = "atomic " + line
 	}
+	if spec.FailIf != "" {
+		line += "; fail if " + spec.FailIf
+	}
 	return line
 }
 
@@ -167,6 +190,9 @@ func ReadSQL(spec json.RawMessage) (v SQLSpec, err error) {
 	}
 	if len(v.SQL) == 0 {
 		return v, errors.New("has no statement")
+	}
+	if err := v.checkFailIf(); err != nil {
+		return v, fmt.Errorf("fail_if: %w", err)
 	}
 	for i, st := range v.SQL {
 		where := ""

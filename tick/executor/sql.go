@@ -102,11 +102,11 @@ func (e *SQL) in(ctx context.Context, taken *engine.Session, spec SQLSpec, r Req
 	s, release := e.session(ctx, taken)
 	defer release()
 	if spec.Atomic {
-		res, err = e.untilNoConflict(ctx, func() (Result, error) { return e.atomic(s, taken.Conn, spec.SQL, r) })
+		res, err = e.untilNoConflict(ctx, func() (Result, error) { return e.atomic(s, taken.Conn, spec, r) })
 		well = err == nil
 		return res, err
 	}
-	res, err = s.execute(e.engine, taken.Conn, spec.SQL)
+	res, err = s.execute(e.engine, taken.Conn, spec)
 	if err != nil {
 		return res, err
 	}
@@ -199,7 +199,8 @@ type execer interface {
 
 // execute runs statements in order, and adds up the rows that they affected. The result has also what
 // they told before one failed. One that was stopped on the server may return without an error.
-func (s session) execute(e *engine.Engine, q execer, list []Statement) (res Result, err error) {
+func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, err error) {
+	list := spec.SQL
 	var total int64
 	var told engine.Told
 	defer func() {
@@ -224,7 +225,22 @@ func (s session) execute(e *engine.Engine, q execer, list []Statement) (res Resu
 		total += affected(done)
 	}
 	res.Rows = &total
-	return res, nil
+	return res, spec.verdict(&told)
+}
+
+// verdict is what the rows that were returned say of a check.
+func (s *SQLSpec) verdict(t *engine.Told) error {
+	switch {
+	case s.FailIf == "":
+		return nil
+	case !t.Asked:
+		return errors.New("fail_if: none of its statements returns rows that can be counted; give each statement by itself, the check as SELECT, WITH or VALUES")
+	case s.FailIf == FailIfRows && t.Rows > 0:
+		return fmt.Errorf("the check found rows, %d of them (fail_if: rows)", t.Rows)
+	case s.FailIf == FailIfNoRows && t.Rows == 0:
+		return errors.New("the check found no row (fail_if: no-rows)")
+	}
+	return nil
 }
 
 // affected is how many rows a statement changed, as far as its engine tells. For a text of nothing but comments, which

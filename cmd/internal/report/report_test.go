@@ -83,7 +83,7 @@ func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 func TestAnOutputIsToldBeneathTheTable(t *testing.T) {
 	var out bytes.Buffer
 	err := Run(&out, store.RunDetail{Tries: []store.Attempt{{StepName: "load", Attempt: 1, Output: "one\r\n\ttwo\x1b[31m\n\n"}, {StepName: "sum", Attempt: 1}}})
-	if want := "\noutput of step load, try 1:\n  one\n      two\\x1b[31m\n"; err != nil || !strings.HasSuffix(out.String(), want) {
+	if want := "\noutput of load, try 1:\n  one\n      two\\x1b[31m\n"; err != nil || !strings.HasSuffix(out.String(), want) {
 		t.Errorf("%v: %q, want at its end %q", err, out.String(), want)
 	}
 }

@@ -106,7 +106,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 	}
 	for _, a := range r.Tries {
 		if a.Output != "" {
-			fmt.Fprintf(w, "\noutput of step %s, try %d:\n%s", Line(a.StepName), a.Attempt, indented(a.Output))
+			fmt.Fprintf(w, "\noutput of %s, try %d:\n%s", Line(a.StepName), a.Attempt, indented(a.Output))
 		}
 	}
 	return nil
