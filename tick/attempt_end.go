@@ -52,7 +52,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.Final, end.Error = store.Failed, fmt.Sprintf("%s; not tried again: retry.attempts: %v", end.Error, err)
 		return end
 	}
-	if n := int(*retry.Attempts); n == 0 || t.Run.Attempt < n {
+	if n := int(*retry.Attempts); (n == 0 || t.Run.Attempt < n) && !errors.Is(err, executor.ErrFinal) {
 		end.Retry, end.Backoff = true, backoff(retry, t.Run.Attempt)
 		if later, ok := errors.AsType[*executor.LaterError](err); ok { // a bound of ours: nobody parks a job by a header
 			end.Backoff = max(end.Backoff, min(later.Wait, time.Duration(*retry.MaxBackoff)))

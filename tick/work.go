@@ -150,6 +150,9 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		if res.Ended {
 			commit()
 		}
+		if res.Skip {
+			success = store.StepEnd{State: store.Succeeded, Final: store.Succeeded}
+		}
 		success.Rows, success.Output = res.Rows, res.Output
 		return success, res.Ended
 	}

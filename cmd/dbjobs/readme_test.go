@@ -20,6 +20,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // The pages that people read are checked against the program: their commands are run, their links lead somewhere, and
@@ -158,6 +159,9 @@ func TestReadmeNamesTheSettings(t *testing.T) {
 		}
 	}
 	tests := readByTests(t)
+	for _, fact := range append(executor.References(), "args_NAME") { // which programs read
+		tests["DBJOBS_"+strings.ToUpper(fact)] = true
+	}
 	for _, p := range pages(t) {
 		for _, name := range variable.FindAllString(p.text, -1) {
 			if !read[name] && (p.path == programPage || !tests[name]) {

@@ -27,11 +27,15 @@ type Request struct {
 // ErrNothingDone says of an attempt that failed that nothing of it took effect: no statement was sent, or all of it was undone.
 var ErrNothingDone = errors.New("nothing of the step took effect")
 
-// Result is what an attempt tells. Rows and Ended are of one that succeeded.
+// ErrFinal says of an attempt that failed that no other one would do better: the step's retries do not apply.
+var ErrFinal = errors.New("not tried again")
+
+// Result is what an attempt tells. Rows, Ended and Skip are of one that succeeded.
 type Result struct {
 	Rows   *int64 // affected, where it is known
 	Output string // any text, also of an attempt that failed. store.Output gathers it in bounded memory
 	Ended  bool   // the end is on record already (EndIn)
+	Skip   bool   // there is nothing to do: the run ends here, and has succeeded
 }
 
 // Executor executes attempts. It must end when the context does, and leave nothing behind of what it

@@ -178,7 +178,7 @@ func (d *decoder) unknownKey(key *yaml.Node, path string, allowed []string) {
 		return
 	}
 	what := "unknown key"
-	if slices.Contains([]string{"exec", "call"}, key.Value) && slices.Contains(allowed, "sql") {
+	if key.Value == "call" && slices.Contains(allowed, "sql") {
 		what = "this executor is not available in this version"
 	}
 	d.problem(key, join(path, key.Value), "%s; %s", what, oneOf(key.Value, allowed))

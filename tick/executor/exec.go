@@ -1,0 +1,229 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// ProgramSpec is the Spec of the executors exec and shell. As JSON it is {"run": ["pg_dump", "-Fc"], "dir": "/srv"}.
+type ProgramSpec struct {
+	// Run is the program with its arguments; of shell, one text for /bin/sh -c.
+	Run []string `json:"run"`
+	// Dir is where it is run; empty: in the home folder.
+	Dir string `json:"dir,omitempty"`
+	// Env is its environment, beside what each program is given.
+	Env map[string]string `json:"env,omitempty"`
+	// Grace is the time between SIGTERM and SIGKILL; nil: 10 s.
+	Grace *store.Duration `json:"grace,omitempty"`
+	// RetryExit are the exit codes after which it is tried again; none: each but 0.
+	RetryExit []int `json:"retry_exit,omitempty"`
+	// SkipExit are the exit codes by which it says that the run has nothing to do: the run ends, and has succeeded.
+	SkipExit []int `json:"skip_exit,omitempty"`
+}
+
+const shellPath = "/bin/sh"
+
+var (
+	execKind  = programKind("exec", List, "program to run, then its arguments, each with an --exec of its own", checkProgram)
+	shellKind = programKind("shell", Text, "text that /bin/sh runs", checkShell)
+)
+
+// programKind is the kind of executors that run a program. check refuses what no run could do with what is run.
+func programKind(name string, run Type, help string, check func(run []string) error) Kind {
+	read := func(raw json.RawMessage) (v ProgramSpec, err error) {
+		if err := strictly(raw, &v); err != nil {
+			return v, fmt.Errorf(`the spec is not of the form {"run": ["…"]}: %w`, err)
+		}
+		return v, v.check(name, check)
+	}
+	return Kind{
+		Name: name,
+		Keys: []Key{{Name: name, Type: Mapping, Short: true, Help: help, Keys: []Key{
+			{Name: "run", Type: run}, {Name: "dir", Type: Text}, {Name: "env", Type: Pairs}, {Name: "grace", Type: Text},
+			{Name: "retry_exit", Type: List}, {Name: "skip_exit", Type: List},
+		}}},
+		Spec: func(given map[string]any) (json.RawMessage, error) {
+			values, _ := given[name].(map[string]any)
+			v, err := programSpec(name, values)
+			if err == nil {
+				err = v.check(name, check)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(v)
+		},
+		Values: func(raw json.RawMessage) (map[string]any, error) {
+			v, err := read(raw)
+			return map[string]any{name: v.values(run)}, err
+		},
+		Line: func(raw json.RawMessage) string {
+			v, err := read(raw)
+			if err != nil {
+				return ""
+			}
+			return name + " " + strings.Join(v.Run, " ")
+		},
+		Check: func(raw json.RawMessage) error { _, err := read(raw); return err },
+		Open: func(_ *store.Store, h *Host) (Executor, error) {
+			return &programs{h, name == "shell", read}, nil
+		},
+	}
+}
+
+// programSpec makes a spec of the values of keys.
+func programSpec(name string, values map[string]any) (v ProgramSpec, err error) {
+	v.Run, _ = values["run"].([]string)
+	if text, ok := values["run"].(string); ok {
+		v.Run = []string{text}
+	}
+	v.Dir, _ = values["dir"].(string)
+	v.Env, _ = values["env"].(map[string]string)
+	if text, ok := values["grace"].(string); ok {
+		grace, err := store.ParseDuration(text)
+		if err != nil {
+			return v, &KeyError{[]any{name, "grace"}, err}
+		}
+		v.Grace = &grace
+	}
+	for key, into := range map[string]*[]int{"retry_exit": &v.RetryExit, "skip_exit": &v.SkipExit} {
+		list, _ := values[key].([]string)
+		for i, text := range list {
+			code, err := strconv.Atoi(text)
+			if err != nil || code < 1 || code > 255 {
+				return v, &KeyError{[]any{name, key, i}, fmt.Errorf("found %q, want an exit code from 1 to 255", text)}
+			}
+			*into = append(*into, code)
+		}
+	}
+	return v, nil
+}
+
+// values are those of the keys that make the spec.
+func (s ProgramSpec) values(run Type) map[string]any {
+	values := map[string]any{}
+	if run == List {
+		values["run"] = s.Run
+	} else if len(s.Run) > 0 {
+		values["run"] = s.Run[0]
+	}
+	if s.Dir != "" {
+		values["dir"] = s.Dir
+	}
+	if len(s.Env) > 0 {
+		values["env"] = s.Env
+	}
+	if s.Grace != nil {
+		values["grace"] = s.Grace.String()
+	}
+	for key, list := range map[string][]int{"retry_exit": s.RetryExit, "skip_exit": s.SkipExit} {
+		var texts []string
+		for _, code := range list {
+			texts = append(texts, strconv.Itoa(code))
+		}
+		if texts != nil {
+			values[key] = texts
+		}
+	}
+	return values
+}
+
+// check refuses what no run could do.
+func (s ProgramSpec) check(name string, check func(run []string) error) error {
+	if len(s.Run) == 0 || strings.TrimSpace(s.Run[0]) == "" {
+		return &KeyError{[]any{name}, errors.New("names nothing to run")}
+	}
+	if err := check(s.Run); err != nil {
+		return err
+	}
+	if s.Dir != "" && (!filepath.IsAbs(s.Dir) || filepath.Clean(s.Dir) != s.Dir) {
+		return &KeyError{[]any{name, "dir"}, fmt.Errorf("found %.200q, want an absolute path without . and ..", s.Dir)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Env)) {
+		err := checkVariable(key)
+		if err == nil {
+			err = CheckReferences(s.Env[key])
+		}
+		if err != nil {
+			return &KeyError{[]any{name, "env", key}, err}
+		}
+	}
+	return nil
+}
+
+// checkProgram refuses arguments that name what no run is told, and a program that cannot be found alike everywhere.
+func checkProgram(run []string) error {
+	if strings.Contains(run[0], "${") {
+		return &KeyError{[]any{"exec", 0}, errors.New("the name of the program has no references: the host allows it by its name")}
+	}
+	if strings.Contains(run[0], "/") && (!filepath.IsAbs(run[0]) || filepath.Clean(run[0]) != run[0]) {
+		return &KeyError{[]any{"exec", 0}, fmt.Errorf("found %.200q, want an absolute path without . and .., or a name, which is looked for in %s", run[0], searchPath)}
+	}
+	for i, arg := range run {
+		if err := CheckReferences(arg); err != nil {
+			return &KeyError{[]any{"exec", i}, err}
+		}
+	}
+	return nil
+}
+
+// shellVariable finds what the shell would take for a variable of its own.
+var shellVariable = regexp.MustCompile(`\$\{([a-z_]+|args\.[^}]*|secret:[^}]*)\}`)
+
+// checkShell refuses references: a text that held the value of one would be executed as if it were of the text.
+func checkShell(run []string) error {
+	for _, m := range shellVariable.FindAllStringSubmatch(run[0], -1) {
+		name, given := strings.CutPrefix(m[1], "args.")
+		_, isSecret := strings.CutPrefix(m[1], "secret:")
+		switch {
+		case isSecret:
+			return &KeyError{[]any{"shell"}, fmt.Errorf("%.100s is not put into a text for the shell; give it to env, and use the variable", m[0])}
+		case given || slices.Contains(References(), name):
+			return &KeyError{[]any{"shell"}, fmt.Errorf(`%.100s is not put into a text for the shell, which would execute it; use "$%s"`, m[0], factVariable(m[1]))}
+		}
+	}
+	return nil
+}
+
+// variableName is a name that a program can have in its environment.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// loaders are variables by which a program that is allowed would run another one, or code that nobody allowed.
+var loaders = regexp.MustCompile(`^(LD_.*|DYLD_.*|GCONV_PATH|PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|PYTHON.*|PERL.*|RUBY.*|NODE_.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|GIT_.*|DBJOBS_.*)$`)
+
+func checkVariable(name string) error {
+	switch {
+	case !variableName.MatchString(name):
+		return errors.New("a variable's name has letters, digits and _, and begins with no digit")
+	case loaders.MatchString(name):
+		return errors.New("this variable is not a step's to set: by it a program runs other code, or it is one of dbjobs' own")
+	}
+	return nil
+}
+
+// factVariable is the name of the variable that has a fact.
+func factVariable(fact string) string {
+	upper := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, fact)
+	return "DBJOBS_" + upper
+}
+
+// defaultGrace is the time between SIGTERM and SIGKILL.
+const defaultGrace = 10 * time.Second

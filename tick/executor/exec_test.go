@@ -1,0 +1,280 @@
+//go:build unix
+
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+var errStop = errors.New("stopped by the test")
+
+// anything is a host where whoever writes definitions is the tick's own user.
+var anything = &executor.Host{Own: true}
+
+// execute runs a program as a step of a job of ann's.
+func execute(ctx context.Context, t *testing.T, h *executor.Host, kind string, spec executor.ProgramSpec) (executor.Result, error) {
+	t.Helper()
+	x, err := executor.KindOf(kind).Open(nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := &store.Task{Job: store.Job{Name: "dump", Owner: "ann"}}
+	task.Run = store.Run{ID: "0a1b", Job: "dump", Owner: "ann", Attempt: 2, Fence: 7, Args: `{"day": "1; touch x", "n": 3}`, ScheduledFor: time.Date(2026, 1, 5, 8, 5, 0, 0, time.UTC)}
+	return x.Execute(ctx, executor.Request{Task: task, Spec: raw})
+}
+
+func sh(text string) executor.ProgramSpec { return executor.ProgramSpec{Run: []string{text}} }
+
+func TestExec(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		spec executor.ProgramSpec
+		out  string
+		err  string
+	}{
+		{"exec", executor.ProgramSpec{Run: []string{"printf", "%s|", "${run_id}", "at ${scheduled_for}", "${attempt}", "$HOME", "${args.day}", "*"}}, "0a1b|at 2026-01-05T08:05:00.000000Z|2|$HOME|1; touch x|*|", ""},
+		{"shell", sh("echo $DBJOBS_RUN_ID $DBJOBS_JOB $DBJOBS_OWNER $DBJOBS_ARGS_N; echo $DBJOBS_ARGS_DAY; ls x 2>/dev/null"), "0a1b dump ann 3\n1; touch x\n", "exit code"},
+		{"shell", sh("echo out; echo err >&2; exit 3"), "out\nerr\n", "exit code 3: err"},
+		{"shell", sh("kill -KILL $$"), "", "ended by a signal: signal: killed"},
+		{"shell", executor.ProgramSpec{Run: []string{"pwd; echo $A"}, Dir: "/usr", Env: map[string]string{"A": "fence ${fence}"}}, "/usr\nfence 7\n", ""},
+		{"exec", executor.ProgramSpec{Run: []string{"dbjobs-is-not-here"}}, "", "there is no program"},
+		{"exec", executor.ProgramSpec{Run: []string{"/usr/nowhere/tool"}}, "", "no such file"},
+		{"exec", executor.ProgramSpec{Run: []string{"/etc/passwd"}}, "", "may this user execute it"},
+		{"exec", executor.ProgramSpec{Run: []string{"true"}, Dir: "/usr/nowhere"}, "", "/usr/nowhere"},
+		{"exec", executor.ProgramSpec{Run: []string{"cat"}}, "", ""}, // nothing is there to read
+	} {
+		res, err := execute(t.Context(), t, anything, c.kind, c.spec)
+		if res.Output != c.out || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s %q: %q, %v; want %q, %q", c.kind, c.spec.Run, res.Output, err, c.out, c.err)
+		}
+	}
+}
+
+// Nothing of the tick's environment reaches a program but what is said to.
+func TestExecEnvironment(t *testing.T) {
+	t.Setenv("DBJOBS_DATABASE_URL", "postgres://ann:geheimnis@h/d")
+	t.Setenv("PLANTED", "geheimnis")
+	t.Setenv("PATH", "/planted:"+os.Getenv("PATH"))
+	res, err := execute(t.Context(), t, anything, "exec", executor.ProgramSpec{Run: []string{"env"}, Env: map[string]string{"MINE": "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(res.Output) {
+		name, _, _ := strings.Cut(line, "=")
+		if !slices.Contains([]string{"HOME", "USER", "LOGNAME", "LANG", "TZ", "PWD"}, name) {
+			names = append(names, name)
+		}
+	}
+	want := "DBJOBS_ARGS_DAY DBJOBS_ARGS_N DBJOBS_ATTEMPT DBJOBS_FENCE DBJOBS_JOB DBJOBS_OWNER DBJOBS_RUN_ID DBJOBS_SCHEDULED_FOR MINE PATH"
+	if got := strings.Join(names, " "); got != want || strings.Contains(res.Output, "planted") || strings.Contains(res.Output, "geheimnis") {
+		t.Errorf("a program has %s; want %s\n%s", got, want, res.Output)
+	}
+}
+
+// Without a leave nothing is executed, and the refusal has the line that gives it.
+func TestExecNotAllowed(t *testing.T) {
+	for _, c := range []struct {
+		kind, line string
+		spec       executor.ProgramSpec
+	}{
+		{"exec", "programs: [/usr/bin/env]", executor.ProgramSpec{Run: []string{"/usr/bin/env"}}},
+		{"shell", "programs: [/bin/sh]", sh("true")},
+	} {
+		_, err := execute(t.Context(), t, nil, c.kind, c.spec)
+		if err == nil || !strings.HasSuffix(err.Error(), c.line) {
+			t.Errorf("%s: %v, want a refusal with %s", c.kind, err, c.line)
+		}
+		path := strings.TrimSuffix(strings.TrimPrefix(c.line, "programs: ["), "]")
+		h := &executor.Host{Programs: []executor.Program{{Path: path, Owners: executor.Owners{"ann"}}}}
+		if _, err := execute(t.Context(), t, h, c.kind, c.spec); err != nil {
+			t.Errorf("%s with a leave for %s: %v", c.kind, path, err)
+		}
+	}
+}
+
+func TestExecExitCodes(t *testing.T) {
+	spec := func(code int) executor.ProgramSpec {
+		return executor.ProgramSpec{Run: []string{fmt.Sprintf("exit %d", code)}, RetryExit: []int{75}, SkipExit: []int{99}}
+	}
+	for code, want := range map[int]string{0: "succeeded", 75: "failed", 99: "skipped", 1: "final"} {
+		res, err := execute(t.Context(), t, anything, "shell", spec(code))
+		got := "succeeded"
+		detail, _ := errors.AsType[*executor.Error](err)
+		switch {
+		case errors.Is(err, executor.ErrFinal):
+			got = "final"
+		case err != nil:
+			got = "failed"
+		case res.Skip:
+			got = "skipped"
+		}
+		if got != want || err != nil && (detail == nil || detail.Code != strconv.Itoa(code)) {
+			t.Errorf("exit code %d: %s, %v; want %s", code, got, err, want)
+		}
+	}
+}
+
+// lives reports whether a process lives: neither gone nor a zombie.
+func lives(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
+
+// stopped runs a text of the shell that writes process ids into the file of $1, one a line, and stops it when there are
+// as many as wanted. It returns them.
+func stopped(t *testing.T, many int, text string, grace time.Duration) (pids []int, res executor.Result) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pids")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			b, _ := os.ReadFile(file) // not there yet
+			if strings.Count(string(b), "\n") >= many {
+				cancel(errStop)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	g := store.Duration(grace)
+	res, err := execute(ctx, t, anything, "shell", executor.ProgramSpec{Run: []string{text}, Env: map[string]string{"PIDS": file}, Grace: &g})
+	if !errors.Is(err, errStop) {
+		t.Fatalf("a program that was stopped: %v", err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Fields(string(b)) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, res
+}
+
+// A step that is stopped leaves no process behind, whatever its program has started and whatever it makes of SIGTERM.
+func TestExecStopsTheGroup(t *testing.T) {
+	for name, c := range map[string]struct {
+		many  int
+		text  string
+		grace time.Duration
+		out   string
+	}{
+		"a program":                {1, `echo $$ >> $PIDS; exec sleep 1000`, time.Minute, ""},
+		"with children":            {3, `sleep 1000 & echo $! >> $PIDS; sleep 1000 & echo $! >> $PIDS; echo $$ >> $PIDS; wait`, time.Minute, ""},
+		"children without it":      {2, `(sh -c 'echo $$ >> $PIDS; sleep 1000' &) ; echo $$ >> $PIDS; exec sleep 1000`, time.Minute, ""},
+		"deaf to SIGTERM":          {2, `trap "" TERM; sleep 1000 & echo $! >> $PIDS; echo $$ >> $PIDS; while :; do sleep 1000; done`, 50 * time.Millisecond, ""},
+		"a deaf child":             {2, `sh -c 'trap "" TERM; echo $$ >> $PIDS; while :; do sleep 1000; done' & echo $$ >> $PIDS; sleep 1000`, 50 * time.Millisecond, ""},
+		"with something to say":    {1, `trap "echo tidied; exit 0" TERM; echo $$ >> $PIDS; sleep 1000 & wait`, time.Minute, "tidied\n"},
+		"a child that tidies late": {2, `sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; echo $$ >> $PIDS; sleep 1000 & wait' & echo $$ >> $PIDS; exec sleep 1000`, time.Minute, "tidied\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pids, res := stopped(t, c.many, c.text, c.grace)
+			if len(pids) < c.many || res.Output != c.out {
+				t.Errorf("%d processes, output %q; want %d, %q", len(pids), res.Output, c.many, c.out)
+			}
+			for _, pid := range pids {
+				for end := time.Now().Add(20 * time.Second); lives(pid); time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) { // what is killed takes a moment to go
+						t.Fatalf("process %d is still there", pid)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What stays in the background does not hold the run, and goes on.
+func TestExecBackground(t *testing.T) {
+	t.Parallel()
+	res, err := execute(t.Context(), t, anything, "shell", sh(`sleep 1000 & echo $!`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(res.Output))
+	if err != nil || !lives(pid) {
+		t.Fatalf("what stays in the background was stopped: %q, %v", res.Output, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+// Output of any length is kept in bounded memory.
+func TestExecOutputIsBounded(t *testing.T) {
+	size := int64(64 << 20)
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		size = 1 << 30
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res, err := execute(t.Context(), t, anything, "shell", sh(fmt.Sprintf("echo first; head -c %d /dev/zero | tr '\\0' x; echo; echo last", size)))
+	runtime.ReadMemStats(&after)
+	if err != nil || len(res.Output) > store.MostOutput || !strings.HasPrefix(res.Output, "first\n") || !strings.HasSuffix(res.Output, "last\n") {
+		t.Errorf("%d bytes are kept, %v", len(res.Output), err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 2<<20 {
+		t.Errorf("%d bytes of output took %d bytes of memory", size, got)
+	}
+}
+
+func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
+	for spec, want := range map[string]string{
+		`{"run": []}`:                                     "names nothing to run",
+		`{"run": ["./tool"]}`:                             "want an absolute path",
+		`{"run": ["/opt/../tool"]}`:                       "want an absolute path",
+		`{"run": ["${args.tool}"]}`:                       "has no references",
+		`{"run": ["ls", "${interval_stat}"]}`:             "is not known",
+		`{"run": ["ls"], "dir": "x"}`:                     "want an absolute path",
+		`{"run": ["ls"], "env": {"LD_PRELOAD": "/x.so"}}`: "not a step's to set",
+		`{"run": ["ls"], "env": {"PATH": "/x"}}`:          "not a step's to set",
+		`{"run": ["ls"], "env": {"DBJOBS_RUN_ID": "1"}}`:  "not a step's to set",
+		`{"run": ["ls"], "env": {"a b": "1"}}`:            "a variable's name",
+		`{"run": ["ls"], "env": {"A": "${nothing}"}}`:     "is not known",
+		`{"run": ["ls"], "what": 1}`:                      "unknown field",
+	} {
+		if err := executor.KindOf("exec").Check(json.RawMessage(spec)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", spec, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"echo ${run_id}":                         `"$DBJOBS_RUN_ID"`,
+		"echo ${args.day} >> file":               `"$DBJOBS_ARGS_DAY"`,
+		"curl -H ${secret:KEY}":                  "give it to env",
+		"echo ${run_id:-x} ${mine} ${a#b} $HOME": "",
+	} {
+		raw, err := json.Marshal(sh(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := executor.KindOf("shell").Check(raw); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

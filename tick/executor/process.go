@@ -1,0 +1,217 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// searchPath is the PATH of programs, and where one without a folder is looked for.
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// inherited are the variables that a program has from the tick, if it has them. All others stay with it: its URL of the
+// database is none of a program's business.
+var inherited = []string{"HOME", "USER", "LOGNAME", "LANG", "TZ"}
+
+// linger is how long the output of a program that has ended is waited for, where something else holds it open.
+const linger = 2 * time.Second
+
+// programs executes programs that the host allows, each in a process group of its own, which ends as a whole where the
+// attempt is stopped: SIGTERM, then SIGKILL. What a program leaves in the background as it ends by itself goes on, as with
+// cron; its output is not waited for.
+//
+// Crash window: a tick that is killed cannot stop what it has started. On Linux the kernel kills the program, though not
+// what that has started itself. The next delivery comes when the lease has ended, and may find those still there.
+type programs struct {
+	host  *Host
+	shell bool
+	read  func(json.RawMessage) (ProgramSpec, error)
+}
+
+// Execute runs the program once.
+func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
+	spec, err := e.read(r.Spec)
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
+	}
+	facts := Facts(r.Task)
+	cmd, err := e.command(spec, r.Task.Job.Owner, facts)
+	if err != nil {
+		return Result{}, err
+	}
+	if cmd.Env, err = e.environment(spec, r.Task.Job.Owner, facts); err != nil {
+		return Result{}, err
+	}
+	if cmd.Dir = spec.Dir; cmd.Dir == "" {
+		cmd.Dir = homeFolder()
+	} else if _, err := os.Stat(cmd.Dir); err != nil { // or it would be told of the program
+		return Result{}, fmt.Errorf("dir: %w", err)
+	}
+	grace := defaultGrace
+	if spec.Grace != nil {
+		grace = time.Duration(*spec.Grace)
+	}
+	output := &store.Output{}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer: what comes first stands first
+	err = runGroup(ctx, cmd, grace)
+	res := Result{Output: output.String()}
+	return spec.judge(ctx, res, err)
+}
+
+// command is the program with its arguments.
+func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any) (*exec.Cmd, error) {
+	args := slices.Clone(spec.Run)
+	if e.shell {
+		args = []string{shellPath, "-c", spec.Run[0]}
+	} else {
+		for i, arg := range args {
+			v, err := Expand(arg, facts)
+			if err == nil {
+				args[i], err = text(v)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	path := args[0]
+	if !strings.Contains(path, "/") {
+		found, err := lookFor(path)
+		if err != nil {
+			return nil, err
+		}
+		path = found
+	}
+	path, err := e.host.AllowsProgram(owner, path)
+	if err != nil {
+		return nil, err
+	}
+	return &exec.Cmd{Path: path, Args: args}, nil
+}
+
+// lookFor finds a program by its name alone.
+func lookFor(name string) (string, error) {
+	for _, folder := range filepath.SplitList(searchPath) {
+		path := filepath.Join(folder, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no program %s in %s", quoted(name), searchPath)
+}
+
+// environment is all that the program has: nothing of the tick's but what is inherited, the facts, and the step's own.
+func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]any) ([]string, error) {
+	env := []string{"PATH=" + searchPath}
+	for _, name := range inherited {
+		if v, found := os.LookupEnv(name); found {
+			env = append(env, name+"="+v)
+		}
+	}
+	for name, fact := range facts {
+		v, err := text(fact)
+		if err != nil {
+			return nil, err
+		}
+		if v != "" {
+			env = append(env, factVariable(name)+"="+v)
+		}
+	}
+	for name, given := range spec.Env {
+		fact, err := Expand(given, facts)
+		if err != nil {
+			return nil, err
+		}
+		v, err := text(fact)
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, name+"="+v)
+	}
+	slices.Sort(env)
+	return env, nil
+}
+
+// homeFolder is where a program is run that names no folder.
+func homeFolder() string {
+	if dir, err := os.UserHomeDir(); err == nil {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return string(filepath.Separator)
+}
+
+// runGroup runs the program until it has ended, or until ctx has, which ends its group too.
+func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
+	runtime.LockOSThread() // the kernel ends the program with the thread that has started it, see apart
+	defer runtime.UnlockOSThread()
+	apart(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		endGroup(cmd, grace, ended)
+	})
+	err := cmd.Wait()
+	close(ended)
+	if !unwatch() {
+		<-stopped
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// judge says what the end of a program means.
+func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, error) {
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // something in the background holds the output open
+		return res, nil
+	}
+	if ctx.Err() != nil {
+		return res, context.Cause(ctx)
+	}
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case !ok && errors.Is(err, fs.ErrPermission):
+		return res, fmt.Errorf("%w; may this user execute it, and enter its folder?", err)
+	case !ok:
+		return res, err
+	case exit.ExitCode() < 0:
+		return res, fmt.Errorf("ended by a signal: %s", withLast(exit.Error(), res.Output))
+	}
+	code := exit.ExitCode()
+	if slices.Contains(s.SkipExit, code) {
+		res.Skip = true
+		return res, nil
+	}
+	err = &Error{engine.Failure{Code: strconv.Itoa(code)}, errors.New(withLast(fmt.Sprintf("exit code %d", code), res.Output))}
+	if len(s.RetryExit) > 0 && !slices.Contains(s.RetryExit, code) {
+		err = fmt.Errorf("%w; %w: retry_exit has %s", err, ErrFinal, strings.Trim(fmt.Sprint(s.RetryExit), "[]"))
+	}
+	return res, err
+}
+
+// withLast adds the last line of an output to a message: most programs say there why they failed.
+func withLast(message, output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	if last == "" {
+		return message
+	}
+	return fmt.Sprintf("%s: %.300s", message, last)
+}

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package executor
+
+import (
+	"os/exec"
+	"time"
+)
+
+// Here there are no process groups and no SIGTERM. A program that is stopped is killed at once, what it has started goes
+// on, and where the tick is killed, the program goes on too.
+
+func apart(*exec.Cmd) {}
+
+func endGroup(cmd *exec.Cmd, _ time.Duration, _ <-chan struct{}) {
+	_ = cmd.Process.Kill() // it may have ended just now
+}
