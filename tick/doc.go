@@ -81,10 +81,9 @@
 //     decision.applyPolicies (tick/decide/occurrences.go) applies the policies to them, and
 //     decision.admit (tick/decide/waiting_runs.go) queues the runs that may start.
 //  6. writer.write (store/advance.go) writes all decisions of the page: the new run by insert_queued
-//     (store/engine/sql/postgres/queries.sql), gaps by insert_gaps
-//     (store/engine/sql/postgres/queries.sql), and the plan, with its next due time, by advance_due
-//     (store/engine/sql/postgres/queries.sql). Then comes COMMIT. From here on the
-//     nominal time is decided, exactly once.
+//     (store/engine/sql/postgres/queries.sql), gaps by insert_gaps (store/engine/sql/queries.sql),
+//     and the plan, with its next due time, by advance_due (store/engine/sql/queries.sql). Then comes
+//     COMMIT. From here on the nominal time is decided, exactly once.
 //  7. pass.takeAll (tick/workers.go) takes as many runs as may execute at once, and some ahead, as
 //     far as the last ones were short: pass.takeInTurn (tick/queues.go) calls Store.Take
 //     (store/take.go). The run becomes running, with a new fence and a lease. Nothing is executed

@@ -8,7 +8,7 @@ import (
 )
 
 // The macro @rows(id bigint, name text, ...) is a table d of these columns: the rows of the JSON document :rows, which
-// AppendField writes. The types are text, int, bigint, bool, instant and json.
+// AppendField writes. The types are text, uuid, int, bigint, bool, instant and json.
 
 // column is one of a document's rows.
 type column struct{ name, kind string }
@@ -50,7 +50,7 @@ func postgresRows(columns []column) string {
 // mysqlRows reads a document that is JSON in the document as text, as it is written: MariaDB has no column of JSON for it.
 func mysqlRows(columns []column) string {
 	const text = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-	types := map[string]string{"text": text, "json": text, "int": "INT", "bigint": "BIGINT", "bool": "TINYINT", "instant": "DATETIME(6)"}
+	types := map[string]string{"text": text, "json": text, "uuid": "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin", "int": "INT", "bigint": "BIGINT", "bool": "TINYINT", "instant": "DATETIME(6)"}
 	return "JSON_TABLE(:rows, '$[*]' COLUMNS (" + table(columns, func(c column) string {
 		return c.name + " " + types[c.kind] + " PATH '$." + c.name + "'"
 	}) + ")) AS d"

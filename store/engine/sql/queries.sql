@@ -104,6 +104,16 @@ VALUES (:name, @now, @now, :holder, :version, :decided, :started, :failed, :erro
 
 -- ------------------------------------------------------------------- what needs a decision: one page of job ids
 
+-- name: need_plan
+-- overridden: mysql
+SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
+WHERE owner = @served AND next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
+
+-- name: need_run
+-- overridden: mysql
+SELECT @now, job_id, wake_at, id FROM dbjobs.runs
+WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
+
 -- name: need_job
 SELECT @now, id, NULL, id FROM dbjobs.jobs WHERE @stale AND id > :id ORDER BY id LIMIT :limit;
 
@@ -763,3 +773,131 @@ UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'runnin
 
 -- name: drop_ticks_ahead
 DELETE FROM dbjobs.ticks WHERE since > @later;
+
+-- Rows that are written come as one JSON document, which @rows makes a table d; conditional updates join it.
+
+-- name: extend_gaps
+-- overridden: mysql
+UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now
+FROM @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instant, reason text, rule text)
+WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
+
+-- name: insert_gaps
+INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
+SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
+FROM @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instant, reason text, rule text)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
+  AND g.through_at = d.through_at AND g.reason = d.reason);
+
+-- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
+-- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
+
+-- name: update_runs
+-- overridden: mysql
+UPDATE dbjobs.runs AS r
+SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
+  finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
+FROM @rows(id uuid, fence int, was text, lease instant, state text, held_by text, ready_at instant,
+  number bigint, losses int, finished_at instant, settled_at instant, expires_at instant, error text)
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
+  AND (d.state <> 'queued' OR r.cancel_at IS NULL);
+
+-- name: advance
+-- overridden: mysql
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
+  last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
+  last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
+  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
+  repeat_from = d.repeat_from, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+FROM @rows(job_id bigint, version bigint, next_run instant, decided_through instant, parked text,
+  last_scheduled_for instant, last_run_id uuid, last_state text, last_finished_at instant,
+  last_success_at instant, last_error text, streak int, cycles bigint, runs_made bigint, startup_ids text,
+  repeat_from instant)
+WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- Of plans that only went on to their next nominal time, after one run for the last.
+
+-- name: advance_due
+-- overridden: mysql
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
+  version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+FROM @rows(job_id bigint, version bigint, next_run instant, last_scheduled_for instant)
+WHERE p.job_id = d.job_id AND p.version = d.version;
+
+-- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
+
+-- name: park_plans
+-- overridden: mysql
+UPDATE dbjobs.plans AS p SET parked = d.parked, next_run = d.next_run
+FROM @rows(job_id bigint, parked text, next_run instant)
+WHERE p.job_id = d.job_id;
+
+-- A run that cannot be read ends, without a look at what it holds.
+
+-- name: bury_runs
+-- overridden: mysql
+UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = @now, settled_at = @now,
+  expires_at = d.expires_at, error = coalesce(d.error, r.error)
+FROM @rows(id uuid, state text, was text, expires_at instant, error text)
+WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
+
+-- Queued runs that cannot be delivered end as failed.
+
+-- name: end_queued
+-- overridden: mysql
+UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = @now, error = d.error
+FROM @rows(id uuid, error text)
+WHERE r.id = d.id AND r.state = 'queued';
+
+-- name: insert_changes
+INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
+SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+FROM @rows(subject_id bigint, subject text, action text, reason text);
+
+-- name: insert_pauses
+INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
+SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
+FROM @rows(subject_id bigint, reason text);
+
+-- name: insert_plan_rules
+INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
+FROM @rows(job_id bigint, schedule_id bigint, input text, rule text, ends text);
+
+-- name: begin_attempts
+INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
+SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
+FROM @rows(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
+
+-- Runs whose delivery never began wait again, as they were before it, but for the fence.
+
+-- name: return_runs
+-- overridden: mysql
+UPDATE dbjobs.runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+  started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
+FROM @rows(id uuid, fence int, number int, fresh bool, error text)
+WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
+
+-- When a rule changes, its new times count from that moment.
+
+-- name: date_own_rules
+-- overridden: mysql
+UPDATE dbjobs.schedules AS s SET changed_at = @now
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text)
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+
+-- name: update_own_rules
+-- overridden: mysql
+UPDATE dbjobs.schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
+  description = d.description, manifest = NULL
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text) WHERE s.id = d.id;
+
+-- name: enlist_groups
+-- overridden: mysql
+INSERT INTO dbjobs.group_plans (name)
+SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
+ON CONFLICT DO NOTHING;

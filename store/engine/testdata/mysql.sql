@@ -3,16 +3,9 @@
 
 -- name: advance
 -- arguments: rows
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
-  next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through',
-  parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
-  last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
-  last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id',
-  last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_state',
-  last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at',
-  last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
-  cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
-  startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version', next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
+  last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id', last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_state', last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at', last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
+  cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made', startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from')) AS d
 STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d.parked,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
@@ -22,8 +15,7 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d
 
 -- name: advance_due
 -- arguments: rows, now
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
-  next_run DATETIME(6) PATH '$.next_run', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version', next_run DATETIME(6) PATH '$.next_run', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for')) AS d
 STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.last_scheduled_for = d.last_scheduled_for,
   p.runs_made = p.runs_made + 1, p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
@@ -110,15 +102,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))
 -- arguments: now, rows
 INSERT INTO dbjobs_attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
-FROM JSON_TABLE(?, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id',
-  number INT PATH '$.number', step INT PATH '$.step',
-  step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt',
-  fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
+FROM JSON_TABLE(?, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id', number INT PATH '$.number', step INT PATH '$.step', step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt', fence INT PATH '$.fence',
+  holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
 
 -- name: bury_runs
 -- arguments: rows, now, now
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d.was AND r.settled_at IS NULL
 SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NULL, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.settled_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
   r.expires_at = d.expires_at, r.error = COALESCE(d.error, r.error);
@@ -233,14 +222,9 @@ WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running';
 
 -- name: end_attempts
 -- arguments: rows, now, now
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', rows_affected BIGINT PATH '$.rows_affected',
-  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
-  code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line',
-  severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity',
-  detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail',
-  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint',
-  output LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.output', waited_ms BIGINT PATH '$.waited_ms')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', rows_affected BIGINT PATH '$.rows_affected', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
+  code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line', severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity', detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail', hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint', output LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.output',
+  waited_ms BIGINT PATH '$.waited_ms')) AS d
 STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 SET a.state = d.state, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
   a.started_at = CASE WHEN d.waited_ms > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(a.started_at, INTERVAL 1000 * d.waited_ms MICROSECOND)) ELSE a.started_at END, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
@@ -279,10 +263,7 @@ SELECT id FROM dbjobs_runs WHERE expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)
 
 -- name: extend_gaps
 -- arguments: rows, now
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
-  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
-  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
 JOIN dbjobs_gaps g ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule
 SET g.through_at = d.through_at, g.recorded_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
 
@@ -301,9 +282,7 @@ DELETE FROM dbjobs_job_schedules WHERE job_id IN (each_);
 
 -- name: finish_runs
 -- arguments: rows, now
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
-  final LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.final',
-  run_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.run_error')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number', final LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.final', run_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.run_error')) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
 SET r.state = d.final, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.lease_until = NULL, r.error = d.run_error;
 
@@ -376,19 +355,13 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE live_nam
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
-FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
-  subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject',
-  action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
+FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject', action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
 
 -- name: insert_gaps
 -- arguments: now, rows
 INSERT INTO dbjobs_gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
-FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
-  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
-  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
 
@@ -431,17 +404,13 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', rule LONGTEXT 
 -- arguments: now, rows
 INSERT INTO dbjobs_pauses (scope, subject_id, reason, paused_by, since)
 SELECT 'job', d.subject_id, d.reason, 'dbjobs', CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
-FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
+FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
 
 -- name: insert_plan_rules
 -- arguments: rows
 INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
-  input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input',
-  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule',
-  ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
 
 -- name: insert_queued
 -- arguments: now, now, rows
@@ -449,10 +418,7 @@ INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, queue, priority,
   ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
   d.scheduled_for, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
-FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
-  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
-  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
+FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number', occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence', queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
   scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start')) AS d
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
@@ -462,15 +428,9 @@ INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, held_by, queue, 
   interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
   d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args, COALESCE(d.ready_at, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
-FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
-  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
-  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
-  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
-  scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start',
-  interval_end DATETIME(6) PATH '$.interval_end',
-  args LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.args', ready_at DATETIME(6) PATH '$.ready_at')) AS d
+FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number', occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
+  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority', scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start', interval_end DATETIME(6) PATH '$.interval_end', args LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.args',
+  ready_at DATETIME(6) PATH '$.ready_at')) AS d
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- name: insert_schedule
@@ -767,8 +727,7 @@ SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_);
 
 -- name: park_plans
 -- arguments: rows
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
-  next_run DATETIME(6) PATH '$.next_run')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked', next_run DATETIME(6) PATH '$.next_run')) AS d
 STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id
 SET p.parked = d.parked, p.next_run = d.next_run;
 
@@ -894,8 +853,7 @@ AND resumed_at IS NULL AND (until_at IS NULL OR until_at > CAST(COALESCE(?, UTC_
 
 -- name: return_runs
 -- arguments: rows
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
-  fresh INT PATH '$.fresh', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number', fresh INT PATH '$.fresh', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
 SET r.state = 'waiting', r.held_by = NULL, r.lease_until = NULL, r.attempt = r.attempt - 1, r.attempts = r.attempts - 1,
   r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
@@ -1071,12 +1029,8 @@ SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous
 
 -- name: update_runs
 -- arguments: rows
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
-  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by', ready_at DATETIME(6) PATH '$.ready_at',
-  number BIGINT PATH '$.number', losses INT PATH '$.losses', finished_at DATETIME(6) PATH '$.finished_at',
-  settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at',
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
+  ready_at DATETIME(6) PATH '$.ready_at', number BIGINT PATH '$.number', losses INT PATH '$.losses', finished_at DATETIME(6) PATH '$.finished_at', settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at',
   error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL)

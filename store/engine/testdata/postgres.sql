@@ -9,10 +9,9 @@ SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parke
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
   repeat_from = d.repeat_from, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
-FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, next_run timestamptz,
-  decided_through timestamptz, parked text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
-  last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
-  runs_made bigint, startup_ids text, repeat_from timestamptz)
+FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, next_run timestamptz, decided_through timestamptz, parked text, last_scheduled_for timestamptz,
+  last_run_id uuid, last_state text, last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int,
+  cycles bigint, runs_made bigint, startup_ids text, repeat_from timestamptz)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: advance_due
@@ -20,8 +19,7 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 UPDATE dbjobs.plans AS p
 SET next_run = d.next_run, decided_through = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
   version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
-FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, version bigint, next_run timestamptz,
-  last_scheduled_for timestamptz)
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, version bigint, next_run timestamptz, last_scheduled_for timestamptz)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: attempts
@@ -110,7 +108,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8::timestamptz, pg_catalog.stateme
 -- arguments: now, rows
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
+FROM pg_catalog.json_to_recordset($2::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int,
+  holder text);
 
 -- name: bury_runs
 -- arguments: now, rows
@@ -255,8 +254,7 @@ SELECT id FROM dbjobs.runs WHERE expires_at <= coalesce($1::timestamptz, pg_cata
 -- name: extend_gaps
 -- arguments: now, rows
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
-  through_at timestamptz, reason text, rule text)
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
 -- name: finish
@@ -268,7 +266,8 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 -- arguments: rows, now
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
-    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text, waited_ms double precision)
+  rows_affected bigint, error text, code text, line int, severity text, detail text,
+  hint text, output text, waited_ms double precision)
 ), free AS (
   SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
@@ -369,8 +368,7 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, subject text
 -- arguments: now, rows
 INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
-  through_at timestamptz, reason text, rule text)
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
 
@@ -427,8 +425,8 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority,
   ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
   d.scheduled_for, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, queue text,
-  priority int, scheduled_for timestamptz, interval_start timestamptz)
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, queue text, priority int,
+  scheduled_for timestamptz, interval_start timestamptz)
 ON CONFLICT DO NOTHING;
 
 -- name: insert_runs
@@ -437,9 +435,9 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, 
   interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
   d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args::jsonb, COALESCE(d.ready_at, coalesce($1::timestamptz, pg_catalog.statement_timestamp())), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
-  held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
-  interval_end timestamptz, args text, ready_at timestamptz)
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text, held_by text,
+  queue text, priority int, scheduled_for timestamptz, interval_start timestamptz, interval_end timestamptz, args text,
+  ready_at timestamptz)
 ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
@@ -1058,8 +1056,8 @@ SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.numb
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
-  ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
-  expires_at timestamptz, error text)
+  ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz, expires_at timestamptz,
+  error text)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 

@@ -9,13 +9,9 @@ SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parke
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
   repeat_from = d.repeat_from, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
-  value ->> 'decided_through' AS decided_through, value ->> 'parked' AS parked,
-  value ->> 'last_scheduled_for' AS last_scheduled_for, value ->> 'last_run_id' AS last_run_id,
-  value ->> 'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at,
-  value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
-  value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made,
-  value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(?1)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run, value ->> 'decided_through' AS decided_through, value ->> 'parked' AS parked, value ->> 'last_scheduled_for' AS last_scheduled_for,
+  value ->> 'last_run_id' AS last_run_id, value ->> 'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at, value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
+  value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made, value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(?1)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: advance_due
@@ -23,8 +19,7 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 UPDATE dbjobs_plans AS p
 SET next_run = d.next_run, decided_through = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
   version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run,
-  value ->> 'last_scheduled_for' AS last_scheduled_for FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run, value ->> 'last_scheduled_for' AS last_scheduled_for FROM json_each(?2)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: attempts
@@ -109,16 +104,14 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(?8, strftime('%Y-%m-%dT%H:%M:%f000Z
 -- arguments: now, rows
 INSERT INTO dbjobs_attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value ->> 'step' AS step,
-  value ->> 'step_name' AS step_name, value ->> 'attempt' AS attempt, value ->> 'fence' AS fence,
-  value ->> 'holder' AS holder FROM json_each(?2)) AS d WHERE true;
+FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value ->> 'step' AS step, value ->> 'step_name' AS step_name, value ->> 'attempt' AS attempt, value ->> 'fence' AS fence,
+  value ->> 'holder' AS holder FROM json_each(?2)) AS d;
 
 -- name: bury_runs
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), settled_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   expires_at = d.expires_at, error = coalesce(d.error, r.error)
-FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'expires_at' AS expires_at,
-  value ->> 'error' AS error FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM json_each(?2)) AS d
 WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 
 -- name: cancellable
@@ -233,9 +226,8 @@ WHERE run_id = ?12 AND number = ?13 AND fence = ?14 AND state = 'running';
 UPDATE dbjobs_attempts AS a SET state = d.state, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   started_at = CASE WHEN d.waited_ms > 0 THEN min(coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', a.started_at, (d.waited_ms / 1000.0) || ' seconds')) ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
   error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state,
-  value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error, value ->> 'code' AS code, value ->> 'line' AS line,
-  value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'output' AS output,
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state, value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error,
+  value ->> 'code' AS code, value ->> 'line' AS line, value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'output' AS output,
   value ->> 'waited_ms' AS waited_ms FROM json_each(?2)) AS d
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
@@ -271,9 +263,7 @@ SELECT id FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%
 -- name: extend_gaps
 -- arguments: now, rows
 UPDATE dbjobs_gaps AS g SET through_at = d.through_at, recorded_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at,
-  value ->> 'through_at' AS through_at, value ->> 'reason' AS reason,
-  value ->> 'rule' AS rule FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(?2)) AS d
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
 -- name: finish
@@ -292,8 +282,7 @@ DELETE FROM dbjobs_job_schedules WHERE job_id IN (SELECT value FROM json_each(?1
 -- name: finish_runs
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = d.final, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), lease_until = NULL, error = d.run_error
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final,
-  value ->> 'run_error' AS run_error FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final, value ->> 'run_error' AS run_error FROM json_each(?2)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: finish_schedules
@@ -366,16 +355,13 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE removed_
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
-FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action,
-  value ->> 'reason' AS reason FROM json_each(?2)) AS d WHERE true;
+FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'reason' AS reason FROM json_each(?2)) AS d;
 
 -- name: insert_gaps
 -- arguments: now, rows
 INSERT INTO dbjobs_gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at,
-  value ->> 'through_at' AS through_at, value ->> 'reason' AS reason,
-  value ->> 'rule' AS rule FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(?2)) AS d
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
 
@@ -418,14 +404,13 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'rule' AS rule, value ->> '
 -- arguments: now, rows
 INSERT INTO dbjobs_pauses (scope, subject_id, reason, paused_by, since)
 SELECT 'job', d.subject_id, d.reason, 'dbjobs', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason FROM json_each(?2)) AS d WHERE true;
+FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason FROM json_each(?2)) AS d;
 
 -- name: insert_plan_rules
 -- arguments: rows
 INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input,
-  value ->> 'rule' AS rule, value ->> 'ends' AS ends FROM json_each(?1)) AS d WHERE true;
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->> 'ends' AS ends FROM json_each(?1)) AS d;
 
 -- name: insert_queued
 -- arguments: now, rows
@@ -442,11 +427,9 @@ INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, held_by, queue, 
   interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
   d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args, COALESCE(d.ready_at, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number,
-  value ->> 'occurrence' AS occurrence, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
-  value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for,
-  value ->> 'interval_start' AS interval_start, value ->> 'interval_end' AS interval_end,
-  value ->> 'args' AS args, value ->> 'ready_at' AS ready_at FROM json_each(?2)) AS d WHERE true
+FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number, value ->> 'occurrence' AS occurrence, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
+  value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for, value ->> 'interval_start' AS interval_start, value ->> 'interval_end' AS interval_end, value ->> 'args' AS args,
+  value ->> 'ready_at' AS ready_at FROM json_each(?2)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
@@ -870,8 +853,7 @@ AND resumed_at IS NULL AND (until_at IS NULL OR until_at > coalesce(?1, strftime
 -- arguments: rows
 UPDATE dbjobs_runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
   started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh,
-  value ->> 'error' AS error FROM json_each(?1)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh, value ->> 'error' AS error FROM json_each(?1)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: rewind_leases
@@ -1048,10 +1030,8 @@ SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.numb
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease,
-  value ->> 'state' AS state, value ->> 'held_by' AS held_by, value ->> 'ready_at' AS ready_at,
-  value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at,
-  value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at,
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
+  value ->> 'ready_at' AS ready_at, value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at, value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at,
   value ->> 'error' AS error FROM json_each(?1)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);

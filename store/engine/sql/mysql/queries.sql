@@ -1,4 +1,4 @@
--- MySQL and MariaDB: rows come as one JSON document through JSON_TABLE. UPDATE ... JOIN counts exactly what it found;
+-- MySQL and MariaDB: UPDATE ... JOIN counts exactly what it found;
 -- ON DUPLICATE KEY UPDATE would insert a row that has vanished, and is used for inserts only.
 
 -- (next_run, job_id) > (?, ?) is no range here, and FOR UPDATE would lock all that lies before the page: hence the OR.
@@ -66,15 +66,9 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, 
   interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
   d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args, COALESCE(d.ready_at, @now), @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
-  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
-  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
-  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
-  scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start',
-  interval_end DATETIME(6) PATH '$.interval_end',
-  args LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.args', ready_at DATETIME(6) PATH '$.ready_at')) AS d
+FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, state text, held_by text, queue text,
+  priority int, scheduled_for instant, interval_start instant, interval_end instant, args text,
+  ready_at instant)
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- Of runs that are queued at once: what a document costs grows with its columns.
@@ -84,11 +78,8 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority,
   ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
   d.scheduled_for, @now, @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  job_id BIGINT PATH '$.job_id', number BIGINT PATH '$.number',
-  occurrence LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.occurrence',
-  queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority',
-  scheduled_for DATETIME(6) PATH '$.scheduled_for', interval_start DATETIME(6) PATH '$.interval_start')) AS d
+FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, queue text, priority int,
+  scheduled_for instant, interval_start instant)
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
@@ -96,13 +87,8 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 -- In this order and by the key, as in advance: a scan of a short table would wait for rows that are none of its own.
 
 -- name: update_runs
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state',
-  held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by', ready_at DATETIME(6) PATH '$.ready_at',
-  number BIGINT PATH '$.number', losses INT PATH '$.losses', finished_at DATETIME(6) PATH '$.finished_at',
-  settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at',
-  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+UPDATE @rows(id uuid, fence int, was text, lease instant, state text, held_by text, ready_at instant,
+  number bigint, losses int, finished_at instant, settled_at instant, expires_at instant, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL)
 SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
@@ -111,34 +97,15 @@ SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number 
   r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;
 
 -- name: extend_gaps
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
-  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
-  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
+UPDATE @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instant, reason text, rule text)
 JOIN dbjobs.gaps g ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule
 SET g.through_at = d.through_at, g.recorded_at = @now;
 
--- name: insert_gaps
-INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
-SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
-  from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
-  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
-  AND g.through_at = d.through_at AND g.reason = d.reason);
-
 -- name: advance
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
-  next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through',
-  parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
-  last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
-  last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id',
-  last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_state',
-  last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at',
-  last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
-  cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made',
-  startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from')) AS d
+UPDATE @rows(job_id bigint, version bigint, next_run instant, decided_through instant, parked text,
+  last_scheduled_for instant, last_run_id uuid, last_state text, last_finished_at instant,
+  last_success_at instant, last_error text, streak int, cycles bigint, runs_made bigint, startup_ids text,
+  repeat_from instant)
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d.parked,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
@@ -149,8 +116,7 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d
 -- Of plans that only went on to their next nominal time, after one run for the last.
 
 -- name: advance_due
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version',
-  next_run DATETIME(6) PATH '$.next_run', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for')) AS d
+UPDATE @rows(job_id bigint, version bigint, next_run instant, last_scheduled_for instant)
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = @now, p.last_scheduled_for = d.last_scheduled_for,
   p.runs_made = p.runs_made + 1, p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
@@ -158,16 +124,14 @@ SET p.next_run = d.next_run, p.decided_through = @now, p.last_scheduled_for = d.
 -- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
 
 -- name: park_plans
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked',
-  next_run DATETIME(6) PATH '$.next_run')) AS d
+UPDATE @rows(job_id bigint, parked text, next_run instant)
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id
 SET p.parked = d.parked, p.next_run = d.next_run;
 
 -- A run that cannot be read ends, without a look at what it holds.
 
 -- name: bury_runs
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+UPDATE @rows(id uuid, state text, was text, expires_at instant, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d.was AND r.settled_at IS NULL
 SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NULL, r.finished_at = @now, r.settled_at = @now,
   r.expires_at = d.expires_at, r.error = COALESCE(d.error, r.error);
@@ -175,39 +139,9 @@ SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NUL
 -- Queued runs that cannot be delivered end as failed.
 
 -- name: end_queued
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+UPDATE @rows(id uuid, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
 SET r.state = 'failed', r.finished_at = @now, r.error = d.error;
-
--- name: insert_changes
-INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
-  subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject',
-  action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
-
--- name: insert_pauses
-INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
-SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id',
-  reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
-
--- name: insert_plan_rules
-INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
-  input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input',
-  rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule',
-  ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
-
--- name: begin_attempts
-INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
-SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id',
-  number INT PATH '$.number', step INT PATH '$.step',
-  step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt',
-  fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
 
 -- Of the ends of several runs, those whose row nobody else has locked, and which were not delivered again; and whether
 -- everything is paused. JSON_TABLE within another table: MySQL refuses SKIP LOCKED beside it.
@@ -220,21 +154,13 @@ STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d
 FOR UPDATE SKIP LOCKED;
 
 -- name: finish_runs
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
-  final LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.final',
-  run_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.run_error')) AS d
+UPDATE @rows(id uuid, fence int, number int, final text, run_error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
 SET r.state = d.final, r.finished_at = @now, r.lease_until = NULL, r.error = d.run_error;
 
 -- name: end_attempts
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
-  state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', rows_affected BIGINT PATH '$.rows_affected',
-  error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
-  code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line',
-  severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity',
-  detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail',
-  hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint',
-  output LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.output', waited_ms BIGINT PATH '$.waited_ms')) AS d
+UPDATE @rows(id uuid, fence int, number int, state text, rows_affected bigint, error text, code text,
+  line int, severity text, detail text, hint text, output text, waited_ms bigint)
 STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 SET a.state = d.state, a.finished_at = @now,
   a.started_at = CASE WHEN d.waited_ms > 0 THEN LEAST(@now, DATE_ADD(a.started_at, INTERVAL 1000 * d.waited_ms MICROSECOND)) ELSE a.started_at END, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
@@ -244,18 +170,17 @@ SET a.state = d.state, a.finished_at = @now,
 -- Runs whose delivery never began wait again, as they were before it, but for the fence.
 
 -- name: return_runs
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number',
-  fresh INT PATH '$.fresh', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
+UPDATE @rows(id uuid, fence int, number int, fresh int, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
 SET r.state = 'waiting', r.held_by = NULL, r.lease_until = NULL, r.attempt = r.attempt - 1, r.attempts = r.attempts - 1,
   r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
 
 -- name: drop_attempts
-DELETE a FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number')) AS d
+DELETE a FROM @rows(id uuid, fence int, number int)
 STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: surplus_runs
-SELECT r.id FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d
+SELECT r.id FROM @rows(job_id bigint, below bigint)
 STRAIGHT_JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 

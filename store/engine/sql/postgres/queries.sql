@@ -1,12 +1,4 @@
--- PostgreSQL: rows come as one JSON document; conditional updates join it.
-
--- name: need_plan
-SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
-WHERE owner = @served AND next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
-
--- name: need_run
-SELECT @now, job_id, wake_at, id FROM dbjobs.runs
-WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
+-- PostgreSQL.
 
 -- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided. Plans that are there
 -- are left out: the key's conflict would wait for who advances them. The rest of it is for two that enlist a job at once.
@@ -56,19 +48,14 @@ WHERE CASE WHEN EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = c.id AND @is_qu
   THEN pg_catalog.pg_try_advisory_xact_lock(('x' || pg_catalog.right(c.id::text, 12))::bit(48)::bigint) END
 LIMIT :limit;
 
--- name: enlist_groups
-INSERT INTO dbjobs.group_plans (name)
-SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
-ON CONFLICT DO NOTHING;
-
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, args, ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COALESCE(d.priority, 0), d.scheduled_for,
   d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args::jsonb, COALESCE(d.ready_at, @now), @now
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, state text,
-  held_by text, queue text, priority int, scheduled_for timestamptz, interval_start timestamptz,
-  interval_end timestamptz, args text, ready_at timestamptz)
+FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, state text, held_by text, queue text,
+  priority int, scheduled_for instant, interval_start instant, interval_end instant, args text,
+  ready_at instant)
 ON CONFLICT DO NOTHING;
 
 -- Of runs that are queued at once: what a document costs grows with its columns.
@@ -78,111 +65,18 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority,
   ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
   d.scheduled_for, @now, @now
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, job_id bigint, number bigint, occurrence text, queue text,
-  priority int, scheduled_for timestamptz, interval_start timestamptz)
+FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, queue text, priority int,
+  scheduled_for instant, interval_start instant)
 ON CONFLICT DO NOTHING;
-
--- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
--- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
-
--- name: update_runs
-UPDATE dbjobs.runs AS r
-SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
-  finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
-  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
-  attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
-  ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
-  expires_at timestamptz, error text)
-WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
-  AND (d.state <> 'queued' OR r.cancel_at IS NULL);
-
--- name: extend_gaps
-UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
-  through_at timestamptz, reason text, rule text)
-WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
-
--- name: insert_gaps
-INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
-SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz,
-  through_at timestamptz, reason text, rule text)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
-  AND g.through_at = d.through_at AND g.reason = d.reason);
-
--- name: advance
-UPDATE dbjobs.plans AS p
-SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
-  last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
-  last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
-  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
-  repeat_from = d.repeat_from, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
-  decided_through timestamptz, parked text, last_scheduled_for timestamptz, last_run_id uuid, last_state text,
-  last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int, cycles bigint,
-  runs_made bigint, startup_ids text, repeat_from timestamptz)
-WHERE p.job_id = d.job_id AND p.version = d.version;
-
--- Of plans that only went on to their next nominal time, after one run for the last.
-
--- name: advance_due
-UPDATE dbjobs.plans AS p
-SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
-  version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, version bigint, next_run timestamptz,
-  last_scheduled_for timestamptz)
-WHERE p.job_id = d.job_id AND p.version = d.version;
-
--- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
-
--- name: park_plans
-UPDATE dbjobs.plans AS p SET parked = d.parked, next_run = d.next_run
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, parked text, next_run timestamptz)
-WHERE p.job_id = d.job_id;
-
--- A run that cannot be read ends, without a look at what it holds.
-
--- name: bury_runs
-UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = @now, settled_at = @now,
-  expires_at = d.expires_at, error = coalesce(d.error, r.error)
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, state text, was text, expires_at timestamptz, error text)
-WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
-
--- Queued runs that cannot be delivered end as failed.
-
--- name: end_queued
-UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = @now, error = d.error
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, error text)
-WHERE r.id = d.id AND r.state = 'queued';
-
--- name: insert_changes
-INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(subject_id bigint, subject text, action text, reason text);
-
--- name: insert_pauses
-INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
-SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(subject_id bigint, reason text);
-
--- name: insert_plan_rules
-INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text);
-
--- name: begin_attempts
-INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
-SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
 
 -- The ends of several runs, each guarded by its own fence. Whose row somebody has locked is left out, and so is who was
 -- delivered again: the answer names those that have ended, and says whether everything is paused.
 
 -- name: finish_attempts
 WITH d AS (
-  SELECT * FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
-    rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text, waited_ms double precision)
+  SELECT * FROM @rows(id uuid, fence int, number int, final text, run_error text, state text,
+  rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text,
+  waited_ms double precision)
 ), free AS (
   SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
@@ -201,32 +95,24 @@ SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AN
 
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
+FROM @rows(id uuid, fence int, number int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
   WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
 
--- Runs whose delivery never began wait again, as they were before it, but for the fence.
-
--- name: return_runs
-UPDATE dbjobs.runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
-  started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
-FROM pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int, fresh boolean, error text)
-WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
-
 -- name: drop_attempts
-DELETE FROM dbjobs.attempts AS a USING pg_catalog.json_to_recordset(:rows::json) AS d(id uuid, fence int, number int)
+DELETE FROM dbjobs.attempts AS a USING @rows(id uuid, fence int, number int)
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: surplus_runs
-SELECT r.id FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, below bigint)
+SELECT r.id FROM @rows(job_id bigint, below bigint)
 CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.below AND settled_at IS NOT NULL OFFSET 0) AS r LIMIT :limit;
 
 -- name: lock_old_gaps
-SELECT g.job_id, g.schedule_id, g.through_at, g.reason FROM pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, since timestamptz)
+SELECT g.job_id, g.schedule_id, g.through_at, g.reason FROM @rows(job_id bigint, since instant)
 CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since
   OFFSET 0 FOR UPDATE SKIP LOCKED) AS g LIMIT :limit;
 
 -- name: delete_gaps
-DELETE FROM dbjobs.gaps AS g USING pg_catalog.json_to_recordset(:rows::json) AS d(job_id bigint, schedule_id bigint, through_at timestamptz, reason text)
+DELETE FROM dbjobs.gaps AS g USING @rows(job_id bigint, schedule_id bigint, through_at instant, reason text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
 
 -- Who has locks of our tables that a pass would wait for, apart from this very session. What a login may not see of others,
@@ -244,15 +130,3 @@ ORDER BY pg_catalog.min(a.xact_start) NULLS LAST, a.pid LIMIT 3;
 
 -- name: delete_links
 DELETE FROM dbjobs.job_schedules AS l USING @rows(job_id bigint, schedule_id bigint) WHERE l.job_id = d.job_id AND l.schedule_id = d.schedule_id;
-
--- When a rule changes, its new times count from that moment.
-
--- name: date_own_rules
-UPDATE dbjobs.schedules AS s SET changed_at = @now
-FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text)
-WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
-
--- name: update_own_rules
-UPDATE dbjobs.schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
-  description = d.description, manifest = NULL
-FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text) WHERE s.id = d.id;
