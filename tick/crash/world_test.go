@@ -203,6 +203,7 @@ type runner struct {
 	calls *storetest.Calls
 	store *store.Store
 	sql   *executor.SQL
+	http  *executor.HTTP
 }
 
 func (w *world) runner(calls *storetest.Calls) (*runner, error) {
@@ -214,10 +215,11 @@ func (w *world) runner(calls *storetest.Calls) (*runner, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return &runner{w, calls, st, x}, nil
+	return &runner{w, calls, st, x, caller()}, nil
 }
 
 func (p *runner) Close() {
+	p.http.Close()
 	p.sql.Close()
 	p.store.Close()
 }
@@ -264,7 +266,7 @@ func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 
 func (p *runner) pass(s *stage, holder string) (tick.Report, error) {
 	tk := &tick.Tick{Store: p.store, Name: "test", Holder: holder, Version: "test", Now: p.w.d.Clock.Now, Concurrency: max(s.beside, 1), StartupID: "boot 1",
-		Executors: executor.Registry{"sql": p.sql, "act": acting{p.w, p.calls, p.store, holder}}}
+		Executors: executor.Registry{"sql": p.sql, "act": acting{p.w, p.calls, p.store, holder}, "http": calling{p.calls, p.http}}}
 	if s.decide {
 		tk.Limit = -1
 	}

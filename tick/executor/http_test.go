@@ -40,8 +40,8 @@ func attempt(spec string) Request {
 
 // received is what a server was sent.
 type received struct {
-	method, uri, body string
-	header            http.Header
+	method, host, uri, body string
+	header                  http.Header
 }
 
 // receiver is a server that keeps what it is sent, and answers by answer, or with 204.
@@ -53,7 +53,7 @@ func receiver(t *testing.T, answer http.HandlerFunc) (*httptest.Server, func() [
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		<-done
-		all = append(all, received{r.Method, r.RequestURI, string(body), r.Header})
+		all = append(all, received{r.Method, r.Host, r.RequestURI, string(body), r.Header})
 		done <- struct{}{}
 		if answer == nil {
 			w.WriteHeader(http.StatusNoContent)
