@@ -75,7 +75,7 @@ func TestAgreesWithRRuleGo(t *testing.T) {
 		}
 		compared++
 	}
-	if compared < 500 || panics > compared/20 {
+	if compared < rounds(500) || panics > compared/20 {
 		t.Errorf("%d rules were compared, rrule-go panicked on %d", compared, panics)
 	}
 }

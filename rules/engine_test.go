@@ -100,7 +100,7 @@ func TestEngineAgreesWithNaive(t *testing.T) {
 		compared++
 		occurrences += len(want)
 	}
-	if compared < 100 || occurrences < 5_000 {
+	if compared < rounds(100) || occurrences < rounds(5_000) {
 		t.Errorf("%d rules with %d occurrences were compared, %d refused: too few to prove anything", compared, occurrences, never)
 	}
 }
@@ -169,7 +169,7 @@ func TestSetsAgreeWithNaive(t *testing.T) {
 		agree(t, r, want, lo, hi)
 		compared++
 	}
-	if compared < 70 || undecided > compared/20 {
+	if compared < rounds(70) || undecided > compared/20 {
 		t.Errorf("%d sets were compared, %d not decided", compared, undecided)
 	}
 }
