@@ -107,7 +107,7 @@ prove: $(SERVERS) ## the suite with its long forms, then with the race detector:
 
 .PHONY: cron
 cron: build $(SERVERS) ## a real cron starts real ticks for three minutes; as root
-	DBJOBS_TEST_DATABASES=sqlite,postgres $(SERVERS) -tools cron -- $(GO) test -count=1 -run '^TestCron$$' -v -timeout 20m ./cmd/dbjobs
+	DBJOBS_TEST_DATABASES=sqlite,postgres $(SERVERS) -tools cron -- $(GO) test $(LINK) -count=1 -run '^TestCron$$' -v -timeout 20m ./cmd/dbjobs
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (20s)
