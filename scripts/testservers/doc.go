@@ -47,8 +47,8 @@
 // # Tools
 //
 // With -tools NAME,... programs that are no servers are come by in the same way:
-// cron (DBJOBS_TEST_CRON), systemd (DBJOBS_TEST_SYSTEMD, for systemd-analyze) and
-// pgbouncer (DBJOBS_TEST_PGBOUNCER). The variable holds the root folder below
+// cron (DBJOBS_TEST_CRON), systemd (DBJOBS_TEST_SYSTEMD, for systemd-analyze),
+// pgbouncer (DBJOBS_TEST_PGBOUNCER) and exim (DBJOBS_TEST_EXIM). The variable holds the root folder below
 // which the program is installed.
 //
 // # How everything is stopped

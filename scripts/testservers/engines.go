@@ -49,7 +49,7 @@ type parcel struct {
 	env    string // the variable that tells the tests where it is
 	advice string // how to come by it by hand
 
-	// metapackage depends on all that is needed, in any release of Debian and
+	// metapackage (or several, with spaces between) depends on all that is needed, in any release of Debian and
 	// Ubuntu; packages says which of those to unpack.
 	metapackage string
 	packages    *regexp.Regexp

@@ -96,7 +96,7 @@ var unwanted = regexp.MustCompile(`^(libc6.*|libc-(bin|dev|l10n).*|lib.*-perl|li
 
 // resolve names the packages to unpack.
 func (a *apt) resolve(ctx context.Context, p *parcel) ([]string, error) {
-	cmd := a.get(ctx, "--simulate", "install", p.metapackage)
+	cmd := a.get(ctx, append([]string{"--simulate", "install"}, strings.Fields(p.metapackage)...)...)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.Output()

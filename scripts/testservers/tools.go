@@ -37,6 +37,13 @@ var tools = []*tool{
 		},
 		file: "/usr/sbin/pgbouncer",
 	},
+	{
+		parcel: parcel{
+			name: "exim", title: "Exim", env: "DBJOBS_TEST_EXIM", advice: "install it (Debian, Ubuntu: apt-get install exim4-daemon-light)",
+			metapackage: "exim4-daemon-light libnss-wrapper", packages: regexp.MustCompile(`^(exim4-daemon-light|lib.*)$`),
+		},
+		file: "/usr/sbin/exim4",
+	},
 }
 
 // A tool is a program that is no server: a test starts it itself.

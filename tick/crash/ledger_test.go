@@ -2,7 +2,6 @@ package crash
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -199,19 +198,6 @@ func (w *world) read() (*record, error) {
 		}
 	}
 	return out, nil
-}
-
-// fact is what the arguments of a run say.
-func fact(r *store.Run, names ...string) string {
-	var given map[string]any
-	if err := json.Unmarshal([]byte(r.Args), &given); err != nil {
-		return err.Error()
-	}
-	var all []string
-	for _, name := range names {
-		all = append(all, fmt.Sprint(given[name]))
-	}
-	return strings.Join(all, " ")
 }
 
 func clock(t time.Time) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -228,4 +229,17 @@ func recovery() []stage {
 		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("orphan")) }},
 		{name: "requests", at: time.Hour, edit: func(w *world) { w.abandon("orphan") }},
 	}
+}
+
+// fact is what the arguments of a run say.
+func fact(r *store.Run, names ...string) string {
+	var given map[string]any
+	if err := json.Unmarshal([]byte(r.Args), &given); err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprint(given[name]))
+	}
+	return strings.Join(all, " ")
 }

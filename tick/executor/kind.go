@@ -11,7 +11,7 @@ import (
 )
 
 // Kinds are the executors that there are. A new one is a file that makes a Kind, and its name here.
-var Kinds = []Kind{sqlKind, httpKind, execKind, shellKind}
+var Kinds = []Kind{sqlKind, httpKind, mailKind, execKind, shellKind}
 
 // Commands and passes refuse what a step of any of them could not do.
 func init() {

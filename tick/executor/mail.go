@@ -1,0 +1,255 @@
+package executor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	stdmail "net/mail"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/wneessen/go-mail"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// MailSpec is the Spec of the executor mail: one mail, by the server of the host settings. In
+// subject and text, ${run_id} and the like are replaced.
+type MailSpec struct {
+	To      []string `json:"to"`
+	CC      []string `json:"cc,omitempty"`
+	Subject string   `json:"subject"`
+	Text    string   `json:"text,omitempty"`
+}
+
+var mailKind = Kind{
+	Name: "mail",
+	Keys: []Key{{Name: "mail", Type: Mapping, Keys: []Key{
+		{Name: "to", Type: List, Flag: "mail-to", Help: "address to send a mail to; may be given several times"},
+		{Name: "cc", Type: List, Flag: "mail-cc", Help: "address that gets a copy of the mail; may be given several times"},
+		{Name: "subject", Type: Text, Flag: "mail-subject", Help: "subject of the mail"},
+		{Name: "text", Type: Text, Flag: "mail-text", Help: "text of the mail"},
+	}}},
+	Spec: func(given map[string]any) (json.RawMessage, error) {
+		b, err := json.Marshal(given["mail"])
+		if err != nil {
+			return nil, err
+		}
+		s, err := ReadMail(b)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(s)
+	},
+	Values: func(raw json.RawMessage) (map[string]any, error) {
+		var s MailSpec
+		err := strictly(raw, &s)
+		values := map[string]any{"to": s.To, "cc": s.CC, "subject": s.Subject, "text": s.Text}
+		return map[string]any{"mail": values}, err
+	},
+	Line: func(raw json.RawMessage) string {
+		var s MailSpec
+		if json.Unmarshal(raw, &s) != nil {
+			return ""
+		}
+		return fmt.Sprintf("to %s: %s", strings.Join(s.To, ", "), s.Subject)
+	},
+	Check: func(spec json.RawMessage) error {
+		_, err := ReadMail(spec)
+		return err
+	},
+	Open: func(_ *store.Store, h *Host) (Executor, error) { return NewMail(h), nil },
+}
+
+// ReadMail reads the spec of a step of the executor mail, and refuses what no run could do.
+func ReadMail(spec json.RawMessage) (s MailSpec, err error) {
+	if err := strictly(spec, &s); err != nil {
+		return s, fmt.Errorf(`the spec is not of the form {"to": ["…"], "subject": "…"}: %w`, err)
+	}
+	problem := func(err error, at ...any) error { return &KeyError{At: append([]any{"mail"}, at...), Err: err} }
+	if len(s.To) == 0 {
+		return s, problem(errors.New("is missing, and mail needs it"), "to")
+	}
+	for name, list := range map[string][]string{"to": s.To, "cc": s.CC} {
+		for i, address := range list {
+			if _, err := readAddress(address); err != nil {
+				return s, problem(err, name, i)
+			}
+		}
+	}
+	if strings.TrimSpace(s.Subject) == "" {
+		return s, problem(errors.New("is missing, and mail needs it"), "subject")
+	}
+	for name, text := range map[string]string{"subject": s.Subject, "text": s.Text} {
+		if secretReference.MatchString(text) {
+			return s, problem(errors.New("a secret does not belong into a mail, which others read"), name)
+		}
+		if err := CheckReferences(text); err != nil {
+			return s, problem(err, name)
+		}
+	}
+	return s, nil
+}
+
+// readAddress reads an address, with or without a name. No fact can stand in it: it would say who
+// is sent a mail.
+func readAddress(text string) (*stdmail.Address, error) {
+	a, err := stdmail.ParseAddress(text)
+	if err != nil || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "${") {
+		return nil, fmt.Errorf("found %.100q, want an address such as ann@example.org", text)
+	}
+	return a, nil
+}
+
+// Mail is the executor mail.
+type Mail struct {
+	host  *Host
+	roots *x509.CertPool // of the tests; nil: those of the system
+}
+
+// NewMail sends mails as far as the host allows that.
+func NewMail(h *Host) *Mail { return &Mail{host: h} }
+
+// mailTimeout bounds the dialogue with the server where the step has no timeout.
+const mailTimeout = time.Minute
+
+// Execute sends the mail to all, or to nobody.
+//
+// Crash window: the server has taken the mail, and that is not on record. The next try sends it
+// again with the same Message-ID, by which a mailbox may know it.
+func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
+	spec, err := ReadMail(r.Spec)
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
+	}
+	server, err := m.host.Mail(r.Task.Job.Owner)
+	if err != nil {
+		return Result{}, err
+	}
+	message, err := spec.message(server, r)
+	if err != nil {
+		return Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	defer cancel()
+	client, err := m.client(ctx, server)
+	if err != nil {
+		return Result{}, fmt.Errorf("the mail server %s: %w", server.Server, err)
+	}
+	if err := client.DialAndSendWithContext(ctx, message); err != nil {
+		if ctx.Err() != nil {
+			err = errors.Join(ctx.Err(), err)
+		}
+		return Result{}, refusedMail(server, err)
+	}
+	id := message.GetMessageID()
+	return Result{Output: fmt.Sprintf("%s took the mail %s for %s", server.Server, id, strings.Join(append(spec.To, spec.CC...), ", "))}, nil
+}
+
+// refusedMail says which server did not take the mail, with the code of its answer if it gave one.
+func refusedMail(server *MailServer, err error) error {
+	err = fmt.Errorf("the mail server %s did not take the mail: %w", server.Server, err)
+	if refusal, ok := errors.AsType[*mail.SendError](err); ok && refusal.ErrorCode() > 0 {
+		return &Error{engine.Failure{Code: strconv.Itoa(refusal.ErrorCode())}, err}
+	}
+	return err
+}
+
+// message is the mail. Its Message-ID is the same in all tries of a run's step. A subject is one
+// line: what would end it, and begin a header of its own, becomes a space.
+func (s *MailSpec) message(server *MailServer, r Request) (*mail.Msg, error) {
+	facts := Facts(r.Task)
+	expand := func(what string) (string, error) {
+		v, err := Expand(what, facts)
+		if err != nil {
+			return "", err
+		}
+		told, err := text(v)
+		return strings.ToValidUTF8(strings.ReplaceAll(told, "\x00", ""), "\uFFFD"), err
+	}
+	subject, err := expand(s.Subject)
+	if err != nil {
+		return nil, fmt.Errorf("the subject: %w", err)
+	}
+	body, err := expand(s.Text)
+	if err != nil {
+		return nil, fmt.Errorf("the text: %w", err)
+	}
+	sender, err := readAddress(server.From)
+	if err != nil {
+		return nil, fmt.Errorf("mail.from in the host settings: %w", err)
+	}
+	message := mail.NewMsg()
+	message.FromMailAddress(sender)
+	if err := errors.Join(message.To(s.To...), message.Cc(s.CC...)); err != nil {
+		return nil, err
+	}
+	message.Subject(oneLine(subject))
+	_, domain, _ := strings.Cut(sender.Address, "@")
+	message.SetMessageIDWithValue(requestKey(r.Task) + "@" + domain)
+	message.SetDateWithValue(r.Now)
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // no robot answers it
+	message.SetBodyString(mail.TypeTextPlain, body)
+	return message, nil
+}
+
+// mostSubject bounds a subject, in characters.
+const mostSubject = 250
+
+// oneLine is a text on one line, cut where it is too long.
+func oneLine(s string) string {
+	line := []rune(strings.Join(strings.FieldsFunc(s, unicode.IsControl), " "))
+	if len(line) > mostSubject {
+		line = append(line[:mostSubject-1], '…')
+	}
+	return string(line)
+}
+
+// client speaks to the server by TLS, unless the host settings say otherwise. The dialogue ends when
+// the context does.
+func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, error) {
+	options := []mail.Option{
+		mail.WithTimeout(mailTimeout), mail.WithoutNoop(),
+		mail.WithTLSConfig(&tls.Config{ServerName: server.Server, RootCAs: m.roots, MinVersion: tls.VersionTLS12}),
+	}
+	switch server.TLS {
+	case "tls":
+		options = append(options, mail.WithSSL())
+	case "none":
+		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
+	default:
+		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if server.Port > 0 {
+		options = append(options, mail.WithPort(server.Port))
+	}
+	if server.User != "" {
+		password := ""
+		if server.Password != nil {
+			var err error
+			if password, err = server.Password(); err != nil {
+				return nil, err
+			}
+		}
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(server.User), mail.WithPassword(password))
+	}
+	dial := func(_ context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { _ = c.Close() }) // what hangs in it ends
+		if server.TLS == "tls" {
+			return tls.Client(c, &tls.Config{ServerName: server.Server, RootCAs: m.roots, MinVersion: tls.VersionTLS12}), nil
+		}
+		return c, nil
+	}
+	return mail.NewClient(server.Server, append(options, mail.WithDialContextFunc(dial))...)
+}
