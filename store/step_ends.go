@@ -119,7 +119,7 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[deli
 		if err != nil {
 			return nil, false, err
 		}
-		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "now": s.now()}, collect(free, &paused))
+		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "limit": len(rows), "now": s.now()}, collect(free, &paused))
 		return free, paused, err
 	}
 	err = s.db.TryTx(ctx, func(tx *engine.Tx) error {

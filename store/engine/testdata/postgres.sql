@@ -263,26 +263,26 @@ UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_ca
 WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
 -- name: finish_attempts
--- arguments: rows, now
+-- arguments: rows, limit, now
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text,
-  hint text, output text, waited_ms double precision)
+  hint text, output text, waited_ms double precision) LIMIT $2
 ), free AS (
   SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
 ), moved AS (
-  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = d.run_error
+  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = d.run_error
   FROM free AS d
-  WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
+  WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING d.*
 ), ended AS (
-  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()),
-    started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
+  UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()),
+    started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(coalesce($3::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
     error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
-  FROM moved JOIN free AS d ON d.id = moved.id AND d.fence = moved.fence
-  WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
+  FROM moved AS d
+  WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )
-SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp())) FROM moved;
+SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($3::timestamptz, pg_catalog.statement_timestamp())) FROM moved;
 
 -- name: finish_jobs
 -- arguments: now, ids

@@ -70,26 +70,28 @@ FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, queue text, p
 ON CONFLICT DO NOTHING;
 
 -- The ends of several runs, each guarded by its own fence. Whose row somebody has locked is left out, and so is who was
--- delivered again: the answer names those that have ended, and says whether everything is paused.
+-- delivered again: the answer names those that have ended, and says whether everything is paused. The limit is the length
+-- of the list: it keeps none out. Without it, the planner takes any list for 100 rows, and reads all of a table of some
+-- thousand runs for each end.
 
 -- name: finish_attempts
 WITH d AS (
   SELECT * FROM @rows(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text,
-  waited_ms double precision)
+  waited_ms double precision) LIMIT :limit
 ), free AS (
   SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
 ), moved AS (
   UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
   FROM free AS d
-  WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING r.id, r.fence
+  WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING d.*
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(@now, a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
     error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
-  FROM moved JOIN free AS d ON d.id = moved.id AND d.fence = moved.fence
-  WHERE a.run_id = moved.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
+  FROM moved AS d
+  WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )
 SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) FROM moved;
 
