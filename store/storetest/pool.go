@@ -10,8 +10,8 @@ import (
 )
 
 // Main is the TestMain of a package that opens many databases. On PostgreSQL a new one takes a
-// quarter of a second of the server's time, so there a database that a test gives back is emptied
-// and handed to the next one. Main drops them at the end.
+// quarter of a second of the server's time, and on MariaDB a tenth. So a database that a test gives
+// back there is emptied and handed to the next one. Main drops them at the end.
 func Main(m interface{ Run() int }) int {
 	spare.used = true
 	code := m.Run()
@@ -30,26 +30,32 @@ func Main(m interface{ Run() int }) int {
 var spare struct {
 	used bool // Main is there
 	mu   sync.Mutex
-	free map[bool][]*spareDB // true: with our tables
+	free map[spareKind][]*spareDB
 }
 
-// spareDB is a database on PostgreSQL.
+type spareKind struct {
+	driver   string
+	migrated bool // with our tables
+}
+
+// spareDB is a database on a server.
 type spareDB struct {
-	url      string
-	migrated bool
-	asNew    string // what its catalogue said when it was new
-	drop     func() error
+	spareKind
+	url    string
+	source string // the URL in the words of the driver
+	asNew  string // what its catalogue said when it was new
+	drop   func() error
 }
 
-// takeSpare returns a database that is as new, with our tables or without, or nil.
-func takeSpare(migrated bool) *spareDB {
+// takeSpare returns a database of the kind that is as new, or nil.
+func takeSpare(kind spareKind) *spareDB {
 	spare.mu.Lock()
 	defer spare.mu.Unlock()
-	list := spare.free[migrated]
+	list := spare.free[kind]
 	if len(list) == 0 {
 		return nil
 	}
-	spare.free[migrated] = list[:len(list)-1]
+	spare.free[kind] = list[:len(list)-1]
 	return list[len(list)-1]
 }
 
@@ -60,9 +66,9 @@ func (s *spareDB) giveBack(t testing.TB) {
 		spare.mu.Lock()
 		defer spare.mu.Unlock()
 		if spare.free == nil {
-			spare.free = map[bool][]*spareDB{}
+			spare.free = map[spareKind][]*spareDB{}
 		}
-		spare.free[s.migrated] = append(spare.free[s.migrated], s)
+		spare.free[s.spareKind] = append(spare.free[s.spareKind], s)
 		return
 	}
 	if err := s.drop(); err != nil {
@@ -77,7 +83,7 @@ func (s *spareDB) isNew(t testing.TB, migrated bool) {
 	if migrated || !spare.used {
 		return
 	}
-	db, err := sql.Open("pgx", s.url)
+	db, err := sql.Open(s.driver, s.source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,36 +102,52 @@ func (s *spareDB) isMigrated(t testing.TB, db *sql.DB) {
 // remember keeps what the catalogue of the new database says.
 func (s *spareDB) remember(t testing.TB, db *sql.DB) {
 	t.Helper()
-	if err := db.QueryRow(catalogue(s.migrated)).Scan(&s.asNew); err != nil {
+	var err error
+	if s.asNew, err = s.catalogue(db); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// catalogue is what the database's catalogue says.
+func (s *spareDB) catalogue(db *sql.DB) (text string, err error) {
+	if s.driver == "mysql" {
+		return catalogueOfMariaDB(db, s.migrated)
+	}
+	err = db.QueryRow(catalogue(s.migrated)).Scan(&text)
+	return text, err
+}
+
 // empty removes what a test left, and reports whether the database is as new.
 func (s *spareDB) empty() bool {
-	db, err := sql.Open("pgx", s.url)
+	db, err := sql.Open(s.driver, s.source)
 	if err != nil {
 		return false
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	if !alone(db) {
-		return false
+	if s.driver == "mysql" {
+		if !alone(db, "information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()") ||
+			emptyMariaDB(db) != nil {
+			return false
+		}
+	} else {
+		if !alone(db, "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") {
+			return false
+		}
+		if _, err := db.Exec(emptying(s.migrated)); err != nil {
+			return false
+		}
 	}
-	if _, err := db.Exec(emptying(s.migrated)); err != nil {
-		return false
-	}
-	var now string
-	return db.QueryRow(catalogue(s.migrated)).Scan(&now) == nil && now == s.asNew
+	now, err := s.catalogue(db)
+	return err == nil && now == s.asNew
 }
 
 // alone waits a moment until the sessions of the test are gone: a session ends a little later than
 // its client.
-func alone(db *sql.DB) bool {
+func alone(db *sql.DB, sessions string) bool {
 	for range 100 {
 		others := 1
-		if err := db.QueryRow(`SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&others); err != nil {
+		if err := db.QueryRow("SELECT count(*) FROM " + sessions).Scan(&others); err != nil {
 			return false
 		}
 		if others == 0 {

@@ -245,26 +245,25 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(file)
 })
 
-// onPostgres gives a spare database, or makes one.
 func onPostgres(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
-	s := takeSpare(migrated)
-	if s == nil {
-		s = onServer(t, "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN)
-		s.isNew(t, migrated)
-	}
-	t.Cleanup(func() { s.giveBack(t) })
-	return s
+	return spareOrNew(t, "DBJOBS_TEST_POSTGRES", spareKind{"pgx", migrated}, pgxDSN)
 }
 
-func onMariaDB(t testing.TB, _ bool) *spareDB {
+func onMariaDB(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
-	s := onServer(t, "DBJOBS_TEST_MARIADB", "mysql", mysqlDSN)
-	t.Cleanup(func() {
-		if err := s.drop(); err != nil {
-			t.Errorf("drop the test's database: %v", err)
-		}
-	})
+	return spareOrNew(t, "DBJOBS_TEST_MARIADB", spareKind{"mysql", migrated}, mysqlDSN)
+}
+
+// spareOrNew gives a spare database, or makes one.
+func spareOrNew(t testing.TB, variable string, kind spareKind, dsn func(*url.URL) string) *spareDB {
+	t.Helper()
+	s := takeSpare(kind)
+	if s == nil {
+		s = onServer(t, variable, kind.driver, dsn)
+		s.isNew(t, kind.migrated)
+	}
+	t.Cleanup(func() { s.giveBack(t) })
 	return s
 }
 
@@ -297,7 +296,8 @@ func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) 
 	}
 	server := dsn(u)
 	u.Path = "/" + name
-	return &spareDB{url: u.String(), drop: func() error { return drop(driver, server, name) }}
+	return &spareDB{spareKind: spareKind{driver: driver}, url: u.String(), source: dsn(u),
+		drop: func() error { return drop(driver, server, name) }}
 }
 
 func drop(driver, server, name string) error {
