@@ -136,7 +136,7 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *engine.Tx, ids []int64
 	var job int64
 	var position int
 	var attempts *Attempts
-	return tx.Query(ctx, "step_attempts", engine.Args{"ids": ids}, engine.Reads(&job, &position, tries{&attempts}).Each(func(fault string) error {
+	return tx.Query(ctx, "step_attempts", engine.Args{"ids": ids}, engine.Reads(&job, &position, optional[Attempts]{&attempts}).Each(func(fault string) error {
 		c := byJob[job]
 		if c.fault(fmt.Sprintf("step %d", position), fault); fault != "" || attempts == nil {
 			return nil

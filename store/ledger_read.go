@@ -114,7 +114,7 @@ func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
 	d := RunDetail{Run: found[0]}
 	var a Attempt
 	var n *int64
-	rd := engine.Reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, engine.At(&a.StartedAt), engine.At(&a.FinishedAt), optional{&n},
+	rd := engine.Reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, engine.At(&a.StartedAt), engine.At(&a.FinishedAt), optional[int64]{&n},
 		engine.Nullable(&a.Error), engine.Nullable(&a.Code), engine.Nullable(&a.Line), engine.Nullable(&a.Severity), engine.Nullable(&a.Detail), engine.Nullable(&a.Hint),
 		engine.Nullable(&a.Output))
 	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) error {

@@ -168,11 +168,11 @@ func (p *Policy) scan(j *Job) any {
 	case *Duration:
 		return ms{v}
 	case **Attempts:
-		return must{tries{v}}
+		return must{optional[Attempts]{v}}
 	case **Duration:
 		return must{milliseconds{v}}
 	case **int:
-		return must{count{v}}
+		return must{optional[int]{v}}
 	}
 	return p.value(j)
 }

@@ -33,8 +33,8 @@ func scanRun(r *Run) []any {
 
 // scanStep returns the destinations of a row of steps.
 func scanStep(jobID *int64, position *int, s *Step) []any {
-	return []any{jobID, position, &s.Name, &s.Executor, jsonInto{&s.Spec}, ms{&s.Timeout}, tries{&s.Retry.Attempts}, milliseconds{&s.Retry.Backoff},
-		milliseconds{&s.Retry.MaxBackoff}, count{&s.Retry.Jitter}, &s.OnSuccess, &s.OnFailure}
+	return []any{jobID, position, &s.Name, &s.Executor, jsonInto{&s.Spec}, ms{&s.Timeout}, optional[Attempts]{&s.Retry.Attempts}, milliseconds{&s.Retry.Backoff},
+		milliseconds{&s.Retry.MaxBackoff}, optional[int]{&s.Retry.Jitter}, &s.OnSuccess, &s.OnFailure}
 }
 
 // scanPause returns the destinations of @pause_columns.
@@ -74,25 +74,24 @@ func (r must) Scan(src any) error {
 	return r.Scanner.Scan(src)
 }
 
-// tries, milliseconds and count scan fields that are nil where the column is NULL.
-type (
-	tries        struct{ p **Attempts }
-	milliseconds struct{ p **Duration }
-	count        struct{ p **int }
-)
+// optional scans a number into a field that is nil if the column is NULL.
+type optional[N ~int | ~int64] struct{ p **N }
 
-func (t tries) Scan(src any) error {
-	*t.p = nil
+func (o optional[N]) Scan(src any) error {
+	*o.p = nil
 	var n int64
 	if src == nil {
 		return nil
 	}
 	err := engine.Assign(&n, src)
 	if err == nil {
-		*t.p = new(Attempts(n))
+		*o.p = new(N(n))
 	}
 	return err
 }
+
+// milliseconds scans a duration in the same way.
+type milliseconds struct{ p **Duration }
 
 func (m milliseconds) Scan(src any) error {
 	*m.p = nil
@@ -103,35 +102,6 @@ func (m milliseconds) Scan(src any) error {
 	err := ms{&d}.Scan(src)
 	if err == nil {
 		*m.p = &d
-	}
-	return err
-}
-
-// optional scans a number. It is nil if the column is NULL.
-type optional struct{ p **int64 }
-
-func (o optional) Scan(src any) error {
-	*o.p = nil
-	var n int64
-	if src == nil {
-		return nil
-	}
-	err := engine.Assign(&n, src)
-	if err == nil {
-		*o.p = &n
-	}
-	return err
-}
-
-func (c count) Scan(src any) error {
-	*c.p = nil
-	var n int64
-	if src == nil {
-		return nil
-	}
-	err := engine.Assign(&n, src)
-	if err == nil {
-		*c.p = new(int(n))
 	}
 	return err
 }

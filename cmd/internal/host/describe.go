@@ -95,8 +95,9 @@ func publicURL(raw string) string {
 		return ""
 	case strings.HasPrefix(u.Scheme, "http"):
 		return u.Scheme + "://" + u.Host
-	case u.Scheme == "sqlite":
-		return raw
+	}
+	if e, err := engine.Of(raw); err == nil && !e.KnowsLogins {
+		return raw // a file has no password
 	}
 	return u.Scheme + "://" + u.Host + u.Path
 }
