@@ -189,7 +189,7 @@ func TestParkedForABadRowIsThatJobOnly(t *testing.T) {
 func TestParkedForAMistakeInAStep(t *testing.T) {
 	cases := []struct{ set, want string }{
 		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "args": ["${scheduled_fro}"]}'`, "sql: argument \"${scheduled_fro}\": ${scheduled_fro} is not known; there are ${scheduled_for}, "},
-		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "args": ["${secret:X}"]}'`, "${secret:X}: this version has no secrets"},
+		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "args": ["${secret:}"]}'`, "${secret:} names no secret"},
 		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "arg": [1]}'`, `unknown field "arg"`},
 		{`spec = '{}'`, "sql: has no statement"},
 		{`on_success = 'step:nowhere'`, `on_success: there is no step "nowhere"`},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
@@ -8,10 +9,11 @@ import (
 
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// warnOf prints the warnings of `rule lint` for the rules that a change created or edited. Rules that
-// did not change cause no warning again.
+// warnOf prints the warnings of `rule lint` for the rules that a change created or edited, and warns of what looks like
+// a secret in their steps. What did not change causes no warning again.
 func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 	const most = 20
 	told := 0
@@ -45,9 +47,52 @@ func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 			lint("job "+j.FullName(), j.FullName(), j.Own)
 		}
 	}
+	for i := range d.Jobs {
+		j := &d.Jobs[i]
+		for _, s := range j.Steps {
+			if what := secretIn(s.Spec); what != "" && broughtIn(by["job "+j.Name], "steps") {
+				if told++; told <= most {
+					c.tell(slog.LevelWarn, "warning: job %s: step %s holds what looks like %s, for all to see who may read the database; "+
+						"name a secret of the host, ${secret:NAME}, in its place", j.FullName(), s.Name, what)
+				}
+			}
+		}
+	}
 	if told > most {
 		c.tell(slog.LevelWarn, "warning: and %d more; to see those of one rule, use dbjobs rule lint RULE", told-most)
 	}
+}
+
+// secretIn says which kind of secret a value of a step seems to be; empty: none.
+func secretIn(spec json.RawMessage) string {
+	var values any
+	if json.Unmarshal(spec, &values) != nil {
+		return ""
+	}
+	var look func(name string, v any) string
+	look = func(name string, v any) string {
+		switch v := v.(type) {
+		case string:
+			if secret.IsName(name) && v != "" && !strings.Contains(v, "${") {
+				return "a password"
+			}
+			return secret.Like(v)
+		case []any:
+			for _, e := range v {
+				if what := look(name, e); what != "" {
+					return what
+				}
+			}
+		case map[string]any:
+			for name, e := range v {
+				if what := look(name, e); what != "" {
+					return what
+				}
+			}
+		}
+		return ""
+	}
+	return look("", values)
 }
 
 // broughtIn reports whether the changes create the definition, or change one of the fields.

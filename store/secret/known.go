@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,36 @@ func (k *Known) Issue(password string) {
 	if over := len(k.issued) - issuedMost; over > 0 {
 		k.issued = slices.Delete(k.issued, 0, over)
 	}
+}
+
+// Add adds a secret that is given out, also as it reads in base64, such as in a header. It is kept as long as the process
+// lives.
+func (k *Known) Add(value string) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, form := range forms(value) {
+		k.fixed = added(k.fixed, form)
+	}
+}
+
+// forms are a value, and what of its base64 does not depend on what stands before and after it there: three bytes make
+// four letters, so there are three.
+func forms(value string) []string {
+	all := []string{value}
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before := range 3 {
+			text := enc.EncodeToString([]byte(strings.Repeat("x", before) + value))
+			from := (8*before + 5) / 6 // the letters that hold bits of what is before
+			to := (before + len(value)) * 8 / 6
+			if to-from >= leastWithin {
+				all = append(all, text[from:to])
+			}
+		}
+	}
+	return all
 }
 
 func added(list []pattern, text string) []pattern {

@@ -172,3 +172,37 @@ func publicIn(raw string) map[string]bool {
 	}
 	return map[string]bool{u.User.Username(): true, u.Hostname(): true, strings.Trim(u.Path, "/"): true, u.Scheme: true, u.Port(): true}
 }
+
+var (
+	// like are forms of secrets that their makers chose so that they are found.
+	like = []struct {
+		what string
+		form *regexp.Regexp
+	}{
+		{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
+		{"an access key of AWS", regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
+		{"a token of GitHub", regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36}`)},
+		{"a token of Slack", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10}`)},
+		{"a webhook's key", regexp.MustCompile(`\bwhsec_[A-Za-z0-9+/=]{16}`)},
+		{"a bearer token", regexp.MustCompile(`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12}`)},
+		{"a login", regexp.MustCompile(`(?i)\bbasic\s+[A-Za-z0-9+/]{12}[A-Za-z0-9+/]*=*(\s|$)`)},
+		// Without blanks as in a URL and in options, or with a quoted value. A place for an argument is none.
+		{"a password", regexp.MustCompile(`(?i)(?:^|[^\w.])-{0,2}(?:` + names + `)(?:=[^\s'"$?:@({\\]{6}|["']?\s*[=:]\s*["'][^"'$?{]{6})`)},
+	}
+	braced = regexp.MustCompile(`\$\{[^}]*\}`)
+)
+
+// Like says which kind of secret a text seems to hold, in a definition; empty: none. References to one are none.
+func Like(text string) string {
+	url := braced.ReplaceAllString(text, "password") // which hideURLs leaves alone
+	text = braced.ReplaceAllString(text, "${}")
+	for _, l := range like {
+		if l.form.MatchString(text) {
+			return l.what
+		}
+	}
+	if hideURLs(url) != url {
+		return "a URL with a password"
+	}
+	return ""
+}

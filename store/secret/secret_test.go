@@ -1,6 +1,9 @@
 package secret
 
 import (
+	"encoding/base64"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -131,4 +134,55 @@ func FuzzHide(f *testing.F) {
 			t.Errorf("%q, %q", once, Hide(once))
 		}
 	})
+}
+
+// What looks like a secret in a definition is found, and what merely speaks of one is not.
+func TestLike(t *testing.T) {
+	for text, want := range map[string]string{
+		"-----BEGIN OPENSSH PRIVATE KEY-----\nabc":              "a private key",
+		"AKIAIOSFODNN7EXAMPLE":                                  "an access key of AWS",
+		"Bearer eyJhbGciOiJIUzI1NiJ9.e30":                       "a bearer token",
+		"Basic YW5uOmdlaGVpbW5pcw==":                            "a login",
+		"--password=geheimnis":                                  "a password",
+		"curl 'https://h/?token=geheimnis'":                     "a password",
+		"ALTER USER ann SET PASSWORD = 'geheimnis'":             "a password",
+		`{"api_key": "geheimnis"}`:                              "a password",
+		"psql postgres://ann:geheimnis@h/d":                     "a URL with a password",
+		"Bearer ${secret:TOKEN}":                                "",
+		"--password=${secret:TOKEN}":                            "",
+		"https://h/?token=${secret:TOKEN}":                      "",
+		"UPDATE users SET password = $1 WHERE token = ?":        "",
+		"UPDATE users SET password=$1, token=:token":            "",
+		"SELECT token FROM t WHERE token = other.token_of_user": "",
+		"DELETE FROM tokens WHERE expired":                      "",
+		"basic checks of the bearer":                            "",
+		"curl -H \"Authorization: $KEY\" https://h/":            "",
+	} {
+		if got := Like(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A value that was given out is hidden in all of its forms, wherever it stands in them.
+func TestKnownForms(t *testing.T) {
+	const value = "s3cr3t/value+x"
+	k := &Known{}
+	k.Add(value)
+	for _, before := range []string{"", "a", "ab", "abc:", "user:"} {
+		for _, after := range []string{"", "z", "zz"} {
+			whole := before + value + after
+			for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+				text := enc.EncodeToString([]byte(whole))
+				if got := k.Hide("told " + text); !strings.Contains(got, Hidden) || len(got) > len("told ")+len(Hidden)+8+2*len(before) {
+					t.Errorf("%q in base64: %s became %s", whole, text, got)
+				}
+			}
+		}
+	}
+	for _, text := range []string{value, url.QueryEscape(value), url.PathEscape(value), strconv.Quote(value)} {
+		if got := k.Hide("told " + text); strings.Contains(got, "cr3t") {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
 }

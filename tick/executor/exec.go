@@ -170,6 +170,9 @@ func checkProgram(run []string) error {
 		return &KeyError{[]any{"exec", 0}, fmt.Errorf("found %.200q, want an absolute path without . and .., or a name, which is looked for in %s", run[0], searchPath)}
 	}
 	for i, arg := range run {
+		if secretReference.MatchString(arg) {
+			return &KeyError{[]any{"exec", i}, errors.New("a secret among the arguments shows in the list of processes; give it to env, and use the variable")}
+		}
 		if err := CheckReferences(arg); err != nil {
 			return &KeyError{[]any{"exec", i}, err}
 		}

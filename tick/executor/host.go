@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -117,11 +118,26 @@ func (h *Host) Secret(owner, name string) (string, error) {
 	return v, nil
 }
 
+// secretReference is a reference to a secret.
+var secretReference = regexp.MustCompile(`\$\{secret:([^}]*)\}`)
+
+// addSecrets puts the secrets that a text names among the facts of an owner's step.
+func (h *Host) addSecrets(owner, text string, facts map[string]any) error {
+	for _, m := range secretReference.FindAllStringSubmatch(text, -1) {
+		v, err := h.Secret(owner, m[1])
+		if err != nil {
+			return err
+		}
+		facts["secret:"+m[1]] = v
+	}
+	return nil
+}
+
 // issue reads a value that is secret.
 func (h *Host) issue(read Read) (string, error) {
 	v, err := read()
 	if err == nil {
-		h.Known.Issue(v)
+		h.Known.Add(v)
 	}
 	return v, err
 }
@@ -249,6 +265,9 @@ func (h *Host) Mail(owner string) (*MailServer, error) {
 func also(o Owners, owner, before string) string {
 	if len(o) == 0 {
 		return ""
+	}
+	if owner == "" { // as on SQLite, where no job has one
+		owner = `""`
 	}
 	return fmt.Sprintf("%sowners: [%s]", before, strings.Join(append(slices.Clone(o), owner), ", "))
 }

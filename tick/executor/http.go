@@ -145,18 +145,6 @@ func wrong(err error, at ...any) error {
 	return &KeyError{At: append([]any{"http"}, at...), Err: err}
 }
 
-var secretReference = regexp.MustCompile(`\$\{secret:([^}]*)\}`)
-
-// checkText refuses a text that names what no run is told, and no secret.
-func checkText(s string) error {
-	for _, m := range secretReference.FindAllStringSubmatch(s, -1) {
-		if m[1] == "" {
-			return errors.New("${secret:} names no secret; write ${secret:NAME}")
-		}
-	}
-	return CheckReferences(secretReference.ReplaceAllString(s, ""))
-}
-
 // leading splits a text into the reference that it begins with, and the rest.
 func leading(s string) (reference, rest string) {
 	if end := strings.Index(s, "}"); strings.HasPrefix(s, "${") && end > 0 {
@@ -172,7 +160,7 @@ func (s *HTTPSpec) checkURL() error {
 	if s.URL == "" {
 		return wrong(errors.New("is missing, and http needs it"), "url")
 	}
-	if err := checkText(s.URL); err != nil {
+	if err := CheckReferences(s.URL); err != nil {
 		return wrong(err, "url")
 	}
 	if first, _ := leading(s.URL); first != "" {
@@ -240,7 +228,7 @@ func (s *HTTPSpec) checkHeaders() error {
 			return wrong(errors.New("has a control character, such as the end of a line, which no header can have"), "headers", name)
 		}
 		seen[key] = true
-		if err := checkText(value); err != nil {
+		if err := CheckReferences(value); err != nil {
 			return wrong(err, "headers", name)
 		}
 	}
@@ -254,7 +242,7 @@ func (s *HTTPSpec) checkBody() error {
 	case (s.Body != "" || s.JSON != nil) && (s.Method == http.MethodGet || s.Method == http.MethodHead):
 		return wrong(fmt.Errorf("%s has no body; leave body and json out, or use POST", s.Method), "method")
 	}
-	if err := checkText(s.Body); err != nil {
+	if err := CheckReferences(s.Body); err != nil {
 		return wrong(err, "body")
 	}
 	return checkJSON(s.JSON, "http", "json")
@@ -264,7 +252,7 @@ func (s *HTTPSpec) checkBody() error {
 func checkJSON(v any, at ...any) error {
 	switch v := v.(type) {
 	case string:
-		if err := checkText(v); err != nil {
+		if err := CheckReferences(v); err != nil {
 			return &KeyError{At: slices.Clone(at), Err: err}
 		}
 	case []any:
@@ -309,7 +297,7 @@ func mustBeSecret(text string, at ...any) error {
 	if !secretReference.MatchString(text) {
 		return wrong(errors.New("a secret does not belong into a definition; name one of the host's: ${secret:NAME}"), at...)
 	}
-	return wrong(checkText(text), at...)
+	return wrong(CheckReferences(text), at...)
 }
 
 func (s *HTTPSpec) checkSecrets() error {

@@ -27,7 +27,7 @@ func (s *HTTPSpec) checkAuth() error {
 		if a.Basic.User == "" || strings.Contains(a.Basic.User, ":") {
 			return wrong(errors.New("is missing or has a colon in it"), "auth", "basic", "user")
 		}
-		if err := checkText(a.Basic.User); err != nil {
+		if err := CheckReferences(a.Basic.User); err != nil {
 			return wrong(err, "auth", "basic", "user")
 		}
 		return mustBeSecret(a.Basic.Password, "auth", "basic", "password")

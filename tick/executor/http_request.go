@@ -52,15 +52,7 @@ func (c *call) addSecrets() error {
 	if err != nil {
 		return err
 	}
-	for _, m := range secretReference.FindAllSubmatch(text, -1) {
-		name := string(m[1])
-		v, err := c.host.Secret(c.task.Job.Owner, name)
-		if err != nil {
-			return err
-		}
-		c.facts["secret:"+name] = v
-	}
-	return nil
+	return c.host.addSecrets(c.task.Job.Owner, string(text), c.facts)
 }
 
 // expand replaces the references of a text.

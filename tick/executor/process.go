@@ -131,6 +131,9 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 		}
 	}
 	for name, given := range spec.Env {
+		if err := e.host.addSecrets(owner, given, facts); err != nil {
+			return nil, err
+		}
 		fact, err := Expand(given, facts)
 		if err != nil {
 			return nil, err

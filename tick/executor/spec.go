@@ -119,7 +119,7 @@ var sqlKind = Kind{
 		_, err := ReadSQL(spec)
 		return err
 	},
-	Open: func(s *store.Store, _ *Host) (Executor, error) { return NewSQL(s) },
+	Open: func(s *store.Store, h *Host) (Executor, error) { return newSQL(s, h) },
 }
 
 // sqlSpec gives the arguments beside sql to its statement, and refuses those that no one statement would own.
@@ -233,6 +233,9 @@ func CheckReferences(arg any) error {
 		if given, of := strings.CutPrefix(name, "args."); of && given != "" {
 			continue
 		}
+		if named, of := strings.CutPrefix(name, "secret:"); of && named != "" {
+			continue
+		}
 		if !slices.Contains(References(), name) {
 			return &ReferenceError{name}
 		}
@@ -245,7 +248,7 @@ type ReferenceError struct{ Name string }
 
 func (e *ReferenceError) Error() string {
 	if strings.HasPrefix(e.Name, "secret:") {
-		return fmt.Sprintf("${%.100s}: this version has no secrets; read the value from a table that only the job's login may read", e.Name)
+		return "${secret:} names no secret; write ${secret:NAME}"
 	}
 	return fmt.Sprintf("${%.100s} is not known; there are ${%s}, and ${args.NAME} in a requested run", e.Name, strings.Join(References(), "}, ${"))
 }

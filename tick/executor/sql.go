@@ -20,6 +20,7 @@ import (
 type SQL struct {
 	sessions *engine.Sessions
 	engine   *engine.Engine
+	host     *Host                                 // whose secrets arguments may name
 	login    func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
 }
 
@@ -28,12 +29,14 @@ type SQL struct {
 const atomicTries = 12
 
 // NewSQL gives an executor with connections of its own to the store's database, made when they are needed. Close it.
-func NewSQL(s *store.Store) (*SQL, error) {
+func NewSQL(s *store.Store) (*SQL, error) { return newSQL(s, nil) }
+
+func newSQL(s *store.Store, h *Host) (*SQL, error) {
 	sessions, err := s.JobSessions(store.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &SQL{sessions: sessions, engine: s.Engine(), login: once(s.Login)}, nil
+	return &SQL{sessions: sessions, engine: s.Engine(), host: h, login: once(s.Login)}, nil
 }
 
 // Close ends its connections.
@@ -74,7 +77,17 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 			return Result{}, errors.New(why)
 		}
 	}
-	if err := e.bind(spec.SQL, Facts(r.Task)); err != nil {
+	facts := Facts(r.Task)
+	for _, st := range spec.SQL {
+		for _, arg := range st.Args {
+			if text, ok := arg.(string); ok {
+				if err := e.host.addSecrets(r.Task.Job.Owner, text, facts); err != nil {
+					return Result{}, err
+				}
+			}
+		}
+	}
+	if err := e.bind(spec.SQL, facts); err != nil {
 		return Result{}, err
 	}
 	texts := make([]string, len(spec.SQL))
