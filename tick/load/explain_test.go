@@ -48,6 +48,7 @@ var hot = []struct {
 	{"batch_runs", `(?s)^SELECT r.id, r.job_id, .*(open_job_id|settled_at IS NULL)`, "runs_open"},
 	{"lock_runs", `^SELECT id FROM dbjobs.runs WHERE .*ORDER BY id`, "PRIMARY"},
 	{"batch_followers", `^SELECT j.after_job_id`, "jobs_after"},
+	{"hooks", `(?s)^SELECT id, owner, name, queue, priority, .*enabled`, "jobs_name"},
 	{"batch_pauses", `(?s)^SELECT p.id, .*FROM dbjobs.pauses p`, "pauses"},
 	{"insert_runs", `(?s)^INSERT INTO dbjobs.runs .*d.held_by`, ""},
 	{"insert_queued", `(?s)^INSERT INTO dbjobs.runs .*'queued', (d.queue|value)`, ""},
