@@ -168,16 +168,7 @@ func TestUnixSockets(t *testing.T) {
 					u.Host = ""
 				}, ""}})
 			case "mariadb":
-				s, err := store.Open(t.Context(), raw, store.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer s.Close()
-				db, err := s.JobDB(store.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer db.Close()
+				db := storetest.OpenSQL(t, raw)
 				var path string
 				if err := db.QueryRow("SELECT @@socket").Scan(&path); err != nil {
 					t.Fatal(err)

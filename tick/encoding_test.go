@@ -32,7 +32,7 @@ func TestEncodingLatin1(t *testing.T) {
 	mustExec(t, admin, "CREATE DATABASE "+name+" ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
 	defer func() { mustExec(t, admin, "DROP DATABASE "+name+" WITH (FORCE)") }()
 	u.Path = "/" + name
-	db := open(t, u.String())
+	db := storetest.OpenSQL(t, u.String())
 	mustExec(t, db, "CREATE TABLE public.effects (n varchar(100))")
 	if err := useAll(t, "postgres", u.String()); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 		}
 		t.Run(engine, func(t *testing.T) {
 			plain := storetest.URL(t, engine)
-			admin := open(t, plain)
+			admin := storetest.OpenSQL(t, plain)
 			u, err := url.Parse(plain)
 			if err != nil {
 				t.Fatal("not a URL")

@@ -2,7 +2,6 @@ package tick_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -187,28 +186,12 @@ func TestSettingsOfOthers(t *testing.T) {
 	}
 }
 
-// open is a way in that no setting is meant for.
-func open(t *testing.T, rawURL string) *sql.DB {
-	t.Helper()
-	s, err := store.Open(t.Context(), rawURL, store.Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	db, err := s.JobDB(store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
-
 func tryForeign(t *testing.T, engine string, settings []string, fails string) {
 	plain := storetest.URL(t, engine)
 	if engine == "sqlite" { // some have to be there first
 		storetest.Settings(t, plain, settings...)
 	}
-	admin := open(t, plain)
+	admin := storetest.OpenSQL(t, plain)
 	if engine == "postgres" && settings[0] == hostilePath {
 		storetest.Hostile(t, admin)
 		settings = settings[1:]

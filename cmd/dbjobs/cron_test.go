@@ -107,16 +107,7 @@ func (p *crontabPart) command(t *testing.T, cell *cronCell, args ...string) []by
 
 func (p *crontabPart) prepare(t *testing.T, cell *cronCell) {
 	p.command(t, cell, "migrate")
-	s, err := store.Open(t.Context(), p.outside, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	db, err := s.JobDB(store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := storetest.OpenSQL(t, p.outside)
 	if _, err := db.Exec("CREATE TABLE effects (job text)"); err != nil {
 		t.Fatal(err)
 	}

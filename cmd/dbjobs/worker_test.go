@@ -114,16 +114,7 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 			dbjobs("tick")
 			dbjobs("job", "run-now", "report")
 			dbjobs("tick")
-			s, err := store.Open(t.Context(), url, store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			db, err := s.JobDB(store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
+			db := storetest.OpenSQL(t, url)
 			st := readWorkerSQL(t, engine)
 			id, held, err := st.one(db)
 			if err != nil {

@@ -61,6 +61,22 @@ func URL(t testing.TB, engine string) string {
 	return fresh(t, engine, false).url
 }
 
+// OpenSQL opens a database by its URL as the SQL of jobs does, for a test's own statements.
+func OpenSQL(t testing.TB, rawURL string) *sql.DB {
+	t.Helper()
+	s, err := store.Open(t.Context(), rawURL, store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	db, err := s.JobDB(store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
 // Dialect is the engine whose SQL an engine understands: itself, or another one.
 func Dialect(engine string) string {
 	for _, e := range engines {
