@@ -264,3 +264,33 @@ func anotherRole(t *testing.T, d *storetest.DB) string {
 	t.Cleanup(func() { d.Exec(t, "REVOKE "+login+" FROM CURRENT_USER") })
 	return login
 }
+
+// The session of a step is there before it, from the second or third on: the one before it made as new, or, where an engine
+// cannot do that, another one that was opened beside the end of the one before.
+func TestSessionIsThereBeforeItsStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		sessions, err := d.JobSessions(store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sessions.Close()
+		list, kept := []string{"SELECT 1"}, 0
+		for range 20 { // of which some may come too late for a machine that is busy
+			s, err := sessions.Take(t.Context(), list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Kept() {
+				kept++
+			}
+			_, err = s.Conn.ExecContext(t.Context(), list[0])
+			s.Release(err == nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kept == 0 {
+			t.Error("each was opened for its step")
+		}
+	})
+}
