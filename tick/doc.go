@@ -76,7 +76,8 @@
 //  4. pass.decidePage (tick/needs.go) calls Store.Decide (store/decide.go). In one transaction,
 //     Store.readSnapshots (store/batch.go) locks the plans of the page and reads what the
 //     decisions need: one Snapshot (store/plan.go) for each job.
-//  5. Job (tick/decide/decide.go) turns a Snapshot into a Decision (store/plan.go). It is a pure
+//  5. Store.Decide calls pass.decideJob (tick/needs.go) for each Snapshot, and that calls Job
+//     (tick/decide/decide.go), which turns it into a Decision (store/plan.go). Job is a pure
 //     function. It asks the rules for nominal times with Rule.Prev and Rule.Next (rules/query.go);
 //     decision.applyPolicies (tick/decide/occurrences.go) applies the policies to them, and
 //     decision.admit (tick/decide/waiting_runs.go) queues the runs that may start.
@@ -88,8 +89,9 @@
 //     far as the last ones were short: pass.takeInTurn (tick/queues.go) calls Store.Take
 //     (store/take.go). The run becomes running, with a new fence and a lease. Nothing is executed
 //     before this COMMIT has succeeded.
-//  8. pass.start (tick/workers.go) starts pass.run (tick/work.go) for the run, or lets it wait for a
-//     place. For each step, pass.attempt (tick/work.go) calls an executor, such as SQL.Execute
+//  8. pass.start (tick/workers.go) gives the run a place, or lets it wait for one. In its place,
+//     pass.execute (tick/workers.go) calls pass.run (tick/work.go), which goes through the steps.
+//     For each step, pass.attempt (tick/work.go) calls an executor, such as SQL.Execute
 //     (tick/executor/sql.go), and pass.endStep (tick/work.go) records the end with Store.EndStep
 //     (store/step_end.go), or together with the ends of other runs, with Store.EndSteps
 //     (store/step_ends.go). An atomic step records its end inside its own transaction, with

@@ -99,8 +99,8 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesTests: each test that a page names exists, so that whoever doubts a promise finds what holds it. A test
-// that is renamed has to be renamed on the page, too.
+// TestReadmeNamesTests: each test that a page names exists, and is in the file that its link leads to, so that a reader
+// finds the test behind a promise in one step.
 func TestReadmeNamesTests(t *testing.T) {
 	exist := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w+)\(`)
@@ -109,10 +109,17 @@ func TestReadmeNamesTests(t *testing.T) {
 			exist[m[1]] = true
 		}
 	})
+	linked := regexp.MustCompile(`\[(Test\w+)\]\(([^)#\s]+)\)`)
 	for _, p := range pages(t) {
 		for _, name := range regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w+`).FindAllString(p.text, -1) {
 			if !exist[name] {
 				t.Errorf("%s names %s, and there is no such test: was it renamed?", p.path, name)
+			}
+		}
+		for _, m := range linked.FindAllStringSubmatch(p.text, -1) {
+			file := filepath.Join(filepath.Dir(p.path), m[2])
+			if !strings.Contains(readPage(t, file).text, "\nfunc "+m[1]+"(") {
+				t.Errorf("%s: %s is not in %s: was it moved?", p.path, m[1], file)
 			}
 		}
 	}
