@@ -103,6 +103,7 @@ var actions = map[string]string{
 	"schedules_owned":    "read the schedules of a manifest",
 	"stale_pauses":       "read changed pauses",
 	"stale_schedules":    "read changed schedules",
+	"step_facts":         "read what the steps of a run told",
 	"step_attempts":      "read the attempts of steps",
 	"surplus_runs":       "look for old runs",
 	"sweep_jobs":         "look for old history",

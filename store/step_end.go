@@ -23,6 +23,7 @@ type StepEnd struct {
 	Detail   string
 	Hint     string
 	Output   string // what it told; the record keeps of it what Output does
+	Result   string // what later steps may name, as JSON; empty: none does
 
 	// One of these. With none, the run ends as Final says.
 	NextStep int           // goes on with this step
@@ -67,8 +68,8 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	}
 	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": engine.Null(s.kept(e.Error)), "run_error": engine.Null(s.kept(e.RunError)), "code": engine.Null(clip(e.Code)),
 		"line": positive(int64(e.Line)), "severity": engine.Null(clip(e.Severity)), "detail": engine.Null(s.kept(e.Detail)), "hint": engine.Null(s.kept(e.Hint)),
-		"output": engine.Null(s.told(e.Output)),
-		"rows":   nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "waited_ms": t.Waited.Milliseconds(),
+		"output": engine.Null(s.told(e.Output)), "result": s.result(e.Result),
+		"rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "waited_ms": t.Waited.Milliseconds(),
 		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows

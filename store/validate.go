@@ -214,7 +214,7 @@ func (j *Job) validateSteps(subject string) error {
 	for i := range j.Steps {
 		st := &j.Steps[i]
 		err := firstError(subject+", step "+st.Name,
-			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{st.Executor, st.checkSpec()},
+			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{st.Executor, st.checkSpec()}, check{st.Executor, st.checkReferences(names)},
 			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)},
 			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)})
 		if err != nil {

@@ -15,6 +15,9 @@ type Task struct {
 	Job Job       // with its steps
 	Now time.Time // of the delivery, by the database's clock
 
+	// Steps are what earlier steps told, by their names, for a step that refers to them.
+	Steps map[string]StepFacts
+
 	// Waited is how long it was here until it began, where it was taken ahead: the attempt that began with the delivery
 	// began so much later.
 	Waited time.Duration

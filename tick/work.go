@@ -132,6 +132,12 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
+	if t.Steps = nil; step.Refers() {
+		var err error
+		if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil {
+			return p.failure(ctx, t, step, err), false
+		}
+	}
 	success := follow(t, step.OnSuccess, store.Succeeded)
 	success.State = store.Succeeded
 	if success.Intended = success.Final == store.Failed && success.Error == ""; success.Intended {
@@ -142,7 +148,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	}
 	var commit func()
 	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
-		success.Rows, success.Output = res.Rows, res.Output
+		tells(t, &success, res)
 		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
 		return err
 	}})
@@ -153,10 +159,19 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		if res.Skip {
 			success = store.StepEnd{State: store.Succeeded, Final: store.Succeeded}
 		}
-		success.Rows, success.Output = res.Rows, res.Output
+		tells(t, &success, res)
 		return success, res.Ended
 	}
 	end = p.failure(ctx, t, step, err)
-	end.Output = res.Output
+	res.Rows = nil
+	tells(t, &end, res)
 	return end, false
+}
+
+// tells keeps what an attempt told with its end; what later steps may name only where one of the job does.
+func tells(t *store.Task, end *store.StepEnd, r executor.Result) {
+	end.Rows, end.Output = r.Rows, r.Output
+	if t.Job.TellsSteps() {
+		end.Result = r.Facts
+	}
 }

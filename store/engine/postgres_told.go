@@ -81,7 +81,9 @@ func (t *Told) result(r *pgconn.ResultReader) (affected int64, err error) {
 				names = append(names, f.Name)
 			}
 		}
-		t.row(names, func(i int) []byte { return postgresJSON(fields[i].DataTypeOID, values[i]) })
+		t.row(names, func(i int) ([]byte, bool) {
+			return postgresJSON(fields[i].DataTypeOID, values[i]), len(values[i]) <= mostValue
+		})
 	}
 	t.ended(more)
 	tag, err := r.Close()

@@ -23,6 +23,7 @@ type Told struct {
 	Lines []string // a row is a JSON object on one line, with its columns in order; a notice begins with its severity
 	Rows  int64    // returned by all statements
 	Asked bool     // a result could have had rows
+	first []byte   // the first row, as a JSON object, without values that are too long
 
 	rows, notices int // of the lines
 	left          int // notices beyond
@@ -54,16 +55,27 @@ func (t *Told) wantsRow() bool {
 	return t.rows < mostRows
 }
 
-// row keeps a row. value is the value of a column as JSON.
-func (t *Told) row(columns []string, value func(i int) []byte) {
+// row keeps a row. value is the value of a column as JSON, and reports whether it is whole.
+func (t *Told) row(columns []string, value func(i int) (text []byte, whole bool)) {
 	t.rows++
-	line := []byte{'{'}
+	line, first := []byte{'{'}, []byte{'{'}
+	defer func() {
+		if t.first == nil {
+			t.first = append(first, '}')
+		}
+	}()
 	for i, name := range columns {
 		if i > 0 {
 			line = append(line, ", "...)
 		}
-		line = append(append(line, quoteJSON(name)...), ": "...)
-		line = append(line, value(i)...)
+		text, whole := value(i)
+		field := slices.Concat(quoteJSON(name), []byte(": "), text)
+		if line = append(line, field...); whole {
+			if len(first) > 1 {
+				first = append(first, ", "...)
+			}
+			first = append(first, field...)
+		}
 		if rest := len(columns) - i - 1; rest > 0 && len(line) > mostRow {
 			line = fmt.Appendf(line, `, "…": "%d more columns"`, rest)
 			break
@@ -86,6 +98,17 @@ func (t *Told) notice(text string) {
 		return
 	}
 	t.Lines = append(t.Lines, shortened(text))
+}
+
+// Facts are the number of rows and the first one, as a JSON object; empty if no statement returns rows.
+func (t *Told) Facts() string {
+	switch {
+	case !t.Asked:
+		return ""
+	case t.first == nil:
+		return `{"rows": 0}`
+	}
+	return fmt.Sprintf(`{"rows": %d, "row": %s}`, t.Rows, t.first)
 }
 
 // End is the rest of what is told.
@@ -136,7 +159,9 @@ func (t *Told) read(ctx context.Context, rows driver.Rows) (n int64, columns boo
 				more++
 				continue
 			}
-			t.row(names, func(i int) []byte { return jsonOf(values[i], typeOf(rows, i)) })
+			t.row(names, func(i int) ([]byte, bool) {
+				return jsonOf(values[i], typeOf(rows, i)), !long(values[i])
+			})
 		}
 		t.ended(more)
 		next, ok := rows.(driver.RowsNextResultSet)
@@ -189,6 +214,17 @@ func jsonOf(v driver.Value, kind string) []byte {
 		return quoteJSON(string(v))
 	}
 	return quoteJSON(fmt.Sprint(v))
+}
+
+// long reports whether a value is longer than what is kept of one.
+func long(v driver.Value) bool {
+	switch v := v.(type) {
+	case []byte:
+		return len(v) > mostValue
+	case string:
+		return len(v) > mostValue
+	}
+	return false
 }
 
 func number64(v float64, bits int) []byte {

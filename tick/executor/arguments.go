@@ -35,7 +35,52 @@ func Facts(t *store.Task) map[string]any {
 			facts["args."+k] = v
 		}
 	}
+	stepFacts(t, facts)
 	return facts
+}
+
+// stepFacts adds what the steps of the run have told. What a step that has not ended would tell is not
+// known.
+func stepFacts(t *store.Task, facts map[string]any) {
+	if t.Steps == nil {
+		return
+	}
+	for i := range t.Job.Steps {
+		name := t.Job.Steps[i].Name
+		told, ended := t.Steps[name]
+		add := func(fact string, v any, known bool) {
+			if !known {
+				v = nil
+			}
+			facts["steps."+name+"."+fact] = v
+		}
+		add("status", told.State, ended)
+		add("error", told.Error, ended && told.Error != "")
+		add("output", told.Output, ended)
+		rows, counted := told.Result["rows"]
+		if !counted && told.Rows != nil {
+			rows, counted = *told.Rows, true
+		}
+		add("rows", rows, counted)
+		row, returned := told.Result["row"].(map[string]any)
+		add("row", row, returned)
+		for column, v := range row {
+			add("row."+column, v, true)
+		}
+	}
+}
+
+// noFact is the value of a reference that is no fact: nothing where a step returned no row, else an error.
+func noFact(name string, facts map[string]any) (any, error) {
+	if step, fact, ok := store.StepFact(strings.TrimPrefix(name, "steps.")); ok && strings.HasPrefix(name, "steps.") && strings.HasPrefix(fact, "row.") {
+		switch row, known := facts["steps."+step+".row"].(map[string]any); {
+		case known:
+			return nil, fmt.Errorf("the row of step %q has no such column, or it has more than 1 KiB; its columns are %s", step, strings.Join(slices.Sorted(maps.Keys(row)), ", "))
+		case facts != nil:
+			return nil, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no ${%s}; there are %s", name, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
 }
 
 // Expand replaces ${name} in an argument. One that is nothing but a reference becomes the fact itself, an instant or
@@ -58,7 +103,10 @@ func Expand(arg any, facts map[string]any) (any, error) {
 		}
 		v, known := facts[name]
 		if !known {
-			return nil, fmt.Errorf("argument %q: there is no ${%s}; there are %s", s, name, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
+			var err error
+			if v, err = noFact(name, facts); err != nil {
+				return nil, fmt.Errorf("argument %q: %w", s, err)
+			}
 		}
 		if s == "${"+name+"}" {
 			return v, nil
@@ -83,8 +131,11 @@ func text(v any) (string, error) {
 	case time.Time:
 		return v.UTC().Format("2006-01-02T15:04:05.000000Z"), nil
 	case map[string]any, []any:
-		b, err := json.Marshal(v)
-		return string(b), err
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		err := enc.Encode(v)
+		return strings.TrimSpace(b.String()), err
 	}
 	return fmt.Sprint(v), nil
 }

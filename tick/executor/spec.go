@@ -236,6 +236,11 @@ func CheckReferences(arg any) error {
 		if named, of := strings.CutPrefix(name, "secret:"); of && named != "" {
 			continue
 		}
+		if told, of := strings.CutPrefix(name, "steps."); of {
+			if _, _, ok := store.StepFact(told); ok {
+				continue
+			}
+		}
 		if !slices.Contains(References(), name) {
 			return &ReferenceError{name}
 		}
@@ -247,6 +252,9 @@ func CheckReferences(arg any) error {
 type ReferenceError struct{ Name string }
 
 func (e *ReferenceError) Error() string {
+	if strings.HasPrefix(e.Name, "steps.") {
+		return fmt.Sprintf("${%.100s} is not known; of a step there are ${steps.NAME.status}, rows, error, output, row and row.COLUMN", e.Name)
+	}
 	if strings.HasPrefix(e.Name, "secret:") {
 		return "${secret:} names no secret; write ${secret:NAME}"
 	}

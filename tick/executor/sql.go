@@ -218,7 +218,7 @@ func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, 
 	var told engine.Told
 	defer func() {
 		told.End()
-		res.Output = strings.Join(told.Lines, "\n")
+		res.Output, res.Facts = strings.Join(told.Lines, "\n"), told.Facts()
 	}()
 	within := engine.Listen(s.statements, &told)
 	for i, st := range list {

@@ -402,7 +402,7 @@ SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id @among_runs AND holder = :
 
 -- name: end_attempt
 UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE WHEN :waited_ms > 0 THEN @begun ELSE started_at END, rows_affected = :rows, error = :error, error_code = :code,
-  error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint, output = :output
+  error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint, output = :output, result = :result
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running';
 
 -- name: next_step
@@ -695,6 +695,12 @@ WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
   error_code, error_line, error_severity, error_detail, error_hint, output
 FROM dbjobs.attempts WHERE run_id = :id ORDER BY number;
+
+-- What the steps of a run have told so far, the newest first.
+
+-- name: step_facts
+SELECT step_name, state, rows_affected, error, output, result FROM dbjobs.attempts
+WHERE run_id = :id AND state <> 'running' ORDER BY number DESC LIMIT :limit;
 
 -- name: gaps
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps

@@ -215,9 +215,9 @@ DELETE FROM dbjobs_ticks WHERE since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6
 UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ?;
 
 -- name: end_attempt
--- arguments: state, now, waited_ms, now, waited_ms, rows, error, code, line, severity, detail, hint, output, id, number, fence
+-- arguments: state, now, waited_ms, now, waited_ms, rows, error, code, line, severity, detail, hint, output, result, id, number, fence
 UPDATE dbjobs_attempts SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), started_at = CASE WHEN ? > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(started_at, INTERVAL 1000 * ? MICROSECOND)) ELSE started_at END, rows_affected = ?, error = ?, error_code = ?,
-  error_line = ?, error_severity = ?, error_detail = ?, error_hint = ?, output = ?
+  error_line = ?, error_severity = ?, error_detail = ?, error_hint = ?, output = ?, result = ?
 WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running';
 
 -- name: end_attempts
@@ -947,6 +947,11 @@ SELECT id, plan_input, 0 FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT
 -- name: step_attempts
 -- arguments: each_ids
 SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+
+-- name: step_facts
+-- arguments: id, limit
+SELECT step_name, state, rows_affected, error, output, result FROM dbjobs_attempts
+WHERE run_id = ? AND state <> 'running' ORDER BY number DESC LIMIT ?;
 
 -- name: surplus_runs
 -- arguments: rows, limit

@@ -217,10 +217,10 @@ DELETE FROM dbjobs.ticks WHERE since > (coalesce($1::timestamptz, pg_catalog.sta
 UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3;
 
 -- name: end_attempt
--- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, id, number, fence
+-- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, result, id, number, fence
 UPDATE dbjobs.attempts SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $3 > 0 THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at + $3::double precision * interval '1 millisecond') ELSE started_at END, rows_affected = $4, error = $5, error_code = $6,
-  error_line = $7, error_severity = $8, error_detail = $9, error_hint = $10, output = $11
-WHERE run_id = $12 AND number = $13 AND fence = $14 AND state = 'running';
+  error_line = $7, error_severity = $8, error_detail = $9, error_hint = $10, output = $11, result = $12
+WHERE run_id = $13 AND number = $14 AND fence = $15 AND state = 'running';
 
 -- name: end_gaps_now
 -- arguments: now, ids
@@ -971,6 +971,11 @@ SELECT id, plan_input, false FROM dbjobs.schedules WHERE planned IS DISTINCT FRO
 -- name: step_attempts
 -- arguments: ids
 SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+
+-- name: step_facts
+-- arguments: id, limit
+SELECT step_name, state, rows_affected, error, output, result FROM dbjobs.attempts
+WHERE run_id = $1 AND state <> 'running' ORDER BY number DESC LIMIT $2;
 
 -- name: surplus_runs
 -- arguments: rows, limit

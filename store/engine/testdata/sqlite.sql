@@ -216,10 +216,10 @@ DELETE FROM dbjobs_ticks WHERE since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesc
 UPDATE dbjobs_jobs SET enabled = ?1, changed_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?3;
 
 -- name: end_attempt
--- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, id, number, fence
+-- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, result, id, number, fence
 UPDATE dbjobs_attempts SET state = ?1, finished_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), started_at = CASE WHEN ?3 > 0 THEN min(coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', started_at, (?3 / 1000.0) || ' seconds')) ELSE started_at END, rows_affected = ?4, error = ?5, error_code = ?6,
-  error_line = ?7, error_severity = ?8, error_detail = ?9, error_hint = ?10, output = ?11
-WHERE run_id = ?12 AND number = ?13 AND fence = ?14 AND state = 'running';
+  error_line = ?7, error_severity = ?8, error_detail = ?9, error_hint = ?10, output = ?11, result = ?12
+WHERE run_id = ?13 AND number = ?14 AND fence = ?15 AND state = 'running';
 
 -- name: end_attempts
 -- arguments: now, rows
@@ -945,6 +945,11 @@ SELECT id, plan_input, 0 FROM dbjobs_schedules WHERE planned IS NOT plan_input O
 -- name: step_attempts
 -- arguments: ids
 SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1)) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+
+-- name: step_facts
+-- arguments: id, limit
+SELECT step_name, state, rows_affected, error, output, result FROM dbjobs_attempts
+WHERE run_id = ?1 AND state <> 'running' ORDER BY number DESC LIMIT ?2;
 
 -- name: surplus_runs
 -- arguments: rows, limit

@@ -277,6 +277,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   error_detail  text,                                      -- what PostgreSQL says beside the message, and what it advises
   error_hint    text,
   output        text,                                          -- what it told, of at most 16 KiB: rows, notices, what a program printed
+  result        text,                                          -- what later steps may name: JSON, kept where one does
   PRIMARY KEY (run_id, number)
 ) STRICT;
 

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// StepFacts are what an earlier step of a run tells the later ones: how its last attempt ended.
+type StepFacts struct {
+	State  string // of the attempt
+	Rows   *int64 // affected
+	Error  string
+	Output string
+	Result map[string]any // what the executor told as facts; numbers are json.Number
+}
+
+// mostResult bounds the result of an attempt. A larger one is not kept.
+const mostResult = 32 << 10
+
+// mostSteps bounds the attempts that are looked through for the facts of steps: the newest of a run.
+const mostSteps = 200
+
+// reference finds what a spec wants to know of steps. It may be named anywhere in the spec.
+var reference = regexp.MustCompile(`\$\{steps\.([^}"\\]*)\}`)
+
+// StepFact divides what stands in ${steps.NAME.FACT}. The fact is status, rows, error, output, row, or
+// row.COLUMN. A name may have dots, and so may a column.
+func StepFact(text string) (name, fact string, ok bool) {
+	if name, column, found := strings.Cut(text, ".row."); found {
+		return name, "row." + column, name != "" && column != ""
+	}
+	i := strings.LastIndexByte(text, '.')
+	if i <= 0 || !slices.Contains([]string{"status", "rows", "error", "output", "row"}, text[i+1:]) {
+		return "", "", false
+	}
+	return text[:i], text[i+1:], true
+}
+
+// Refers reports whether the step wants to know something of steps.
+func (st *Step) Refers() bool { return strings.Contains(string(st.Spec), "${steps.") }
+
+// TellsSteps reports whether any step of the job wants to know something of others, so that their results
+// are kept.
+func (j *Job) TellsSteps() bool {
+	return slices.ContainsFunc(j.Steps, func(st Step) bool { return st.Refers() })
+}
+
+// checkReferences refuses a reference to a step that the job does not have.
+func (st *Step) checkReferences(names map[string]bool) error {
+	for _, found := range reference.FindAllStringSubmatch(string(st.Spec), -1) {
+		if name, _, ok := StepFact(found[1]); ok && !names[name] {
+			return fmt.Errorf("%.200s: there is no step %.100q in the job", found[0], name)
+		}
+	}
+	return nil
+}
+
+// StepFacts reads how the steps of a run ended so far, by their names.
+func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts, error) {
+	facts := map[string]StepFacts{}
+	var f StepFacts
+	var name, result string
+	var n *int64
+	rd := engine.Reads(&name, &f.State, optional[int64]{&n}, engine.Nullable(&f.Error), engine.Nullable(&f.Output), engine.Nullable(&result))
+	err := s.db.Query(ctx, "step_facts", engine.Args{"id": engine.ID(run), "limit": mostSteps}, rd.Each(func(fault string) error {
+		defer func() { name, result, f = "", "", StepFacts{} }()
+		if fault != "" {
+			return fmt.Errorf("what an earlier step told cannot be read: %s", fault)
+		}
+		if _, newer := facts[name]; newer {
+			return nil
+		}
+		f.Rows = n
+		dec := json.NewDecoder(strings.NewReader(result))
+		dec.UseNumber()
+		_ = dec.Decode(&f.Result) // somebody may have written anything there: then there is no result
+		facts[name] = f
+		return nil
+	}))
+	return facts, err
+}
+
+// result is that of an attempt as it is kept, or nil. Secrets are hidden in each text of it by itself, so
+// that it stays JSON.
+func (s *Store) result(text string) any {
+	if text == "" {
+		return nil
+	}
+	var v any
+	dec := json.NewDecoder(strings.NewReader(harmless(text)))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err == nil && len(text) <= mostResult {
+		if b, err := json.Marshal(s.hidden(v)); err == nil && len(b) <= mostResult {
+			return string(b)
+		}
+	}
+	return `{"row": {}}` // a reference to a column fails, rather than to stand for nothing
+}
+
+func (s *Store) hidden(v any) any {
+	switch v := v.(type) {
+	case string:
+		return s.db.Hide(v)
+	case []any:
+		for i := range v {
+			v[i] = s.hidden(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = s.hidden(v[k])
+		}
+	}
+	return v
+}

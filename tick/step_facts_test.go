@@ -1,0 +1,180 @@
+package tick_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// noted is what the last step of the job wrote, with the state of its run.
+func noted(t *testing.T, d *storetest.DB, job string) string {
+	t.Helper()
+	run := ticktest.LastRun(t, d, job)
+	rows, err := d.SQL.Query("SELECT COALESCE(told, 'NULL') FROM effects WHERE job = '" + job + "' ORDER BY n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	list := []string{run.State}
+	for rows.Next() {
+		var told string
+		if err := rows.Scan(&told); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, told)
+	}
+	return strings.Join(list, " | ")
+}
+
+// note is a step that writes down what its arguments stand for.
+func note(d *storetest.DB, atomic bool, job string, args ...any) store.Step {
+	place := func(i int) string {
+		if d.Engine == "postgres" {
+			return fmt.Sprintf("$%d", i)
+		}
+		return "?"
+	}
+	var lines []string
+	for i := range args {
+		lines = append(lines, fmt.Sprintf("('%s', %d, %s)", job, i, place(i+1)))
+	}
+	st := ticktest.StepWith(atomic, "INSERT INTO effects VALUES "+strings.Join(lines, ", "), args...)
+	st.Name = "note"
+	return st
+}
+
+// A step may name how an earlier one ended, and the first row that it returned.
+func TestStepsTellLaterOnes(t *testing.T) {
+	all := []any{"${steps.ask.status}", "${steps.ask.rows}", "${steps.ask.error}", "${steps.ask.output}", "of ${steps.ask.row.a.b}: ${steps.ask.row.n}", "${steps.ask.row.n}",
+		"${steps.ask.row.missing}", "${steps.note.status}", "${steps.ask.row}"}
+	row := func(name string) func(*storetest.DB) store.Step {
+		return func(*storetest.DB) store.Step {
+			return ticktest.Step(name, `SELECT 7 AS n, 'ä"<' AS `+"`a.b`"+`, NULL AS missing UNION ALL SELECT 8, 'x', NULL ORDER BY n`)
+		}
+	}
+	for name, c := range map[string]struct {
+		ask   func(d *storetest.DB) store.Step
+		args  []any
+		want  string // of effects
+		error string // of the run
+	}{
+		"rows": {row("ask"), all, `succeeded | succeeded | 2 | NULL | {"n": 7, "a.b": "ä\"<", "missing": null}` + "\n" + `{"n": 8, "a.b": "x", "missing": null} | of ä"<: 7 | 7 | NULL | NULL | {"a.b":"ä\"<","missing":null,"n":7}`, ""},
+		"no row": {func(*storetest.DB) store.Step { return ticktest.Step("ask", "SELECT 1 AS n FROM effects WHERE n = 99") },
+			[]any{"${steps.ask.status}", "${steps.ask.rows}", "${steps.ask.row.n}", "<${steps.ask.row.n}>"}, "succeeded | succeeded | 0 | NULL | <>", ""},
+		"no rows at all": {func(*storetest.DB) store.Step { return ticktest.Step("ask", "UPDATE effects SET n = 1 WHERE n = 99") },
+			[]any{"${steps.ask.rows}", "${steps.ask.row.n}"}, "succeeded | 0 | NULL", ""},
+		"a failure": {func(*storetest.DB) store.Step {
+			st := ticktest.Step("ask", "SELECT broken")
+			st.OnFailure = "next"
+			return st
+		}, []any{"${steps.ask.status}", "${steps.ask.row.n}"}, "succeeded | failed | NULL", ""},
+		"no such column": {row("ask"), []any{"${steps.ask.row.m}"}, "failed", `argument "${steps.ask.row.m}": the row of step "ask" has no such column, or it has more than 1 KiB; its columns are a.b, missing, n`},
+		"a long value": {func(*storetest.DB) store.Step {
+			return ticktest.Step("ask", "SELECT 1 AS n, '"+strings.Repeat("x", 2000)+"' AS wide")
+		},
+			[]any{"${steps.ask.row.wide}"}, "failed", "or it has more than 1 KiB; its columns are n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
+				var defs store.Definitions
+				for _, atomic := range []bool{false, true} {
+					job := fmt.Sprint(atomic)
+					ask := c.ask(d)
+					if d.Engine != "mariadb" {
+						ask.Spec = []byte(strings.ReplaceAll(string(ask.Spec), "`", `\"`))
+					}
+					if atomic {
+						ask.Spec = []byte(strings.Replace(string(ask.Spec), "{", `{"atomic":true,`, 1))
+					}
+					defs.Jobs = append(defs.Jobs, store.Job{Name: job, Steps: []store.Step{ask, note(d, atomic, job, c.args...)}})
+				}
+				ticktest.Apply(t, d, defs)
+				for _, j := range defs.Jobs {
+					ticktest.Request(t, d, j.Name)
+				}
+				ticktest.Run(t, d)
+				for _, j := range defs.Jobs {
+					if got := noted(t, d, j.Name); got != c.want {
+						t.Errorf("%s\n%s, want\n%s", j.Name, got, c.want)
+					}
+					if run := ticktest.LastRun(t, d, j.Name); !strings.Contains(run.Error, c.error) || c.error == "" && run.Error != "" {
+						t.Errorf("%s: error %q, want %q", j.Name, run.Error, c.error)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What a step has told is on record with its end: a process may die before the next step begins. What
+// nobody names is not kept.
+func TestStepFactsSurviveACrash(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
+		ask := ticktest.Step("ask", "SELECT 1 AS n")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "job", Steps: []store.Step{ask, note(d, false, "job", "${steps.ask.row.n}", "${steps.ask.rows}", "${steps.ask.output}")}},
+			{Name: "nobody", Steps: []store.Step{ask, ticktest.Step("last", "SELECT 2 AS n")}},
+		}})
+		ticktest.Request(t, d, "job")
+		ticktest.DecideOnly(t, d)
+		h := store.Holder{Name: "dies", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "tick", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(len(tasks), err)
+		}
+		end := store.StepEnd{State: store.Succeeded, NextStep: 2, Rows: new(int64(1)), Output: "told", Result: `{"rows": 5, "row": {"n": "a value"}}`}
+		if err := d.EndStep(t.Context(), &tasks[0], end, h); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(10 * time.Minute) // the process is dead
+		ticktest.Request(t, d, "nobody")
+		ticktest.Run(t, d)
+		ticktest.Run(t, d)
+		if got, want := noted(t, d, "job"), "succeeded | a value | 5 | told"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE result IS NOT NULL"); n != 1 {
+			t.Errorf("%d attempts with a result, want 1", n)
+		}
+	})
+}
+
+// A reference to a step that is not there is refused with the definition.
+func TestStepFactsOfNoStepAreRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		for arg, want := range map[string]string{
+			"${steps.aks.row.n}":  `${steps.aks.row.n}: there is no step "aks" in the job`,
+			"${steps.ask.rwo.n}":  "${steps.ask.rwo.n} is not known; of a step there are ${steps.NAME.status}, rows, ",
+			"${steps.ask}":        "${steps.ask} is not known; of a step there are ",
+			"${steps.ask.row.n}":  "",
+			"${steps.note.error}": "",
+		} {
+			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("ask", "SELECT 1 AS n"), note(d, false, "job", arg)}}}}, store.ApplyOptions{})
+			wrong, refused := errors.AsType[*store.FieldError](err)
+			if want == "" && err != nil || want != "" && (!refused || !strings.Contains(wrong.Error(), want)) {
+				t.Errorf("%s: %v, want %q", arg, err, want)
+			}
+		}
+	})
+}
+
+func TestStepFact(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"a.status": {"a", "status"}, "a.b.rows": {"a.b", "rows"}, "a.row.n": {"a", "row.n"}, "a.row.n.m": {"a", "row.n.m"}, "step 1.output": {"step 1", "output"}, "a.row": {"a", "row"},
+		"a": nil, "": nil, ".status": nil, "a.state": nil, "a.row.": nil, ".row.n": nil,
+	} {
+		if name, fact, ok := store.StepFact(text); ok != (want != nil) || ok && !slices.Equal([]string{name, fact}, want) {
+			t.Errorf("%q: %q, %q, %t", text, name, fact, ok)
+		}
+	}
+}
