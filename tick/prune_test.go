@@ -60,46 +60,64 @@ func TestPruneOfARunThatIsOpenedAgain(t *testing.T) {
 // What is kept no longer goes also where no run of its job ends any more: what is too old, by any pass, also one that has
 // nothing else to do; what an earlier pass has left or a smaller keep leaves, and old changes, by passes over other jobs.
 func TestPruneFindsLaterWhatIsLeft(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
-		for range 4 {
-			ticktest.Request(t, d, "idle")
-			ticktest.Run(t, d)
-			d.Clock.Add(time.Minute)
-		}
-		count := func() int {
-			return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = 'idle')")
-		}
-		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET keep_runs = 2 WHERE name = 'idle'")
-		for try := 0; count() > 2; try++ {
-			if try > 100 {
-				t.Fatalf("%d runs are left of a job that keeps 2", count())
-			}
-			ticktest.Request(t, d, "busy")
-			ticktest.Run(t, d)
-		}
-		d.Clock.Add(25 * time.Hour)
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			pruneLater(t, storetest.Open(t, e, store.Options{Chance: farAndNear()}))
+		})
+	}
+}
+
+// farAndNear are the places where passes begin to sweep: one near the end, the next at the start.
+func farAndNear() func() float64 {
+	sweeps := 0
+	return func() float64 {
+		sweeps++
+		return 0.9 * float64(sweeps%2)
+	}
+}
+
+func pruneLater(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	for range 4 {
+		ticktest.Request(t, d, "idle")
 		ticktest.Run(t, d)
-		if n := count(); n > 0 {
-			t.Errorf("%d runs are left that are too old", n)
+		d.Clock.Add(time.Minute)
+	}
+	count := func() int {
+		return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = 'idle')")
+	}
+	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET keep_runs = 2 WHERE name = 'idle'")
+	for try := 0; count() > 2; try++ {
+		if try > 100 {
+			t.Fatalf("%d runs are left of a job that keeps 2", count())
 		}
-		changes := func() int { return d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE subject LIKE '%idle'") }
-		for _, enabled := range []bool{false, true, false, true} {
-			if err := d.EnableJob(t.Context(), "idle", enabled, store.Author{}); err != nil {
-				t.Fatal(err)
-			}
+		ticktest.Request(t, d, "busy")
+		ticktest.Run(t, d)
+	}
+	d.Clock.Add(25 * time.Hour)
+	ticktest.Run(t, d)
+	if n := count(); n > 0 {
+		t.Errorf("%d runs are left that are too old", n)
+	}
+	changes := func() int { return d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE subject LIKE '%idle'") }
+	for _, enabled := range []bool{false, true, false, true} {
+		if err := d.EnableJob(t.Context(), "idle", enabled, store.Author{}); err != nil {
+			t.Fatal(err)
 		}
-		before := changes()
-		d.Clock.Add(401 * 24 * time.Hour)
-		for try := 0; changes() > 1; try++ { // the last says what it is
-			if try > 100 {
-				t.Fatalf("%d of %d changes are left", changes(), before)
-			}
-			ticktest.Request(t, d, "busy")
-			ticktest.Run(t, d)
+	}
+	before := changes()
+	d.Clock.Add(401 * 24 * time.Hour)
+	for try := 0; changes() > 1; try++ { // the last says what it is
+		if try > 100 {
+			t.Fatalf("%d of %d changes are left", changes(), before)
 		}
-	})
+		ticktest.Request(t, d, "busy")
+		ticktest.Run(t, d)
+	}
 }
 
 // A job keeps as many runs, or for as long, as its policy says.
