@@ -25,6 +25,7 @@ type Probe struct {
 	Need     [needs]bool
 	since    time.Time
 	lastTick time.Time
+	passes   int64 // of the stretch that lastTick ended
 }
 
 const day = 24 * time.Hour
@@ -37,6 +38,18 @@ func (p *Probe) Anything() bool {
 		}
 	}
 	return p.Queued || p.Expired
+}
+
+// regular is how many passes without a silence show that a trigger comes at least every five minutes.
+const regular = 10
+
+// SilentSince is the last pass of the trigger, where that is longer ago than allowed although the
+// trigger came regularly before; else it is zero. A trigger of each hour is never silent by this.
+func (p *Probe) SilentSince(allowed time.Duration) time.Time {
+	if allowed <= 0 || p.passes < regular || p.Now.Sub(p.lastTick) <= max(allowed, silence) {
+		return time.Time{}
+	}
+	return p.lastTick
 }
 
 // CheckDue reports whether this is the first pass of its trigger within an hour, or after a
@@ -55,7 +68,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var next, wake, since, last engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &freeze, &next, &wake,
-		&job, &link, &schedule, &pause, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.Login, &path)
+		&job, &link, &schedule, &pause, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}

@@ -48,6 +48,9 @@ type Report struct {
 	FailingJobs int             `json:"failing_jobs"`     // jobs whose last run has failed
 	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
+	// SilentSince is the pass before, if the trigger came regularly and has then been silent for
+	// longer than Tick.Late.
+	SilentSince time.Time `json:"silent_since,omitzero"`
 	// Unheard are events whose hooks could not be run.
 	Unheard []store.Unheard `json:"unheard,omitempty"`
 	// Unserved are jobs of other logins that have been due for more than five minutes: no tick seems to
@@ -115,7 +118,7 @@ func (r *Report) join(next Report) {
 	r.Decided, r.Made, r.Started = r.Decided+next.Decided, r.Made+next.Made, r.Started+next.Started
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
-	r.Warning = cmp.Or(r.Warning, next.Warning)
+	r.Warning, r.SilentSince = cmp.Or(r.Warning, next.Warning), cmp.Or(r.SilentSince, next.SilentSince)
 	r.addGaps(next.Gaps)
 	r.Runs, r.Unheard = append(r.Runs, next.Runs...), append(r.Unheard, next.Unheard...)
 	r.MoreDue, r.due = next.MoreDue, next.due

@@ -40,7 +40,7 @@ type Tick struct {
 	Budget       time.Duration // for the whole pass; 0: none
 	Grace        time.Duration // for what runs when the context is cancelled; within the budget
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
-	Late         time.Duration // after its nominal time, a run is late; 0: none is
+	Late         time.Duration // after its nominal time, a run is late, and so is a pass after the one before; 0: none is
 	DryRun       bool          // only tell what is due
 	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
@@ -187,6 +187,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.probe = probe
 	p.decider = &decide.Pass{Login: probe.Login, StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late}
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
+	p.report.SilentSince = probe.SilentSince(t.Late)
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
 	p.found(probe)
 	if !probe.NextWake.After(probe.Now) {

@@ -69,7 +69,7 @@ unless --budget ends it.`,
 	flags.StringVar(&f.startupID, "startup-id", "", "identity of this start, such as the machine's boot id: jobs with on_startup run once for each identity")
 	flags.Var(durationFlag{&f.length}, "for", "run a pass whenever something is due, until this time is over, such as 55s; 0s runs a single pass")
 	f.late = store.Duration(15 * time.Minute)
-	flags.Var(durationFlag{&f.late}, "late", "how long after its nominal time a run is late, for hooks of the event late; 0s turns this off")
+	flags.Var(durationFlag{&f.late}, "late", "how long after its nominal time a run is late, for hooks, and after how long a silence of this trigger is told; 0s turns this off")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what is due")
 	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
 	variable(cmd, "for", "DBJOBS_FOR")
@@ -206,6 +206,10 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 				err = errors.Join(err, told)
 			}
 			c.tellStates(&r)
+			if !r.SilentSince.IsZero() {
+				c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s; look at what starts it", r.Name,
+					r.StartedAt.Sub(r.SilentSince).Round(time.Second), r.SilentSince.UTC().Format(time.RFC3339))
+			}
 			for _, u := range r.Unheard {
 				c.tell(slog.LevelWarn, "job %s: %s: its hook %s was not run: %s", u.Job, u.Event, u.Hook, u.Error)
 			}

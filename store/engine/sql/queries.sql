@@ -46,7 +46,7 @@ SELECT @now, i.version, i.oldest, i.instance,
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
   CASE WHEN (SELECT MIN(expires_at) FROM dbjobs.runs WHERE expires_at IS NOT NULL) <= @now THEN @true ELSE @false END,
-  t.since, t.last_at, @login, @path
+  t.since, t.last_at, COALESCE(t.passes, 0), @login, @path
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
 WHERE i.id = 1;
