@@ -4,7 +4,7 @@ import "math/bits"
 
 // budget bounds the work of one call. Every loop of the engine that is not
 // bounded by a small constant spends a step a turn and gives up without one;
-// whoever made the budget then reports ErrUndecided.
+// the caller that made the budget then reports ErrUndecided.
 type budget struct{ left int }
 
 const (

@@ -146,7 +146,8 @@ type (
 	}
 )
 
-// at is the text of an instant. Those of a batch are few: its own, and the minutes at which jobs are due.
+// at is the text of an instant. Those of a batch are few: its own, and the minutes at which jobs
+// are due.
 func (w *writer) at(t time.Time) string {
 	text, ok := w.instants[t]
 	if !ok {
@@ -230,15 +231,15 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 	}
 }
 
-// goneOn reports whether all that changes of a plan is that one run was made of what was due until now, as with most jobs
-// that are due. The rest of such a plan need not be written.
+// goneOn reports whether all that changes of a plan is that one run was made of what was due until
+// now, as with most jobs that are due. The rest of such a plan need not be written.
 func (w *writer) goneOn(before, after *Plan) bool {
 	same := *after
 	same.NextRun, same.LastScheduledFor, same.DecidedThrough, same.RunsMade = before.NextRun, before.LastScheduledFor, before.DecidedThrough, before.RunsMade
 	return same == *before && after.DecidedThrough.Equal(w.now) && after.RunsMade == before.RunsMade+1
 }
 
-// park writes of a plan only why the job is parked, and when it is looked at again.
+// park writes only two facts of a plan: why the job is parked, and when it is tried again.
 func (w *writer) park(job int64, why string, again time.Time) {
 	w.parks = append(w.parks, parkRow{job, clip(why), w.at(again)})
 }
@@ -286,8 +287,8 @@ func (w *writer) write(ctx context.Context) error {
 	if err := bulk(ctx, w, "park_plans", w.parks, nil); err != nil {
 		return err
 	}
-	// The guard that makes the decision right where there is no lock: every plan still has the version that
-	// was read.
+	// The guard that makes the decision right where there is no lock: every plan still has the
+	// version that was read.
 	if err := bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans))); err != nil {
 		return err
 	}
@@ -314,7 +315,8 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 	return err
 }
 
-// writeStops asks holders to cancel runs, and pauses jobs that failed: when what many jobs need is gone, many do.
+// writeStops asks holders to cancel runs, and pauses jobs that failed: when what many jobs need is
+// gone, many do.
 func (w *writer) writeStops(ctx context.Context) error {
 	now := w.now
 	if len(w.cancel) > 0 {
@@ -325,8 +327,8 @@ func (w *writer) writeStops(ctx context.Context) error {
 	return w.s.pauseFailing(ctx, w.tx, now, w.pauses)
 }
 
-// writeRules records what the plans were made from, and marks the definitions that it was read from. A definition
-// that somebody is editing stays unmarked, and is looked at again.
+// writeRules records what the plans were made from, and marks the definitions that it was read
+// from. A definition that somebody is editing stays unmarked, so the next pass reads it again.
 func (w *writer) writeRules(ctx context.Context) error {
 	if len(w.replan) == 0 {
 		return nil
@@ -365,7 +367,8 @@ func (w *writer) writeRules(ctx context.Context) error {
 	return w.markOwn(ctx, ids)
 }
 
-// links locks the links of the jobs, and returns those jobs of which nobody edits any: to mark the others would be to wait.
+// links locks the links of the jobs, and returns those jobs of which nobody edits any: to mark the
+// others would be to wait.
 func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 	free := map[int64]int{} // less than were read: somebody has one
 	for i := range w.rules {

@@ -37,7 +37,7 @@ type ApplyOptions struct {
 	TakeOwnership bool
 	// Start resolves a start schedule: its first time after an instant. Nil leaves that to the first decision.
 	Start func(rule, zone string, after time.Time) (time.Time, error)
-	// Progress, if it is set, is told how many of the jobs are done, batch by batch.
+	// Progress, if set, is called after each batch with the number of jobs that are done.
 	Progress func(done, of int)
 	Author   // for the change log
 }

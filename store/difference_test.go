@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A change is told by the fields that differ, down to those of a step.
+// A change is reported as the fields that differ, down to those of a step.
 func TestDifferences(t *testing.T) {
 	job := func(own *Schedule, tags []string, steps ...Step) *Job {
 		return &Job{Name: "a", Own: own, Tags: tags, Steps: steps}

@@ -128,8 +128,8 @@ func (p *pass) enter(h *held) {
 	go p.execute(h)
 }
 
-// vacate gives the place of a run to the one that waits for it the longest. What waits when the pass is told to stop, or
-// when everything is paused, does not begin.
+// vacate gives the place of a run to the run that has waited for it the longest. A run that waits when
+// the pass has to stop, or when everything is paused, does not begin.
 func (p *pass) vacate(h *held) {
 	if !h.place {
 		return

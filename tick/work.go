@@ -95,7 +95,8 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 	}
 }
 
-// fileLocked tells of an error that another process has an SQLite file locked, which may be for as long as its job takes.
+// fileLocked reports whether an error says that another process has an SQLite file locked. It may stay
+// locked for as long as a job of that process takes.
 func (p *pass) fileLocked(err error) bool {
 	return p.t.Store.Engine().OneWriter && (p.t.Store.Transient(err) || errors.Is(err, store.ErrReadOnly))
 }

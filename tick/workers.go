@@ -146,8 +146,8 @@ func (p *pass) execute(h *held) {
 	p.tell()
 }
 
-// outlive is a context that ends at the deadline of ctx, but only a grace after ctx is cancelled: a pass that is told to
-// stop takes no more, and what runs may end.
+// outlive is a context that ends at the deadline of ctx, but only a grace after ctx is cancelled: a pass
+// that has to stop takes no more runs, and those that execute may end.
 func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	if p.t.Grace <= 0 {
 		return context.WithCancelCause(ctx)
@@ -168,8 +168,9 @@ func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCaus
 	}
 }
 
-// quiet: nothing runs here, nothing was to be taken, and nothing was let go that could be. What follows on the last run is let
-// go within two rounds; a pass that goes on much longer has only the ends of other passes' runs to decide for.
+// quiet reports whether nothing is left: no run executes here, none could be taken, and no decision has
+// queued one. Runs that follow from the last run are queued within two rounds. A pass that goes on for
+// much longer only decides for ends of runs of other passes.
 func (p *pass) quiet() bool {
 	const most = 10
 	if p.idle++; p.taken > 0 || len(p.running) > 0 {
@@ -246,7 +247,7 @@ func (p *pass) patience(ended int) (_ time.Duration, back bool) {
 	return -1, false
 }
 
-// finishAll gives back what has not begun, and waits for what still runs.
+// finishAll gives back the runs that have not begun, and waits for those that execute.
 func (p *pass) finishAll(ctx context.Context) error {
 	last, cancel := p.until(ctx, p.last)
 	defer cancel()
@@ -270,7 +271,7 @@ func (p *pass) finishAll(ctx context.Context) error {
 	return errors.Join(p.errs...)
 }
 
-// settleAll takes what has ended into the report, and counts it.
+// settleAll takes the runs that have ended into the report, and counts them.
 func (p *pass) settleAll() int {
 	p.mu.Lock()
 	list := p.ended

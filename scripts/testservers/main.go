@@ -199,7 +199,7 @@ type ended struct {
 
 func (e ended) Error() string {
 	if e.signal == 0 {
-		return "whoever started the test servers is gone"
+		return "the process that started the test servers has ended"
 	}
 	return e.signal.String()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// Options are what Open is told beside the URL.
+// Options are the arguments of Open beside the URL.
 type Options struct {
 	// Create makes an SQLite file and its folder where they are missing. Servers are never created.
 	Create bool
@@ -28,7 +28,8 @@ type Options struct {
 	// Actions say what statements do, by their names: for errors. A statement without one is named by its name.
 	Actions map[string]string
 
-	// Secrets are hidden in all errors, and are told those of the database. Nil: there are no others.
+	// Secrets are hidden in all errors. The passwords of the database are added to them. Nil: there are
+	// no others.
 	Secrets *secret.Known
 
 	forJobs bool // the connections are for the SQL of jobs

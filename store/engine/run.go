@@ -69,7 +69,7 @@ func (r runner) Query(ctx context.Context, name string, a Args, scan func(*sql.R
 	return r.rows(ctx, reading, name, a, scan)
 }
 
-// Write is Query for a statement that writes, and tells of what it wrote by rows.
+// Write is Query for a statement that writes and returns rows about its work.
 func (r runner) Write(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error {
 	return r.rows(ctx, writing, name, a, scan)
 }

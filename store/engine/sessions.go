@@ -213,7 +213,7 @@ func (p *Sessions) renew(s *Session, reset, replace bool) *Session {
 	}
 	another, err := p.open(ctx)
 	if err != nil {
-		return nil // whoever needs one finds out why
+		return nil // the step that needs a session gets the error
 	}
 	another.kept = true
 	return another

@@ -37,7 +37,7 @@ type Call struct {
 type Calls struct {
 	Before func(Call) error
 	After  func(Call) error
-	// Failed is told of each error that the database answers with.
+	// Failed is called with each error that the database answers.
 	Failed func(Call, error)
 	// Rewrite changes the text of a statement on its way, so that a test sees what becomes of a statement without its guards.
 	Rewrite func(sql string) string

@@ -76,7 +76,7 @@ func (s *spareDB) giveBack(t testing.TB) {
 	}
 }
 
-// isNew tells of a database that was just made. The tables that it may get are ours.
+// isNew is called for a database that was just made. The tables that it may get are ours.
 func (s *spareDB) isNew(t testing.TB, migrated bool) {
 	t.Helper()
 	s.migrated = migrated
@@ -91,7 +91,7 @@ func (s *spareDB) isNew(t testing.TB, migrated bool) {
 	s.remember(t, db)
 }
 
-// isMigrated tells of a database with our tables.
+// isMigrated is called for a database that has our tables.
 func (s *spareDB) isMigrated(t testing.TB, db *sql.DB) {
 	t.Helper()
 	if s.migrated && spare.used && s.asNew == "" {

@@ -54,7 +54,7 @@ func (d *decision) dueBy() time.Time {
 }
 
 // upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a
-// job, the times in the pauses stay undecided, so that whoever resumes the job can still ask for
+// job, the times in the pauses stay undecided, so that the resume of the job can still ask for
 // them. After a change, everything up to now is decided: nothing is due later from before a change.
 func (d *decision) upTo() time.Time {
 	if d.changed || d.snapshot.Stale || d.snapshot.Plan.DecidedThrough.IsZero() {

@@ -77,7 +77,8 @@ func (e *SQL) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_ Resu
 	return res, nil
 }
 
-// notAtomic is what is told of a step that ended its transaction, and of the failure after that, if there is one.
+// notAtomic is the error of a step that ended its transaction, with the failure after that, if there
+// was one.
 func notAtomic(failure error) error {
 	const what = "%w: its text ended the transaction too early (COMMIT and ROLLBACK do so everywhere, DDL on MySQL and MariaDB), " +
 		"so part of it may have taken effect; remove that statement, or set atomic to false"

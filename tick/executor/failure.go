@@ -13,7 +13,7 @@ var ErrNotAtomic = errors.New("the step is not atomic")
 // ErrSpec says that a step's definition is such that no try could succeed: it has come by plain SQL, since commands refuse it.
 var ErrSpec = errors.New("the step is not well-formed")
 
-// Error is a failure with what the engine tells of it beside its message.
+// Error is a failure with the facts that the engine gives beside its message.
 type Error struct {
 	engine.Failure
 	Err error
