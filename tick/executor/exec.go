@@ -147,7 +147,7 @@ func (s ProgramSpec) check(name string, check func(run []string) error) error {
 		return err
 	}
 	if s.Dir != "" && (!filepath.IsAbs(s.Dir) || filepath.Clean(s.Dir) != s.Dir) {
-		return &KeyError{[]any{name, "dir"}, fmt.Errorf("found %.200q, want an absolute path without . and ..", s.Dir)}
+		return &KeyError{[]any{name, "dir"}, fmt.Errorf("found %.200q, want an absolute path without \".\" and \"..\"", s.Dir)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Env)) {
 		err := checkVariable(key)

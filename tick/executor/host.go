@@ -179,7 +179,7 @@ func (h *Host) AllowsCloud(owner, name string) error {
 // once all links are followed.
 func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return "", fmt.Errorf("the program %s is not named by an absolute path without . and ..", quoted(path))
+		return "", fmt.Errorf("the program %s is not named by an absolute path without \".\" and \"..\"", quoted(path))
 	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {

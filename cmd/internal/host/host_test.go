@@ -171,7 +171,7 @@ func TestMistakes(t *testing.T) {
 		{"a: 1\nb: 2", "DBJOBS_CONFIG:2:1: b: unknown key"},
 		{"programs: [{path: /bin/sh, owner: ann}]", ":1:28: programs[0].owner: unknown key; did you mean owners?"},
 		{"programs: [sh]", `programs[0]: found "sh", want the absolute path`},
-		{"programs: [/opt/../bin]", "without . and .."},
+		{"programs: [/opt/../bin]", `without "." and ".."`},
 		{"addresses: [localhost]", "names are not taken"},
 		{"clouds: [was]", "did you mean aws? (one of aws, gcp)"},
 		{"addresses: [10.1.0.0/8]", "the range is 10.0.0.0/8"},

@@ -182,7 +182,7 @@ func leaves(key string, into *[]Leave, check func(string) (string, error)) readi
 
 func programPath(path string) (string, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != strings.TrimSuffix(path, "/") && path != "/" {
-		return "", fmt.Errorf("found %s, want the absolute path of a program or a folder, without . and ..", excerpt(path))
+		return "", fmt.Errorf("found %s, want the absolute path of a program or a folder, without \".\" and \"..\"", excerpt(path))
 	}
 	return filepath.Clean(path), nil
 }
