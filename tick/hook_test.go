@@ -304,7 +304,7 @@ func TestHookIsNamed(t *testing.T) {
 		if d.Engine != "sqlite" {
 			full := defs
 			full.Jobs = slices.Clone(defs.Jobs)
-			login, err := d.Store.Login(t.Context())
+			login, err := d.Login(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,6 +30,9 @@ func noted(t *testing.T, d *storetest.DB, job string) string {
 		}
 		list = append(list, told)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return strings.Join(list, " | ")
 }
 

@@ -70,7 +70,7 @@ func sessionProxy(t testing.TB, u url.URL, statement string) string {
 			}
 			go func() {
 				defer client.Close()
-				if err := proxySession(client, server, statement); errors.As(err, new(refusedStatement)) {
+				if err := proxySession(client, server, statement); errors.As(err, new(refusedStatementError)) {
 					select {
 					case problems <- err:
 					default: // enough of them are known
@@ -83,10 +83,10 @@ func sessionProxy(t testing.TB, u url.URL, statement string) string {
 	return u.String()
 }
 
-// refusedStatement is an error of the statement that a session begins with.
-type refusedStatement string
+// refusedStatementError is an error of the statement that a session begins with.
+type refusedStatementError string
 
-func (e refusedStatement) Error() string { return string(e) }
+func (e refusedStatementError) Error() string { return string(e) }
 
 func proxySession(client net.Conn, address, statement string) error {
 	server, err := net.Dial("tcp", address)
@@ -108,7 +108,7 @@ func proxySession(client net.Conn, address, statement string) error {
 		return err
 	}
 	if answer[4] != 0 {
-		return refusedStatement(fmt.Sprintf("%s: %q", statement, answer[4:]))
+		return refusedStatementError(fmt.Sprintf("%s: %q", statement, answer[4:]))
 	}
 	// No rows, no number of a row, then the state of the session, which is now another.
 	copy(welcome[7:9], answer[7:9])
