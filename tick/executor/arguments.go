@@ -70,17 +70,17 @@ func stepFacts(t *store.Task, facts map[string]any) {
 	}
 }
 
-// noFact is the value of a reference that is no fact: nothing where a step returned no row, else an error.
-func noFact(name string, facts map[string]any) (any, error) {
+// noFact is what is wrong with a reference that is no fact. A column of a step that returned no row is nothing, and no error.
+func noFact(name string, facts map[string]any) error {
 	if step, fact, ok := store.StepFact(strings.TrimPrefix(name, "steps.")); ok && strings.HasPrefix(name, "steps.") && strings.HasPrefix(fact, "row.") {
 		switch row, known := facts["steps."+step+".row"].(map[string]any); {
 		case known:
-			return nil, fmt.Errorf("the row of step %q has no such column, or it has more than 1 KiB; its columns are %s", step, strings.Join(slices.Sorted(maps.Keys(row)), ", "))
+			return fmt.Errorf("the row of step %q has no such column, or it has more than 1 KiB; its columns are %s", step, strings.Join(slices.Sorted(maps.Keys(row)), ", "))
 		case facts != nil:
-			return nil, nil
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("there is no ${%s}; there are %s", name, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
+	return fmt.Errorf("there is no ${%s}; there are %s", name, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
 }
 
 // Expand replaces ${name} in an argument. One that is nothing but a reference becomes the fact itself, an instant or
@@ -103,8 +103,7 @@ func Expand(arg any, facts map[string]any) (any, error) {
 		}
 		v, known := facts[name]
 		if !known {
-			var err error
-			if v, err = noFact(name, facts); err != nil {
+			if err := noFact(name, facts); err != nil {
 				return nil, fmt.Errorf("argument %q: %w", s, err)
 			}
 		}
