@@ -137,7 +137,7 @@ func contests() []contest {
 		}}
 	}
 	deciding, taking := passes(`FROM \S*plans\s+WHERE next_run <=`, true), passes(`^query SELECT id FROM \S*runs WHERE`, false)
-	jobs := func(w *world) { w.define(w.jobs("chain", "doomed", "replaced", "shared")) }
+	jobs := func(w *world) { w.define(w.jobs("chain", "doomed", "told", "replaced", "shared")) }
 	return []contest{
 		{"decide", func(w *world) {
 			jobs(w)
