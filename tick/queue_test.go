@@ -55,6 +55,24 @@ func worker(t testing.TB, d *storetest.DB) (tk *tick.Tick, executed func() []str
 	return tk, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(list) }
 }
 
+// nearlyInTurn reports whether each queue is in order, and none is two of its turns ahead of another. On
+// MariaDB a take may pass over a row that is locked for a moment, and its queue then has its turn later.
+func nearlyInTurn(order []string) bool {
+	had := map[string]int{"a": 0, "b": 0, "c": 0}
+	runs := []string{"2", "0", "1"}
+	for _, name := range order {
+		queue, run, _ := strings.Cut(name, " ")
+		if run != runs[had[queue]] {
+			return false
+		}
+		had[queue]++
+		if had[queue]-min(had["a"], had["b"], had["c"]) > 2 {
+			return false
+		}
+	}
+	return true
+}
+
 // A worker that names no queue takes from each in turn, and leaves that of the ticks alone.
 func TestQueuesAreTakenFromInTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -66,7 +84,7 @@ func TestQueuesAreTakenFromInTurn(t *testing.T) {
 			t.Fatalf("%v: %+v", err, r)
 		}
 		want := []string{"a 2", "b 2", "c 2", "a 0", "b 0", "c 0", "a 1", "b 1", "c 1"}
-		if got := executed(); !slices.Equal(got, want) {
+		if got := executed(); !slices.Equal(got, want) && (d.Engine != "mariadb" || !nearlyInTurn(got)) {
 			t.Errorf("in the order %v, want %v", got, want)
 		}
 		if again, err := tk.Work(t.Context()); err != nil || again.Started != 0 {
