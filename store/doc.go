@@ -63,6 +63,8 @@
 //	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
 //	take.go, give_back.go, work.go     delivering runs, taking that back, heartbeats
 //	step_end.go, step_ends.go          ending steps and runs, by themselves and together
+//	output.go, step_facts.go           what attempts tell, and what later steps read of that
+//	hook.go                            events of jobs, and the runs that they make
 //	apply.go and apply_*.go, change.go writing definitions, in batches, with the change log
 //	read.go, schedule_read.go          reading definitions
 //	ledger_read.go, state.go           reading for commands

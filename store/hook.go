@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,6 +197,8 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 	for i := range events {
 		names[i] = plainName(events[i].Hook)
 	}
+	slices.Sort(names)
+	names = slices.Compact(names) // most events have the same hook
 	hooks := map[string]Job{}
 	var j Job
 	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, &j.Queue, &j.Priority, not{&j.Disabled})

@@ -19,6 +19,9 @@ const (
 	ScopeAll      = "all"
 )
 
+// PausedByItself is who paused a job because of what its runs did.
+const PausedByItself = "dbjobs"
+
 // Subject is what a pause stops: a job or a schedule by name, the jobs with a tag or of an owner, or
 // everything.
 type Subject struct{ Scope, Name string }
@@ -208,8 +211,8 @@ func (s *Store) pauseFailing(ctx context.Context, tx engine.Runner, now any, job
 	for part := range slices.Chunk(jobs, pausesSize) {
 		for i := range part {
 			part[i].Action = "pause"
-			if r := []rune(part[i].Reason); len(r) > 190 { // what MySQL's column holds
-				part[i].Reason = string(r[:189]) + "…"
+			if r := []rune(part[i].Reason); len(r) > 1000 { // what MySQL's column holds
+				part[i].Reason = string(r[:999]) + "…"
 			}
 		}
 		rows, err := doc(part)

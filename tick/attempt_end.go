@@ -21,6 +21,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	}
 	if errors.Is(err, executor.ErrNotAtomic) { // another attempt, or the next run, would repeat what it has done
 		end.Final = store.Failed
+		// Decisions know by the id at its end that this run has paused the job.
 		end.Pause = fmt.Sprintf("step %.100q is atomic, but its SQL ended the transaction; see run %s", step.Name, t.Run.ID)
 		return end
 	}

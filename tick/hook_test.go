@@ -141,6 +141,67 @@ func TestHookOfARunThatFailsAgain(t *testing.T) {
 	})
 }
 
+// Each end of a run is told, also where a run that was opened again ends without another delivery: here by plain SQL.
+func TestHookOfARunThatFailsUndelivered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		broken := true
+		tk := failing(t, d, &broken)
+		run, err := d.RunNow(t.Context(), "load", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(t, tk)
+		for n := 2; n <= 3; n++ {
+			d.Clock.Add(time.Minute)
+			if _, err := d.RetryRun(t.Context(), run.ID, "", store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', error = 'by hand' WHERE id = '"+run.ID+"'")
+			pass(t, tk)
+			if got := told(t, d, "tell"); len(got) != n || got[n-1]["error"] != "by hand" {
+				t.Fatalf("after %d ends: %v", n, got)
+			}
+		}
+	})
+}
+
+// The end of an atomic step that was not atomic pauses its job. The hook is told, and the job is paused once.
+func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		commits := func(name, onError string) store.Job {
+			st := ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT")
+			st.Name = strings.Repeat("long", 20)
+			return store.Job{Name: name, OnError: onError, On: store.Hooks{Paused: "tell"}, Steps: []store.Step{st}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{commits("a", ""), commits("b", store.OnErrorPause), {Name: "tell", Steps: []store.Step{ticktest.Call("")}}}})
+		runs := map[any]string{}
+		for _, job := range []string{"a", "b"} {
+			run, err := d.RunNow(t.Context(), job, store.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs[job] = run.ID
+		}
+		tk := failing(t, d, new(bool))
+		for range 2 {
+			pass(t, tk)
+			d.Clock.Add(time.Minute)
+		}
+		got := told(t, d, "tell")
+		for _, e := range got {
+			if e["event"] != store.EventPaused || e["run_id"] != runs[e["job"]] || !strings.Contains(fmt.Sprint(e["error"]), "its SQL ended the transaction") {
+				t.Errorf("%v", e)
+			}
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("pauses")); n != 2 || len(got) != 2 {
+			t.Errorf("%d pauses; told: %s", n, kinds(got))
+		}
+	})
+}
+
 // After an outage, one event tells all that was missed, and one that a run is late. A pause tells nothing.
 func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -89,11 +90,15 @@ func (d *decision) makeFollowers(run *store.Run) {
 	}
 }
 
-// onError pauses the job after a failed run, if its policies say so.
+// onError pauses the job after a failed run, if its policies say so. Where the end of the run has
+// paused it already, it only raises the event.
 func (d *decision) onError(r *store.Run) {
 	j := d.job()
 	switch {
 	case d.pauseReason != "" || d.gone():
+		return
+	case d.pausedWithEnd(r) != "":
+		d.raiseOfRun(store.EventPaused, r)
 		return
 	case j.OnError == store.OnErrorPause:
 		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", r.Occurrence)
@@ -104,6 +109,19 @@ func (d *decision) onError(r *store.Run) {
 	}
 	d.pauses = append(d.pauses, store.Pause{Scope: store.ScopeJob, SubjectID: d.plan.JobID, Since: d.now})
 	d.raiseOfRun(store.EventPaused, r)
+}
+
+// pausedWithEnd is the reason for which the job was paused in the transaction that ended the run, as
+// after an atomic step that was not atomic; empty: it was not. Such a reason ends with the run's id.
+func (d *decision) pausedWithEnd(r *store.Run) string {
+	for i := range d.snapshot.Pauses {
+		p := &d.snapshot.Pauses[i]
+		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.PausedByItself
+		if own && !p.Since.Before(r.FinishedAt) && strings.HasSuffix(p.Reason, " "+r.ID) {
+			return p.Reason
+		}
+	}
+	return ""
 }
 
 // retention says which of the job's history is kept. It is empty where no run was settled.

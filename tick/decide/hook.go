@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,15 +23,15 @@ func (d *decision) raise(e store.Event) {
 
 // raiseOfRun raises an event of a run that ended. The run of a hook raises none: a hook that fails
 // would call hooks for ever. A run that was opened again and fails again is another event: it has
-// another fence.
+// another fence, or where it was never delivered again, another end.
 func (d *decision) raiseOfRun(kind string, r *store.Run) {
 	if r.Event() != "" {
 		return
 	}
-	e := store.Event{Kind: kind, Cause: fmt.Sprintf("%s:%d", r.ID, r.Fence), RunID: r.ID,
+	e := store.Event{Kind: kind, Cause: fmt.Sprintf("%s:%d:%s", r.ID, r.Fence, stamp(r.FinishedAt)), RunID: r.ID,
 		ScheduledFor: r.ScheduledFor, Error: r.Error, Attempts: r.Attempts}
 	if kind == store.EventPaused {
-		e.Error = d.pauseReason
+		e.Error = cmp.Or(d.pauseReason, d.pausedWithEnd(r))
 	}
 	d.raise(e)
 }
@@ -38,7 +39,7 @@ func (d *decision) raiseOfRun(kind string, r *store.Run) {
 // raiseOfPlan raises what the whole decision comes to: one event for all nominal times that were
 // missed, one for all runs that are late, and one where the job is newly parked.
 func (d *decision) raiseOfPlan() {
-	cause := fmt.Sprintf("%d:%s", d.plan.JobID, d.now.UTC().Format(time.RFC3339Nano))
+	cause := fmt.Sprintf("%d:%s", d.plan.JobID, stamp(d.now))
 	if m := d.missed; m.count > 0 {
 		d.raise(store.Event{Kind: store.EventMissed, Cause: cause, ScheduledFor: m.first, Count: m.count})
 	}
@@ -49,6 +50,9 @@ func (d *decision) raiseOfPlan() {
 		d.raise(store.Event{Kind: store.EventParked, Cause: cause, Error: d.plan.Parked})
 	}
 }
+
+// stamp is an instant as a part of a cause.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // times are nominal times: the first, and how many.
 type times struct {
