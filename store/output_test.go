@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // An output is kept whole if it is short. Of a longer one, the head and the tail are kept, and how much
@@ -59,5 +61,21 @@ func TestOutputIsBounded(t *testing.T) {
 	note := fmt.Sprintf("\n… %d bytes left out …\n", left)
 	if shown := len(got) - len(note); shown+left != lines.Len() {
 		t.Errorf("%d bytes of which %d are shown and %d left out", lines.Len(), shown, left)
+	}
+}
+
+// A secret is hidden in each value of a result, also where it is a number. The result stays JSON.
+func TestResultHidesSecrets(t *testing.T) {
+	t.Parallel()
+	known := &secret.Known{}
+	known.Add("738291645")
+	s, err := Open(t.Context(), "sqlite:"+t.TempDir()+"/jobs.db", Options{Create: true, Secrets: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got := s.result(`{"row": {"a": 738291645, "b": "it is 738291645", "c": [7.50]}, "rows": 1}`)
+	if want := `{"row":{"a":"[hidden]","b":"it is [hidden]","c":[7.50]},"rows":1}`; got != want {
+		t.Errorf("%v, want %s", got, want)
 	}
 }

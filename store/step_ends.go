@@ -30,7 +30,7 @@ func (e *StepEnd) Finishes() bool {
 // Size is about how much of a write the end takes, beside a few hundred bytes: what a list of ends is
 // bounded by.
 func (e *StepEnd) Size() int {
-	return min(len(e.Output), MostOutput) + len(e.Error) + len(e.RunError) + len(e.Detail) + len(e.Hint)
+	return min(len(e.Output), MostOutput) + min(len(e.Result), mostResult) + len(e.Error) + len(e.RunError) + len(e.Detail) + len(e.Hint)
 }
 
 type endingRow struct {
@@ -48,6 +48,7 @@ type endingRow struct {
 	Detail   string `json:"detail,omitempty"`
 	Hint     string `json:"hint,omitempty"`
 	Output   string `json:"output,omitempty"`
+	Result   any    `json:"result,omitempty"`
 	Waited   int64  `json:"waited_ms,omitempty"`
 }
 
@@ -101,7 +102,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 func (s *Store) endingRow(e *Ending) endingRow {
 	run, end := &e.Task.Run, &e.End
 	return endingRow{run.ID, run.Fence, run.Attempts, end.Final, s.kept(cmp.Or(end.RunError, end.Error)), end.State, end.Rows, s.kept(end.Error),
-		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint), s.told(end.Output), e.Task.Waited.Milliseconds()}
+		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint), s.told(end.Output), s.result(end.Result), e.Task.Waited.Milliseconds()}
 }
 
 // delivered is one delivery of a run: a list may hold two of the same run.

@@ -107,6 +107,10 @@ func (s *Store) hidden(v any) any {
 	switch v := v.(type) {
 	case string:
 		return s.db.Hide(v)
+	case json.Number: // a password may be one
+		if shown := s.db.Hide(v.String()); shown != v.String() {
+			return shown
+		}
 	case []any:
 		for i := range v {
 			v[i] = s.hidden(v[i])

@@ -151,6 +151,28 @@ func TestStepFactsSurviveACrash(t *testing.T) {
 	})
 }
 
+// A step that ended its run has told something, too, for a run that is opened again behind it.
+func TestStepFactsOfTheLastStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
+		check := ticktest.Step("check", "SELECT 7 AS n")
+		check.Spec = []byte(`{"sql": ["SELECT 7 AS n"], "fail_if": "rows"}`)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{check, note(d, false, "job", "${steps.check.row.n}", "${steps.check.rows}")}}}})
+		run, err := d.RunNow(t.Context(), "job", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		if _, err := d.RetryRun(t.Context(), run.ID, "note", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		if got, want := noted(t, d, "job"), "succeeded | 7 | 1"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
 // A reference to a step that is not there is refused with the definition.
 func TestStepFactsOfNoStepAreRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

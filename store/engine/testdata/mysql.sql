@@ -224,12 +224,12 @@ WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running';
 -- arguments: rows, now, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', rows_affected BIGINT PATH '$.rows_affected', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error',
   code LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.code', line INT PATH '$.line', severity LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.severity', detail LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.detail', hint LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.hint', output LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.output',
-  waited_ms BIGINT PATH '$.waited_ms')) AS d
+  result LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.result', waited_ms BIGINT PATH '$.waited_ms')) AS d
 STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 SET a.state = d.state, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
   a.started_at = CASE WHEN d.waited_ms > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(a.started_at, INTERVAL 1000 * d.waited_ms MICROSECOND)) ELSE a.started_at END, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
   a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint,
-  a.output = d.output;
+  a.output = d.output, a.result = d.result;
 
 -- name: end_gaps_now
 -- arguments: now, each_ids, now

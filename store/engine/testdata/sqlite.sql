@@ -225,10 +225,11 @@ WHERE run_id = ?13 AND number = ?14 AND fence = ?15 AND state = 'running';
 -- arguments: now, rows
 UPDATE dbjobs_attempts AS a SET state = d.state, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   started_at = CASE WHEN d.waited_ms > 0 THEN min(coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', a.started_at, (d.waited_ms / 1000.0) || ' seconds')) ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
-  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
+  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output,
+  result = d.result
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state, value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error,
   value ->> 'code' AS code, value ->> 'line' AS line, value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'output' AS output,
-  value ->> 'waited_ms' AS waited_ms FROM json_each(?2)) AS d
+  value ->> 'result' AS result, value ->> 'waited_ms' AS waited_ms FROM json_each(?2)) AS d
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: end_gaps_now

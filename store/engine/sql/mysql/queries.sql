@@ -160,12 +160,13 @@ SET r.state = d.final, r.finished_at = @now, r.lease_until = NULL, r.error = d.r
 
 -- name: end_attempts
 UPDATE @rows(id uuid, fence int, number int, state text, rows_affected bigint, error text, code text,
-  line int, severity text, detail text, hint text, output text, waited_ms bigint)
+  line int, severity text, detail text, hint text, output text, result text,
+  waited_ms bigint)
 STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 SET a.state = d.state, a.finished_at = @now,
   a.started_at = CASE WHEN d.waited_ms > 0 THEN LEAST(@now, DATE_ADD(a.started_at, INTERVAL 1000 * d.waited_ms MICROSECOND)) ELSE a.started_at END, a.rows_affected = d.rows_affected, a.error = d.error, a.error_code = d.code,
   a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint,
-  a.output = d.output;
+  a.output = d.output, a.result = d.result;
 
 -- Runs whose delivery never began wait again, as they were before it, but for the fence.
 

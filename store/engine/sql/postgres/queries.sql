@@ -78,7 +78,7 @@ ON CONFLICT DO NOTHING;
 WITH d AS (
   SELECT * FROM @rows(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text,
-  waited_ms double precision) LIMIT :limit
+  result text, waited_ms double precision) LIMIT :limit
 ), free AS (
   SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
@@ -89,7 +89,8 @@ WITH d AS (
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(@now, a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
-    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
+    error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output,
+    result = d.result
   FROM moved AS d
   WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
 )

@@ -47,9 +47,10 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts =
 -- name: end_attempts
 UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
   started_at = CASE WHEN d.waited_ms > 0 THEN min(@now, strftime('%Y-%m-%dT%H:%M:%f000Z', a.started_at, (d.waited_ms / 1000.0) || ' seconds')) ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
-  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output
+  error_code = d.code, error_line = d.line, error_severity = d.severity, error_detail = d.detail, error_hint = d.hint, output = d.output,
+  result = d.result
 FROM @rows(id uuid, fence int, number int, state text, rows_affected bigint, error text, code text, line int,
-  severity text, detail text, hint text, output text, waited_ms bigint)
+  severity text, detail text, hint text, output text, result text, waited_ms bigint)
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: drop_attempts
