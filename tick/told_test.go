@@ -28,6 +28,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 	}
 	both := map[string]told{
 		"nothing":   {[]string{"INSERT INTO effects VALUES (1, 'x')"}, "", 1},
+		"a word":    {[]string{"INSERT INTO effects VALUES (1, 'not returning'), (2, 'x')"}, "", 2},
 		"a row":     {[]string{"SELECT 2 AS b, 'x' AS a, NULL AS c"}, `{"b": 2, "a": "x", "c": null}`, -2},
 		"no row":    {[]string{"SELECT 1 AS n FROM effects WHERE n = 99"}, "", 0},
 		"several":   {[]string{"INSERT INTO effects VALUES (7, 'y')", "SELECT 1 AS one -- a remark", "SELECT 2 AS two;"}, "{\"one\": 1}\n{\"two\": 2}", -2},

@@ -22,10 +22,11 @@ func postgresNotice(conn *pgconn.PgConn, n *pgconn.Notice) {
 		return
 	}
 	t.notice(severity((*pgconn.PgError)(n)) + ": " + n.Message)
-	for name, text := range map[string]string{"DETAIL": n.Detail, "HINT": n.Hint} {
-		if text != "" {
-			t.notice(name + ": " + text)
-		}
+	if n.Detail != "" {
+		t.notice("DETAIL: " + n.Detail)
+	}
+	if n.Hint != "" {
+		t.notice("HINT: " + n.Hint)
 	}
 }
 

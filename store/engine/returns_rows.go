@@ -12,7 +12,7 @@ import (
 )
 
 // Drivers that answer either with rows or with the number of rows affected are asked for rows where the
-// text looks as if it returns some. A wrong guess loses one of the two, and nothing else.
+// text looks as if it returns some. A wrong guess costs a trip more, or loses the rows.
 var (
 	beginOfText = regexp.MustCompile(`(?s)^(\s|\(|--[^\n]*(\n|$)|#[^\n]*(\n|$)|/\*.*?\*/)*`)
 	firstWord   = regexp.MustCompile(`^[A-Za-z]+`)
@@ -71,12 +71,12 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 	switch {
 	case err != nil:
 		return 0, err
+	case !columns: // also where RETURNING is only a word of a text
+		return c.rowCount(ctx)
 	case returning.MatchString(query):
 		return n, nil
-	case columns:
-		return 0, nil
 	}
-	return c.rowCount(ctx)
+	return 0, nil
 }
 
 var mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR"}
@@ -98,7 +98,7 @@ func mysqlMayWarn(text string) bool {
 	return slices.Contains(mysqlWarningVerbs, verb(text)) || ignoring.MatchString(text)
 }
 
-// rowCount is the number of rows that the last statement of a procedure changed.
+// rowCount is the number of rows that the last statement changed, such as the last of a procedure.
 func (c *mysqlJobConn) rowCount(ctx context.Context) (n int64, err error) {
 	err = c.each(ctx, "SELECT ROW_COUNT()", func(v []driver.Value) { n, _ = v[0].(int64) })
 	return max(n, 0), err
@@ -184,11 +184,28 @@ func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []dr
 	if err != nil {
 		return nil, err
 	}
-	n, _, err := t.read(ctx, rows)
-	if verb(query) == "SELECT" || verb(query) == "WITH" || verb(query) == "VALUES" {
+	n, columns, err := t.read(ctx, rows)
+	switch v := verb(query); {
+	case v == "SELECT" || v == "WITH" || v == "VALUES":
 		n = 0
+	case err == nil && !columns && writes.MatchString(v): // RETURNING is only a word of a text
+		n, err = c.changes(ctx)
 	}
 	return driver.RowsAffected(n), err
+}
+
+// changes is the number of rows that the last statement changed.
+func (c *sqliteJobConn) changes(ctx context.Context) (n int64, err error) {
+	rows, err := c.QueryContext(ctx, "SELECT changes()", nil)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	values := make([]driver.Value, 1)
+	if err = rows.Next(values); err == nil {
+		n, _ = values[0].(int64)
+	}
+	return n, err
 }
 
 // sqliteWhole is the text that has all of its rows before it gives the first; empty: the text returns
