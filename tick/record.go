@@ -72,7 +72,11 @@ func (p *pass) more() bool {
 // gather waits for more ends.
 func (p *pass) gather() {
 	r := &p.recorder
-	late := time.NewTimer(gathering)
+	wait := gathering
+	if p.t.Budget > 0 { // at its end nothing more is to come, and little time is left for the record
+		wait = min(wait, p.left())
+	}
+	late := time.NewTimer(wait)
 	defer late.Stop()
 	for p.more() {
 		r.mu.Lock()
