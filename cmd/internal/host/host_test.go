@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -235,5 +236,29 @@ func TestOnlyOurs(t *testing.T) {
 	}
 	if OnlyOurs(path + "x") {
 		t.Error("a file that is not there is ours")
+	}
+}
+
+// A link that others can turn leads to our file now, and to theirs when the database is opened.
+func TestOnlyOursThroughLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := file(t, filepath.Join(dir, "jobs", "jobs.db"), "", 0o600)
+	link := func(folder string, mode os.FileMode, to string) string {
+		folder = filepath.Join(dir, folder)
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.Symlink(to, filepath.Join(folder, "link")), os.Chmod(folder, mode)); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(folder, "link")
+	}
+	mine, relative := link("mine", 0o755, path), link("relative", 0o755, "../jobs/../jobs")
+	sticky, theirs := link("sticky", os.ModeSticky|0o777, path), link("theirs", 0o777, path)
+	again, around := link("again", 0o755, theirs), link("around", 0o755, "link")
+	for path, want := range map[string]bool{mine: true, relative + "/jobs.db": true, sticky: true, theirs: false, again: false, around: false, relative: false} {
+		if OnlyOurs(path) != want {
+			t.Errorf("%s is only ours: %t, want %t", path, !want, want)
+		}
 	}
 }
