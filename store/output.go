@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,9 @@ const MostOutput = 16 << 10
 // Output gathers what an attempt tells, however much that is: its head, its tail, and how much was left
 // out between them. It is a writer for one goroutine.
 type Output struct {
+	// Hide, if set, takes secrets out of what is kept, before it is cut.
+	Hide func(string) string
+
 	head, tail []byte
 	size       int64 // of all that was written
 }
@@ -40,9 +44,12 @@ func (o *Output) Write(p []byte) (int, error) {
 // String is what was written, as text that every engine can keep: of at most MostOutput bytes, in UTF-8,
 // without NUL.
 func (o *Output) String() string {
-	head, tail, total := harmless(string(o.head)), harmless(string(o.tail)), o.size
-	if o.size == int64(len(o.head)+len(o.tail)) {
-		whole := harmless(string(o.head) + string(o.tail))
+	var head, tail string
+	total := o.size
+	if o.size > int64(len(o.head)+len(o.tail)) {
+		head, tail = o.fit(o.head), o.fit(o.tail[max(0, len(o.tail)-MostOutput):])
+	} else {
+		whole := o.fit(slices.Concat(o.head, o.tail))
 		if len(whole) <= MostOutput {
 			return whole
 		}
@@ -58,6 +65,15 @@ func (o *Output) String() string {
 	}
 	head, tail = strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
 	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", head, max(1, total-int64(len(head)+len(tail))), tail)
+}
+
+// fit makes a part of what was written fit to be kept.
+func (o *Output) fit(part []byte) string {
+	text := string(part)
+	if o.Hide != nil {
+		text = o.Hide(text)
+	}
+	return harmless(text)
 }
 
 // told is an output as it is kept. Everything that an attempt tells passes here before it is recorded.

@@ -79,3 +79,18 @@ func TestResultHidesSecrets(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 }
+
+// A secret that stands where an output is cut is hidden as a whole, also where no blank is near.
+func TestOutputHidesBeforeItCuts(t *testing.T) {
+	value := strings.Repeat("geheim", 200)
+	for name, text := range map[string]string{
+		"all is there":     strings.Repeat("x", MostOutput/2-600) + value + strings.Repeat("x", MostOutput),
+		"some is left out": strings.Repeat("x", MostOutput/2-600) + value + strings.Repeat("x", 10*MostOutput) + value + strings.Repeat("x", MostOutput/2-600),
+	} {
+		o := Output{Hide: func(s string) string { return strings.ReplaceAll(s, value, "[hidden]") }}
+		_, _ = o.Write([]byte(text))
+		if got := o.String(); strings.Contains(got, "geheim") || len(got) > MostOutput {
+			t.Errorf("%s: a part of the secret is kept, in %d bytes", name, len(got))
+		}
+	}
+}

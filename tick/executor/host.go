@@ -142,6 +142,14 @@ func (h *Host) issue(read Read) (string, error) {
 	return v, err
 }
 
+// hide takes secrets out of a text before it is cut: a part of one would not be found any more.
+func (h *Host) hide(text string) string {
+	if h == nil {
+		h = &Host{}
+	}
+	return h.Known.Hide(text)
+}
+
 // AllowsAddress reports whether the owner's steps may connect to the address although it is none of the public ones.
 func (h *Host) AllowsAddress(owner string, a netip.Addr) bool {
 	if h == nil {

@@ -29,7 +29,7 @@ type HTTP struct {
 
 // The bounds of an attempt.
 const (
-	httpHead      = 4 << 10         // of an answer's body that is kept; the rest is not read
+	httpHead      = 4 << 10         // of an answer's body that is kept
 	httpRedirects = 5               // to the same server
 	httpPatience  = 5 * time.Minute // of an attempt for which neither step nor run nor pass has a bound
 )
@@ -81,7 +81,7 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, transport: e.transport(r.Task.Job.Owner)}
 	res, err := c.do(ctx)
-	if errors.Is(context.Cause(ctx), errHTTPPatience) {
+	if err != nil && errors.Is(context.Cause(ctx), errHTTPPatience) {
 		err = errHTTPPatience
 	}
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
 // judge says whether an answer is one of success, and keeps its head.
 func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	defer resp.Body.Close()
-	head, _ := io.ReadAll(io.LimitReader(resp.Body, httpHead)) // what cannot be read changes nothing: the status is there
+	head := c.head(resp.Body)
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
 	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
@@ -204,7 +204,7 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 			fmt.Fprintf(&out, "%s: %.200s\n", name, v)
 		}
 	}
-	if len(head) > 0 {
+	if head != "" {
 		fmt.Fprintf(&out, "\n%s", head)
 	}
 	res := Result{Output: out.String()}
@@ -218,13 +218,21 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	err := fmt.Errorf("the answer is %s, want %s", strings.TrimSpace(resp.Status), want)
 	if refused != nil {
 		err = fmt.Errorf("%w: %w", err, refused)
-	} else if brief := strings.Join(strings.Fields(strings.ToValidUTF8(string(head), "")), " "); brief != "" {
+	} else if brief := strings.Join(strings.Fields(strings.ToValidUTF8(head, "")), " "); brief != "" {
 		err = fmt.Errorf("%w: %.200s", err, brief)
 	}
 	if wait := c.retryAfter(resp); wait > 0 {
 		err = &LaterError{wait, err}
 	}
 	return res, err
+}
+
+// head is the head of an answer's body. What cannot be read changes nothing: the status is there. A secret that the server
+// quotes is hidden before the cut, which could leave a part of it; hence a little more is read.
+func (c *call) head(body io.Reader) string {
+	read, _ := io.ReadAll(io.LimitReader(body, 2*httpHead))
+	text := c.host.hide(string(read))
+	return text[:min(len(text), httpHead)]
 }
 
 // retryAfter is how long the server wants no other try. A date is compared with the server's own clock where it shows it.

@@ -227,6 +227,38 @@ func TestHTTPReadsTheHeadOnly(t *testing.T) {
 	<-ended
 }
 
+// TestHTTPHidesBeforeItCuts: no part of a secret that the server quotes is kept, wherever the answer is cut.
+func TestHTTPHidesBeforeItCuts(t *testing.T) {
+	host := loopback(map[string]string{"TOKEN": strings.Repeat("geheim", 100)})
+	for _, before := range []int{0, 150, httpHead - 300} {
+		s, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, strings.Repeat("x", before)+" unknown: "+r.Header.Get("Authorization")+strings.Repeat(" and more", 1000))
+		})
+		res, err := execute(t, host, `{"url": "`+s.URL+`", "auth": {"bearer": "${secret:TOKEN}"}}`)
+		if err == nil || strings.Contains(err.Error(), "geheim") || strings.Contains(res.Output, "geheim") || !strings.Contains(res.Output, "[hidden]") {
+			t.Errorf("after %d bytes: %v\n%s", before, err, res.Output)
+		}
+	}
+}
+
+// TestHTTPAnswerHasCome: once the status is there, the attempt has its end, however long the rest takes.
+func TestHTTPAnswerHasCome(t *testing.T) {
+	t.Parallel()
+	s, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errHTTPPatience)
+	defer cancel()
+	x := NewHTTP(loopback(nil))
+	defer x.Close()
+	if _, err := x.Execute(ctx, attempt(`{"url": "`+s.URL+`"}`)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHTTPStopsWithItsContext(t *testing.T) {
 	s, _ := receiver(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	why := errors.New("timeout")
