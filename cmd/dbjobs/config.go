@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 func (c *cli) config() *cobra.Command {
@@ -41,8 +41,7 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 	wrong := c.find(cmd)
 	if wrong == nil {
 		r.Add("database", "", c.db.Display(), c.db.From, nil)
-		path, file := strings.CutPrefix(c.db.Display(), "sqlite:")
-		if path, _, _ = strings.Cut(path, "?"); file && host.OnlyOurs(path) {
+		if e, err := engine.Of(c.db.URL); err == nil && own(e.Where(c.db.URL)) {
 			r.Add("leave", "", "all programs and addresses", "nobody else can write the database file", nil)
 		}
 	}

@@ -69,9 +69,14 @@ func (c *cli) leaves(s *store.Store) (*executor.Host, error) {
 		return nil, err
 	}
 	h := set.Leaves(c.db.Secrets())
-	path, file := strings.CutPrefix(s.Where(), "sqlite:")
-	h.Own = file && host.OnlyOurs(path)
+	h.Own = own(s.Where())
 	return h, nil
+}
+
+// own reports whether the database is a file that nobody but this user can write.
+func own(where string) bool {
+	path, file := strings.CutPrefix(where, "sqlite:")
+	return file && host.OnlyOurs(path)
 }
 
 // open opens the database. Only the embedded default is created when it is used, and only by the

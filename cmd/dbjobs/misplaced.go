@@ -14,6 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // scrub removes credentials from a message: those of the database, those of a URL in a wrong place,
@@ -94,7 +95,7 @@ func (c *cli) mistyped(root *cobra.Command) {
 	var known []string
 	for _, entry := range c.environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(strings.ToUpper(name), "DBJOBS_") || strings.HasPrefix(name, host.SecretPrefix) || foreign.MatchString(name) {
+		if !strings.HasPrefix(strings.ToUpper(name), "DBJOBS_") || strings.HasPrefix(name, host.SecretPrefix) || executor.IsFactVariable(name) || foreign.MatchString(name) {
 			continue
 		}
 		if known == nil {

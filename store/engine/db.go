@@ -32,7 +32,11 @@ type Options struct {
 	// no others.
 	Secrets *secret.Known
 
+	// OtherFiles lets the SQL of jobs reach other files than the one of an SQLite database. It is for JobSessions.
+	OtherFiles bool
+
 	forJobs bool // the connections are for the SQL of jobs
+	oneFile bool // and reach no other file
 }
 
 // DB is an open database. It holds no session state: a transaction-pooling proxy may stand between. A statement that it is
@@ -155,13 +159,16 @@ func (db *DB) Engine() *Engine { return db.e }
 func (db *DB) Has(name string) bool { return db.statements.has(name) }
 
 // Where names the database for messages: scheme, host and path, never user, password or options.
-func (db *DB) Where() string {
-	if db.e.where != nil {
-		return db.e.where(db.url)
+func (db *DB) Where() string { return db.e.Where(db.url) }
+
+// Where does the same for a URL.
+func (e *Engine) Where(raw string) string {
+	if e.where != nil {
+		return e.where(raw)
 	}
-	u, err := url.Parse(db.url)
+	u, err := url.Parse(raw)
 	if err != nil {
-		return db.e.Name
+		return e.Name
 	}
 	return u.Scheme + "://" + u.Host + u.Path
 }

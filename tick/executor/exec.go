@@ -201,8 +201,13 @@ func checkShell(run []string) error {
 // variableName is a name that a program can have in its environment.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// loaders are variables by which a program that is allowed would run another one, or code that nobody allowed.
-var loaders = regexp.MustCompile(`^(LD_.*|DYLD_.*|GCONV_PATH|PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|PYTHON.*|PERL.*|RUBY.*|NODE_.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|GIT_.*|DBJOBS_.*)$`)
+// loaders are variables by which a program that is allowed would run another one, or code that nobody allowed: those of the
+// loader of programs, of shells and interpreters, and those that many programs take a command from. No list has all of them,
+// so a leave for a program is one for it with any variables.
+var loaders = regexp.MustCompile(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_TUNABLES|GCONV_PATH|OPENSSL_(CONF|CONF_INCLUDE|ENGINES|MODULES)|` +
+	`PATH|IFS|ENV|ZDOTDIR|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|` +
+	`PYTHON.*|PERL.*|RUBY.*|LUA_.*|PHPRC|PHP_INI_SCAN_DIR|NODE_(OPTIONS|PATH|REPL_.*)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|CLASSPATH|DOTNET_STARTUP_HOOKS|` +
+	`GIT_.*|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|EDITOR|VISUAL|PAGER|.*_PAGER|LESSOPEN|LESSCLOSE|DBJOBS_.*)$`)
 
 func checkVariable(name string) error {
 	switch {
@@ -226,6 +231,12 @@ func factVariable(fact string) string {
 		return '_'
 	}, fact)
 	return "DBJOBS_" + upper
+}
+
+// IsFactVariable reports whether a variable of that name may have a fact. A program that a step runs has those, too.
+func IsFactVariable(name string) bool {
+	return strings.HasPrefix(name, "DBJOBS_ARGS_") || strings.HasPrefix(name, "DBJOBS_STEPS_") ||
+		slices.ContainsFunc(References(), func(fact string) bool { return factVariable(fact) == name })
 }
 
 // defaultGrace is the time between SIGTERM and SIGKILL.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -88,6 +89,26 @@ func TestExecEnvironment(t *testing.T) {
 	want := "DBJOBS_ARGS_DAY DBJOBS_ARGS_N DBJOBS_ATTEMPT DBJOBS_FENCE DBJOBS_JOB DBJOBS_OWNER DBJOBS_RUN_ID DBJOBS_SCHEDULED_FOR MINE PATH"
 	if got := strings.Join(names, " "); got != want || strings.Contains(res.Output, "planted") || strings.Contains(res.Output, "geheimnis") {
 		t.Errorf("a program has %s; want %s\n%s", got, want, res.Output)
+	}
+}
+
+// A step's own variables go before those that are inherited.
+func TestExecEnvironmentOfTheStep(t *testing.T) {
+	t.Setenv("TZ", "UTC")
+	t.Setenv("LANG", "en_US.UTF-8")
+	res, err := execute(t.Context(), t, anything, "shell", executor.ProgramSpec{Run: []string{"echo $TZ $LANG"}, Env: map[string]string{"TZ": "Europe/Berlin", "LANG": "C"}})
+	if err != nil || res.Output != "Europe/Berlin C\n" {
+		t.Errorf("%q, %v", res.Output, err)
+	}
+}
+
+// No part of a secret is in an error, however long the secret is.
+func TestExecErrorHidesSecrets(t *testing.T) {
+	value := strings.Repeat("geheim", 100)
+	h := &executor.Host{Own: true, Known: &secret.Known{}, Secrets: map[string]executor.Secret{"KEY": {Value: func() (string, error) { return value, nil }}}}
+	res, err := execute(t.Context(), t, h, "shell", executor.ProgramSpec{Run: []string{"echo no access with $KEY; exit 1"}, Env: map[string]string{"KEY": "${secret:KEY}"}})
+	if err == nil || strings.Contains(err.Error()+res.Output, "geheim") || !strings.Contains(err.Error(), "no access with [hidden]") {
+		t.Errorf("%v\n%s", err, res.Output)
 	}
 }
 
@@ -177,7 +198,8 @@ func stopped(t *testing.T, many int, text string, grace time.Duration) (pids []i
 	return pids, res
 }
 
-// A step that is stopped leaves no process behind, whatever its program has started and whatever it makes of SIGTERM.
+// A step that is stopped leaves no process behind, whatever its program has started and whatever it makes of SIGTERM. What
+// was being forked just then may miss SIGTERM, and takes the grace.
 func TestExecStopsTheGroup(t *testing.T) {
 	for name, c := range map[string]struct {
 		many  int
@@ -190,8 +212,9 @@ func TestExecStopsTheGroup(t *testing.T) {
 		"children without it":      {2, `(sh -c 'echo $$ >> $PIDS; sleep 1000' &) ; echo $$ >> $PIDS; exec sleep 1000`, time.Minute, ""},
 		"deaf to SIGTERM":          {2, `trap "" TERM; sleep 1000 & echo $! >> $PIDS; echo $$ >> $PIDS; while :; do sleep 1000; done`, 50 * time.Millisecond, ""},
 		"a deaf child":             {2, `sh -c 'trap "" TERM; echo $$ >> $PIDS; while :; do sleep 1000; done' & echo $$ >> $PIDS; sleep 1000`, 50 * time.Millisecond, ""},
-		"with something to say":    {1, `trap "echo tidied; exit 0" TERM; echo $$ >> $PIDS; sleep 1000 & wait`, time.Minute, "tidied\n"},
-		"a child that tidies late": {2, `sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; echo $$ >> $PIDS; sleep 1000 & wait' & echo $$ >> $PIDS; exec sleep 1000`, time.Minute, "tidied\n"},
+		"with something to say":    {1, `trap "echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait`, 5 * time.Second, "tidied\n"},
+		"in another group":         {1, `exec perl -e 'setpgrp(0, getpgrp(getppid)) or die; open(F, ">>", $ENV{PIDS}); print F "$$\n"; close F; sleep 1000'`, 50 * time.Millisecond, ""},
+		"a child that tidies late": {2, `sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait' & echo $$ >> $PIDS; exec sleep 1000`, 5 * time.Second, "tidied\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -254,6 +277,7 @@ func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
 		`{"run": ["ls"], "dir": "x"}`:                     "want an absolute path",
 		`{"run": ["ls"], "env": {"LD_PRELOAD": "/x.so"}}`: "not a step's to set",
 		`{"run": ["ls"], "env": {"PATH": "/x"}}`:          "not a step's to set",
+		`{"run": ["ls"], "env": {"Tar_Options": "/x"}}`:   "not a step's to set",
 		`{"run": ["ls"], "env": {"DBJOBS_RUN_ID": "1"}}`:  "not a step's to set",
 		`{"run": ["ls"], "env": {"a b": "1"}}`:            "a variable's name",
 		`{"run": ["ls"], "env": {"A": "${nothing}"}}`:     "is not known",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +65,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	if spec.Grace != nil {
 		grace = time.Duration(*spec.Grace)
 	}
-	output := &store.Output{}
+	output := &store.Output{Hide: e.host.hide}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer: what comes first stands first
 	err = runGroup(ctx, cmd, grace)
 	res := Result{Output: output.String()}
@@ -115,10 +116,10 @@ func lookFor(name string) (string, error) {
 
 // environment is all that the program has: nothing of the tick's but what is inherited, the facts, and the step's own.
 func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]any) ([]string, error) {
-	env := []string{"PATH=" + searchPath}
+	env := map[string]string{"PATH": searchPath}
 	for _, name := range inherited {
 		if v, found := os.LookupEnv(name); found {
-			env = append(env, name+"="+v)
+			env[name] = v
 		}
 	}
 	for name, fact := range facts {
@@ -127,7 +128,7 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 			return nil, err
 		}
 		if v != "" {
-			env = append(env, factVariable(name)+"="+v)
+			env[factVariable(name)] = v
 		}
 	}
 	for name, given := range spec.Env {
@@ -138,14 +139,15 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 		if err != nil {
 			return nil, err
 		}
-		v, err := text(fact)
-		if err != nil {
+		if env[name], err = text(fact); err != nil {
 			return nil, err
 		}
-		env = append(env, name+"="+v)
 	}
-	slices.Sort(env)
-	return env, nil
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list, nil
 }
 
 // homeFolder is where a program is run that names no folder.

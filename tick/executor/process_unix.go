@@ -25,6 +25,7 @@ func endGroup(cmd *exec.Cmd, grace time.Duration, ended <-chan struct{}) {
 		select {
 		case <-over.C:
 			_ = syscall.Kill(group, syscall.SIGKILL)
+			_ = cmd.Process.Kill() // which may have gone to another group
 			return
 		case <-ended:
 			gone, ended = true, nil
