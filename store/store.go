@@ -32,6 +32,9 @@ type Options struct {
 	// place of those in the URL: passwords may change while a process lives, and tokens last for
 	// minutes. An empty user means the URL's user.
 	Login func(context.Context) (user, password string, err error)
+	// OtherFiles lets the SQL of jobs reach other files than the one of an SQLite database, by ATTACH
+	// and VACUUM INTO. It is for JobSessions.
+	OtherFiles bool
 }
 
 // Store is an open database. It keeps no state in sessions, so that a proxy that pools transactions
@@ -121,7 +124,7 @@ func (s *Store) JobDB(o Options) (*sql.DB, error) {
 
 // JobSessions are the sessions in which the SQL of jobs is executed.
 func (s *Store) JobSessions(o Options) (*engine.Sessions, error) {
-	return s.db.JobSessions(engine.Options{Create: o.Create, Wrap: o.Wrap})
+	return s.db.JobSessions(engine.Options{Create: o.Create, Wrap: o.Wrap, OtherFiles: o.OtherFiles})
 }
 
 // now is the argument :now of the statements; nil means the database's own time.

@@ -138,7 +138,10 @@ func (c *mysqlJobConn) each(ctx context.Context, query string, row func([]driver
 }
 
 // sqliteForJobs makes connections that tell of rows.
-type sqliteForJobs struct{ driver.Connector }
+type sqliteForJobs struct {
+	driver.Connector
+	oneFile bool // they reach no other file
+}
 
 // Connect connects.
 func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
@@ -151,7 +154,15 @@ func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 		inner.Close()
 		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
 	}
-	return &sqliteJobConn{whole}, nil
+	conn := &sqliteJobConn{sqliteConn: whole}
+	if c.oneFile {
+		err = conn.keepToOneFile()
+	}
+	if err != nil {
+		inner.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // sqliteConn lists the interfaces that the driver's connections implement.
@@ -166,7 +177,10 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-type sqliteJobConn struct{ sqliteConn }
+type sqliteJobConn struct {
+	sqliteConn
+	vacuums bool // what is executed is a VACUUM, which attaches a file without a name
+}
 
 // ExecContext executes a statement. Where somebody listens, it keeps rows.
 //
@@ -178,7 +192,10 @@ func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []dr
 		whole = sqliteWhole(query)
 	}
 	if whole == "" {
-		return c.sqliteConn.ExecContext(ctx, query, args)
+		c.vacuums = vacuum.MatchString(query)
+		res, err := c.sqliteConn.ExecContext(ctx, query, args)
+		c.vacuums = false
+		return res, otherFile(err)
 	}
 	rows, err := c.QueryContext(ctx, whole, args)
 	if err != nil {

@@ -61,6 +61,7 @@ type Session struct {
 // JobSessions are sessions for the SQL of jobs, apart from the DB's own connections. A Wrap, which sees calls in the order
 // in which they are made, gets a new one for each attempt.
 func (db *DB) JobSessions(o Options) (*Sessions, error) {
+	o.oneFile = !o.OtherFiles
 	pool, err := db.JobPool(o)
 	if err != nil {
 		return nil, err

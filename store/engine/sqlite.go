@@ -138,7 +138,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	q.Set("mode", mode)
 	bare, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
 	if o.forJobs {
-		return sqliteForJobs{bare}, err
+		return sqliteForJobs{bare, o.oneFile}, err
 	}
 	return bare, err
 }

@@ -65,3 +65,31 @@ func describeSQLite(err error, _ string) (Failure, bool) {
 	}
 	return Failure{Code: strconv.Itoa(se.Code())}, true
 }
+
+// vacuum matches a VACUUM in place, which reaches no other file.
+var vacuum = regexp.MustCompile(`(?i)^\s*VACUUM(\s+\w+)?\s*;?\s*$`)
+
+// keepToOneFile lets statements reach no other file than the database: ATTACH, and VACUUM INTO, which attaches one, could
+// read and write all that this process may. A name that is not known before the statement is executed comes as none.
+func (c *sqliteJobConn) keepToOneFile() error {
+	conn, ok := c.sqliteConn.(sqlitedriver.AuthorizerRegisterer)
+	if !ok {
+		return errors.New("the driver's connections lack a method that dbjobs needs")
+	}
+	return conn.RegisterAuthorizer(func(action sqlitedriver.AuthorizerActionCode, file, _, _, _ string) sqlitedriver.AuthorizerReturnCode {
+		if action != sqlitedriver.AuthAttach || file == ":memory:" || file == "" && c.vacuums {
+			return sqlitedriver.AuthorizerOK
+		}
+		return sqlitedriver.AuthorizerDeny
+	})
+}
+
+// otherFile explains what SQLite says of an ATTACH that is not allowed. To classify, it would be a lost connection.
+func otherFile(err error) error {
+	var se *sqlitedriver.Error
+	if errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_AUTH {
+		return errors.New("the statement reaches another file, and others than the user of this process can write the database: " +
+			"that is for a database file that only this user can write, see dbjobs config check")
+	}
+	return err
+}

@@ -32,7 +32,8 @@ const atomicTries = 12
 func NewSQL(s *store.Store) (*SQL, error) { return newSQL(s, nil) }
 
 func newSQL(s *store.Store, h *Host) (*SQL, error) {
-	sessions, err := s.JobSessions(store.Options{})
+	// Other files of SQLite are those of this process's user, and so may be another database of jobs.
+	sessions, err := s.JobSessions(store.Options{OtherFiles: h != nil && h.Own})
 	if err != nil {
 		return nil, err
 	}
