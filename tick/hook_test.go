@@ -311,6 +311,25 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 	})
 }
 
+// A report names the first events whose hooks could not run, and counts all.
+func TestHookThatManyMissIsToldOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{Jobs: []store.Job{{Name: "off", Disabled: true, Steps: []store.Step{ticktest.Call("")}}}}
+		for i := range 25 {
+			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("load ", i), Own: ticktest.EveryFiveMinutes(), On: store.Hooks{Failed: "off"}, Steps: []store.Step{ticktest.Call("")}})
+		}
+		ticktest.Apply(t, d, defs)
+		broken := true
+		tk := failing(t, d, &broken)
+		tk.Batch = 4
+		pass(t, tk)
+		d.Clock.Add(5 * time.Minute)
+		if r := pass(t, tk); r.Failed != 25 || r.UnheardEvents != 25 || len(r.Unheard) != 10 {
+			t.Errorf("%d failed, %d events unheard, %d named: %+v", r.Failed, r.UnheardEvents, len(r.Unheard), r)
+		}
+	})
+}
+
 // A hook that is not there, is disabled, or is refused by the database fails nothing: the report tells. One that is
 // paused runs when it is resumed.
 func TestHookThatCannotRunHoldsUpNothing(t *testing.T) {

@@ -51,8 +51,9 @@ type Report struct {
 	// SilentSince is the pass before, if the trigger came regularly and has then been silent for
 	// longer than Tick.Late.
 	SilentSince time.Time `json:"silent_since,omitzero"`
-	// Unheard are events whose hooks could not be run.
-	Unheard []store.Unheard `json:"unheard,omitempty"`
+	// Unheard are the first of the UnheardEvents, whose hooks could not be run.
+	UnheardEvents int             `json:"unheard_events,omitempty"`
+	Unheard       []store.Unheard `json:"unheard,omitempty"`
 	// Unserved are jobs of other logins that have been due for more than five minutes: no tick seems to
 	// log in as their owner.
 	Unserved []store.Unserved `json:"unserved,omitempty"`
@@ -120,7 +121,8 @@ func (r *Report) join(next Report) {
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.Warning, r.SilentSince = cmp.Or(r.Warning, next.Warning), cmp.Or(r.SilentSince, next.SilentSince)
 	r.addGaps(next.Gaps)
-	r.Runs, r.Unheard = append(r.Runs, next.Runs...), append(r.Unheard, next.Unheard...)
+	r.Runs = append(r.Runs, next.Runs...)
+	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.MoreDue, r.due = next.MoreDue, next.due
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
@@ -138,7 +140,12 @@ func (r *Report) add(b store.Batch) {
 	}
 	r.addGaps(b.Gaps)
 	r.addParked(b.Parked)
-	r.Unheard = append(r.Unheard, b.Unheard...)
+	r.addUnheard(len(b.Unheard), b.Unheard)
+}
+
+func (r *Report) addUnheard(n int, first []store.Unheard) {
+	r.UnheardEvents += n
+	r.Unheard = append(r.Unheard, first[:min(len(first), named-len(r.Unheard))]...)
 }
 
 // addParked names each job only once, even if it was parked several times.

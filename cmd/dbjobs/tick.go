@@ -213,6 +213,9 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 			for _, u := range r.Unheard {
 				c.tell(slog.LevelWarn, "job %s: %s: its hook %s was not run: %s", u.Job, u.Event, u.Hook, u.Error)
 			}
+			if more := r.UnheardEvents - len(r.Unheard); more > 0 {
+				c.tell(slog.LevelWarn, "hooks of %s were not run", report.Plural(more, "more event"))
+			}
 			for _, l := range r.Locked {
 				c.tell(slog.LevelWarn, "job %s is left for a later pass: another session holds a lock on %s", l.Job, l.What)
 			}
