@@ -65,6 +65,18 @@ func failing(t *testing.T, d *storetest.DB, broken *bool) *tick.Tick {
 	return tk
 }
 
+// hookedRun is a requested run of the job load, which has all hooks, and a tick whose runs of it fail while *broken.
+func hookedRun(t *testing.T, d *storetest.DB, broken *bool) (*tick.Tick, store.Run) {
+	t.Helper()
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+		hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	run, err := d.RunNow(t.Context(), "load", store.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return failing(t, d, broken), run
+}
+
 func pass(t *testing.T, tk *tick.Tick) tick.Report {
 	t.Helper()
 	r, err := tk.Run(t.Context())
@@ -115,14 +127,8 @@ func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
 // A run that is opened again and fails again is told again.
 func TestHookOfARunThatFailsAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		broken := true
-		tk := failing(t, d, &broken)
-		run, err := d.RunNow(t.Context(), "load", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tk, run := hookedRun(t, d, &broken)
 		for i := 1; i <= 3; i++ {
 			pass(t, tk)
 			if got := told(t, d, "tell"); len(got) != i || got[i-1]["run_id"] != run.ID {
@@ -144,14 +150,8 @@ func TestHookOfARunThatFailsAgain(t *testing.T) {
 // Each end of a run is told, also where a run that was opened again ends without another delivery: here by plain SQL.
 func TestHookOfARunThatFailsUndelivered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		broken := true
-		tk := failing(t, d, &broken)
-		run, err := d.RunNow(t.Context(), "load", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tk, run := hookedRun(t, d, &broken)
 		pass(t, tk)
 		for n := 2; n <= 3; n++ {
 			d.Clock.Add(time.Minute)

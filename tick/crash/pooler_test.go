@@ -3,14 +3,12 @@
 package crash
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,7 +108,7 @@ func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
 }
 
 // behindPooler starts a PgBouncer before the server, with size sessions for all clients together, and returns the URL
-// through it. It ends with the test, and with this process, whose end closes the pipe that its shell reads.
+// through it.
 func behindPooler(t *testing.T, direct string, size int) string {
 	t.Helper()
 	root := os.Getenv("DBJOBS_TEST_PGBOUNCER")
@@ -122,7 +120,7 @@ func behindPooler(t *testing.T, direct string, size int) string {
 		t.Fatal("the test's database has no URL")
 	}
 	password, _ := u.User.Password()
-	port := freePort(t)
+	port := storetest.FreePort(t)
 	dir := t.TempDir()
 	ini := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\n"+
 		"auth_type = scram-sha-256\nauth_file = %s\npool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 500\n",
@@ -132,65 +130,13 @@ func behindPooler(t *testing.T, direct string, size int) string {
 			t.Fatal(err)
 		}
 	}
-	program := []string{filepath.Join(root, "usr/sbin/pgbouncer"), filepath.Join(dir, "ini")}
-	if os.Geteuid() == 0 { // as whom it does not go on
-		program = append(program, "-u", "nobody")
-	}
-	cmd := exec.Command("/bin/sh", append([]string{"-c", `exec 3<&0; "$@" & p=$!; (read -r end <&3; kill $p) >/dev/null 2>&1 & wait $p`, "sh"}, program...)...)
-	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu")) // the pattern is well-formed
-	if root != "/" {
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
-	}
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	stop, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // it is stopped by a signal
-	}()
-	end := func() {
-		_ = stop.Close()
-		<-ended
-	}
-	t.Cleanup(end)
 	u.Host = net.JoinHostPort("127.0.0.1", port)
-	late := time.After(30 * time.Second)
-	for {
-		conn, err := net.Dial("tcp", u.Host)
-		if err == nil {
-			_ = conn.Close()
-			return u.String()
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-			continue
-		case <-ended:
-		case <-late:
-		}
-		end()
-		t.Fatalf("PgBouncer does not listen: %v\n%s", err, log.Bytes())
+	server := storetest.Server{Root: root, Program: "usr/sbin/pgbouncer", Args: []string{filepath.Join(dir, "ini")}, Address: u.Host}
+	if os.Geteuid() == 0 { // as whom it does not go on
+		server.Args = append(server.Args, "-u", "nobody")
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	server.Start(t)
+	return u.String()
 }
 
 // A pooler that lets nobody in says so in codes of its own: the database is out of reach all the same.

@@ -3,7 +3,6 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,7 +15,6 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -25,6 +23,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
 // eximConf takes mails and keeps them: at the first port with STARTTLS, at the second by TLS from
@@ -84,13 +83,9 @@ func startSMTP(t *testing.T) *smtpServer {
 	s := &smtpServer{dir: dir, roots: x509.NewCertPool()}
 	conf := strings.ReplaceAll(eximConf, "DIR", dir)
 	for i := range s.ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.ports[i] = l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		conf = strings.ReplaceAll(conf, fmt.Sprintf("PORT%d", i), strconv.Itoa(s.ports[i]))
+		port := storetest.FreePort(t)
+		s.ports[i], _ = strconv.Atoi(port)
+		conf = strings.ReplaceAll(conf, fmt.Sprintf("PORT%d", i), port)
 	}
 	who, err := user.Current()
 	if err == nil && who.Uid == "0" {
@@ -114,55 +109,14 @@ func startSMTP(t *testing.T) *smtpServer {
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "spool"), 0o755), os.Chmod(dir, 0o755), os.Chown(filepath.Join(dir, "spool"), uid, gid)); err != nil {
 		t.Fatal(err)
 	}
-	s.start(t, root)
+	server := storetest.Server{Root: root, Program: "usr/sbin/exim4", Args: []string{"-C", filepath.Join(dir, "exim.conf"), "-bdf"},
+		Address: fmt.Sprintf("127.0.0.1:%d", s.ports[2])}
+	if libraries := server.Libraries(); root != "/" {
+		server.Env = []string{"LD_PRELOAD=" + filepath.Join(libraries[0], "libnss_wrapper.so"), // it asks for the user Debian-exim
+			"NSS_WRAPPER_PASSWD=" + filepath.Join(dir, "passwd"), "NSS_WRAPPER_GROUP=" + filepath.Join(dir, "group")}
+	}
+	server.Start(t)
 	return s
-}
-
-// start starts the server. It ends with the test, and with this process, whose end closes the pipe
-// that its shell reads.
-func (s *smtpServer) start(t *testing.T, root string) {
-	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", `exec 3<&0; "$@" & p=$!; (read -r end <&3; kill $p) >/dev/null 2>&1 & wait $p`,
-		"sh", filepath.Join(root, "usr/sbin/exim4"), "-C", filepath.Join(s.dir, "exim.conf"), "-bdf")
-	if root != "/" {
-		libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu")) // the pattern is well-formed
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"),
-			"LD_PRELOAD="+filepath.Join(libraries[0], "libnss_wrapper.so"), // it asks for the user Debian-exim
-			"NSS_WRAPPER_PASSWD="+filepath.Join(s.dir, "passwd"), "NSS_WRAPPER_GROUP="+filepath.Join(s.dir, "group"))
-	}
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	stop, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // it is stopped by a signal
-	}()
-	t.Cleanup(func() {
-		_ = stop.Close()
-		<-ended
-	})
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.ports[2]))
-		if err == nil {
-			_ = c.Close()
-			return
-		}
-		select {
-		case <-ended:
-			t.Fatalf("Exim ended: %s", log.String())
-		default:
-			if time.Now().After(deadline) {
-				t.Fatalf("Exim does not listen: %v", err)
-			}
-		}
-	}
 }
 
 // certificate is one for 127.0.0.1 that vouches for itself.
