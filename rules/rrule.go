@@ -53,7 +53,7 @@ func parseRRule(r *Rule, in *input) error {
 type fold struct{ at, length int }
 
 // unfold joins folded lines. It returns where, in order, so that positions in
-// the joined text can be told as positions in the one that was given.
+// the joined text can be given as positions in the original one.
 func unfold(in *input) (folds []fold) {
 	text := in.text
 	for i := 0; i+1 < len(text); i++ {

@@ -12,7 +12,7 @@ import (
 // double a document.
 const documentSize = 4 << 20
 
-// bulk writes rows by one statement, or by several where they are too many for one. check is told how many rows were
+// bulk writes rows by one statement, or by several where they are too many for one. check gets how many rows were
 // found in all.
 func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, check func(int64) error) error {
 	return bulkWith(ctx, w.tx, statement, engine.Args{"now": w.now}, rows, check)

@@ -25,7 +25,7 @@ type Batch struct {
 	Retention []Retention // of jobs that have runs newly settled
 	Passed    []PassedOver
 	// Refused are jobs for which no decision could be written: they are parked, or, if even that was refused, left as they
-	// are. They are told in Parked, and those that are not even parked in Stuck.
+	// are. They are listed in Parked, and those that are not even parked in Stuck.
 	Refused []int64
 	Stuck   []Parked
 	Unheard []Unheard // events whose hooks could not be run
@@ -92,7 +92,7 @@ type Decider struct {
 // decisions are made from, asks for each decision, and writes all that follows, in one transaction and with a number of
 // round trips that does not depend on the size of the page. The instant is the one that the page was read at.
 //
-// A job of which somebody else has a run locked that the decision would change is passed over, too. What cannot be told
+// A job of which somebody else has a run locked that the decision would change is passed over, too. What cannot be reported
 // before, such as who has locked the gap of an index into which a row is to go, shows as a statement that waits: then the
 // page is divided, until what is waited for stands alone. So it is where the database refuses what one of the jobs needs (a
 // trigger, a constraint, a number that is full), or where a decision ends in a panic: that job is parked with the reason,

@@ -140,7 +140,7 @@ type Unheard struct {
 }
 
 // raise makes a run of a hook for each event of the batch. The runs wait, and the decisions for
-// their jobs queue them. What stands in the way of a hook is told, and holds up nothing.
+// their jobs queue them. What stands in the way of a hook is reported, and holds up nothing.
 //
 // A hook is read without a lock, as definitions are: one that is disabled in this instant may run
 // once more.

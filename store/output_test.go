@@ -10,7 +10,7 @@ import (
 )
 
 // An output is kept whole if it is short. Of a longer one, the head and the tail are kept, and how much
-// is missing between them is told.
+// is missing between them is stated.
 func TestOutputIsBounded(t *testing.T) {
 	var lines strings.Builder
 	for i := range 100_000 {

@@ -146,7 +146,7 @@ func asFunctions(t *testing.T, conn *sql.DB) (made int) {
 }
 
 // A search path by which a job's text would mean our tables, or anybody's operators would stand in the place of the engine's,
-// is told of, by a trigger's passes once a day.
+// is reported by a trigger's passes once a day.
 func TestASearchPathThatIsADanger(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		storetest.Skip(t, "a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")

@@ -198,7 +198,7 @@ func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) {
 
 func everyone(*held) bool { return true }
 
-// overlong tells of those that have waited for too long: what was taken before them takes longer than it was to, or the
+// overlong reports those that have waited for too long: what was taken before them takes longer than it was to, or the
 // process stood still, and somebody else may have the run by now. By the wall clock: another stands still with the machine.
 func (p *pass) overlong(h *held) bool { return p.t.Now().Round(0).Sub(h.since.Round(0)) > look }
 

@@ -50,7 +50,7 @@ func states(t *testing.T, d *storetest.DB) string {
 	return strings.Join(list, "\n")
 }
 
-// What was taken ahead goes back when the pass is told to stop, or its budget ends, and no delivery of it counts: it has
+// What was taken ahead goes back when the pass is asked to stop, or its budget ends, and no delivery of it counts: it has
 // no attempt and no loss, and is executed by the next.
 func TestTakenAheadIsGivenBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -149,7 +149,7 @@ func TestTakenAheadAndCancelledDoesNotBegin(t *testing.T) {
 }
 
 // Ends that are recorded together: one whose run was delivered again, one that the database refuses and one whose row
-// somebody has locked keep none of the others, and each is told by itself.
+// somebody has locked keep none of the others, and each is reported by itself.
 func TestEndsTogether(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 5)

@@ -87,7 +87,7 @@ func TestArgumentsArriveWhole(t *testing.T) {
 	})
 }
 
-// What a run was given by hand is told as it was given, also by a client that writes JSON of its own.
+// What a run was given by hand reaches it as it was given, also by a client that writes JSON of its own.
 func TestArgumentsOfARequestArriveWhole(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (told varchar(100), also varchar(100))")

@@ -53,7 +53,7 @@ func meets(d *storetest.DB) bool {
 }
 
 // After a deadlock an atomic step is tried again where its own transaction was undone, and never where its text had
-// committed that before: whichever it was, the engine tells of it in the same words.
+// committed that before: whichever it was, the engine reports it in the same words.
 func TestAtomicStepInADeadlock(t *testing.T) {
 	const first, second = "UPDATE other SET n = n + 10 WHERE id = 1", "UPDATE other SET n = n + 10 WHERE id = 2"
 	const insert = "INSERT INTO effects VALUES (1)"

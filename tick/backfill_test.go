@@ -74,7 +74,7 @@ func TestBackfill(t *testing.T) {
 			t.Errorf("%v", order)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM effects WHERE upto = 'to 2026-01-05T08:05:00.000000Z' AND wanted = 'for 2026-01-05T08:05:00.000000Z'"); n != 2 {
-			t.Errorf("%d runs were told 08:05", n)
+			t.Errorf("%d runs got 08:05", n)
 		}
 		if j, err := d.Job(t.Context(), "job"); err != nil || !j.LastScheduled.Equal(time.Date(2026, 1, 5, 8, 10, 0, 0, time.UTC)) {
 			t.Errorf("%v: the schedule's own interval goes on from %s", err, j.LastScheduled)

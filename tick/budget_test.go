@@ -119,7 +119,7 @@ func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
 	}
 }
 
-// A pass that is told to stop takes nothing more; what runs has a grace to end in, and is given back after it.
+// A pass that is asked to stop takes nothing more; what runs has a grace to end in, and is given back after it.
 func TestGraceLetsRunsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		grace, budget time.Duration

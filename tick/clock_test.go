@@ -45,7 +45,7 @@ func TestClockAYearAheadIsRefused(t *testing.T) {
 }
 
 // Without that guard, a year is decided at once: its gap is on record with its bounds, every later pass says that the job
-// sleeps, and Replan brings it back, without a nominal time that runs or is told twice.
+// sleeps, and Replan brings it back, without a nominal time that runs or is recorded twice.
 func TestClockThatWasAYearAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		slow := ticktest.Grouped("slow", "", 0)
@@ -108,7 +108,7 @@ func TestClockThatWasAYearAhead(t *testing.T) {
 	})
 }
 
-// yearly is told, with the years.
+// yearly is reported, with the years.
 func yearly(t *testing.T, d *storetest.DB, job string) string {
 	t.Helper()
 	return ticktest.ToldIn(t, d, job, "2006-01-02T15:04")

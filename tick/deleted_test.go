@@ -97,7 +97,7 @@ func TestDeletedSchedule(t *testing.T) {
 		if r := ticktest.Run(t, d); r.Made != 1 {
 			t.Errorf("%+v", r)
 		}
-		// Whoever takes the row out of job_schedules mends it, too; it is seen within the hour.
+		// Taking the row out of job_schedules mends it, too; it is seen within the hour.
 		d.Exec(t, "DELETE FROM "+d.Table("schedules"))
 		d.Clock.Add(time.Hour)
 		parkedWith(t, d, "job", "the row of the schedule with the id")
@@ -132,7 +132,7 @@ func TestDeletedPredecessor(t *testing.T) {
 		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Errorf("%+v", r)
 		}
-		// A follower that is told of no more.
+		// A follower that gets no more runs.
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'victim'")
 		follower.After = ""
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{follower}})

@@ -140,7 +140,7 @@ func TestErrorReportedIsTheErrorOnRecord(t *testing.T) {
 		}
 		detail, err := d.Run(t.Context(), r.Runs[0].ID)
 		if err != nil || r.Runs[0].Error != detail.Error || len(detail.Error) > 5000 {
-			t.Fatalf("%v: %d bytes are told, %d on record", err, len(r.Runs[0].Error), len(detail.Error))
+			t.Fatalf("%v: %d bytes are reported, %d on record", err, len(r.Runs[0].Error), len(detail.Error))
 		}
 	})
 }
@@ -195,7 +195,7 @@ func TestErrorTextMayBeHuge(t *testing.T) {
 	})
 }
 
-// Each attempt tells what its engine tells of a failure.
+// Each attempt keeps what its engine says of a failure.
 func TestErrorHasWhatTheEngineSays(t *testing.T) {
 	type facts struct {
 		Code, Severity string

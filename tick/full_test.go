@@ -43,7 +43,7 @@ func (f *filling) Execute(ctx context.Context, _ executor.Request) (executor.Res
 	return executor.Result{}, errors.New(strings.Repeat("this needs another page; ", 1000))
 }
 
-// A full disk ends a pass also where it has no budget, and is told as what it is.
+// A full disk ends a pass also where it has no budget, and is reported as what it is.
 func TestFullDiskEndsAPass(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "sqlite") {
 		t.Skip("it is about a file")

@@ -17,7 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// told are the events that the runs of a hook were told, the oldest first.
+// told are the events of the runs of a hook, the oldest first.
 func told(t *testing.T, d *storetest.DB, hook string) (events []map[string]any) {
 	t.Helper()
 	runs, err := d.Runs(t.Context(), store.RunFilter{Job: hook})
@@ -86,7 +86,7 @@ func pass(t *testing.T, tk *tick.Tick) tick.Report {
 	return r
 }
 
-// A hook runs once for each run that failed and for the first that succeeds again, in the same pass, and is told the facts.
+// A hook runs once for each run that failed and for the first that succeeds again, in the same pass, and gets the facts.
 func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (event varchar(99), job varchar(99), error varchar(99), streak varchar(99))")
@@ -124,7 +124,7 @@ func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
 	})
 }
 
-// A run that is opened again and fails again is told again.
+// A run that is opened again and fails again raises its event again.
 func TestHookOfARunThatFailsAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
@@ -147,7 +147,7 @@ func TestHookOfARunThatFailsAgain(t *testing.T) {
 	})
 }
 
-// Each end of a run is told, also where a run that was opened again ends without another delivery: here by plain SQL.
+// Each end of a run raises its event, also where a run that was opened again ends without another delivery: here by plain SQL.
 func TestHookOfARunThatFailsUndelivered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
@@ -167,7 +167,7 @@ func TestHookOfARunThatFailsUndelivered(t *testing.T) {
 	})
 }
 
-// The end of an atomic step that was not atomic pauses its job. The hook is told, and the job is paused once.
+// The end of an atomic step that was not atomic pauses its job. The hook runs, and the job is paused once.
 func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")

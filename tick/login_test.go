@@ -106,7 +106,7 @@ func TestLoginThatNobodyServes(t *testing.T) {
 		if len(r.Unserved) != 1 || r.Unserved[0].Owner != theirs || r.Unserved[0].Jobs != 3 || !r.Unserved[0].Since.Equal(ticktest.Morning(8, 5)) || r.Decided != 0 {
 			t.Errorf("%+v", r)
 		}
-		// What is asked for of their job is let go by whoever comes, and run by them.
+		// What is asked for of their job is let go by any login, and run by theirs.
 		if _, err := d.RunNow(t.Context(), theirs+"/their request", store.Request{}); err != nil {
 			t.Fatal(err)
 		}

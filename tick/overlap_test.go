@@ -82,7 +82,7 @@ func TestOverlapReplaceMakesWayForTheNewest(t *testing.T) {
 		if err != nil || len(tasks) != 1 {
 			t.Fatal(err, tasks)
 		}
-		decide() // 08:10 waits for it, and it is told
+		decide() // 08:10 waits for it, and is reported
 		decide() // 08:15 takes the waiter's place
 		signs, err := d.Heartbeat(t.Context(), []string{tasks[0].Run.ID}, h)
 		if err != nil || !signs[tasks[0].Run.ID].Cancel {

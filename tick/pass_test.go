@@ -152,7 +152,7 @@ type overlapped struct {
 	t      *testing.T
 	d      *storetest.DB
 	within int // steps of the pass that is under way
-	most   int // to be told from one that never ends
+	most   int // to differ from one that never ends
 }
 
 func (o *overlapped) pass() *tick.Tick {

@@ -57,7 +57,7 @@ func TestRetryWaitsForItsBackoff(t *testing.T) {
 	})
 }
 
-// The wake of a retry is told by the pass that backed off, though it decided nothing, and a further pass heeds it.
+// The pass that backed off reports the wake of a retry, though it decided nothing, and a further pass heeds it.
 func TestRetryIsTheNextRunOfTheReport(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(2), store.Duration(5*time.Second), 0
@@ -137,7 +137,7 @@ func TestRetryUntilTheNextOccurrence(t *testing.T) {
 					r = ticktest.Run(t, d)
 				}
 				if ended := r.Failed == 1 && len(r.Runs) == 2 && r.Runs[0].State == store.Failed && strings.HasSuffix(r.Runs[0].Job, "job"); ended != strings.Contains(c.want, "failed") {
-					t.Errorf("what the pass tells of the run that it gave up: %+v", r)
+					t.Errorf("what the pass reports of the run that it gave up: %+v", r)
 				}
 				if got := ticktest.Told(t, d, "job"); got != c.want {
 					t.Errorf("%s\nwant %s", got, c.want)

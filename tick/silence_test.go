@@ -41,7 +41,7 @@ func TestSilenceOfATriggerIsTold(t *testing.T) {
 			silent(time.Minute)
 		}
 		if !silent(time.Hour) || silent(time.Minute) {
-			t.Error("a silence of an hour is told once")
+			t.Error("a silence of an hour is reported once")
 		}
 		for range 12 {
 			silent(time.Minute)

@@ -26,7 +26,7 @@ func TestStartupRunsOnceForEachStart(t *testing.T) {
 	})
 }
 
-// Hosts that tick one database in turn tell of their starts in turn, and each start has one run.
+// Hosts that tick one database in turn report their starts in turn, and each start has one run.
 func TestStartupOfTwoHostsRunsOnceEach(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", OnStartup: true, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})

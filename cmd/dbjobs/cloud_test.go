@@ -194,7 +194,7 @@ func (f *aFunction) refused(a answer) (kind, message string) {
 	return e.ErrorType, e.ErrorMessage
 }
 
-// passes are the lines of the log that tell of a pass.
+// passes are the lines of the log that report a pass.
 func (f *aFunction) passes() []map[string]any {
 	f.t.Helper()
 	var list []map[string]any

@@ -17,7 +17,7 @@ import (
 )
 
 // deaf is a way to a server that stops forwarding, in both directions and for new connections too, at the first text
-// of a client that holds a word. Nothing is closed: nobody is told.
+// of a client that holds a word. Nothing is closed, so neither side learns of it.
 type deaf struct {
 	server, word string
 	mu           sync.Mutex

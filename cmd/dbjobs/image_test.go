@@ -49,7 +49,7 @@ func makeImage(t *testing.T, dir string) *container {
 	if c.archive, err = os.ReadFile(filepath.Join(dir, "image.tar")); err != nil {
 		t.Fatal(err)
 	}
-	// Whoever unpacks an image as root gives the files their owners.
+	// Root that unpacks an image gives the files their owners.
 	if err := os.Mkdir(c.root, 0o755); err != nil {
 		t.Fatal(err)
 	}

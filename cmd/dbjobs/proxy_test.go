@@ -19,7 +19,7 @@ type proxy struct {
 // pair is a connection on its way through.
 type pair struct {
 	client, server net.Conn
-	silent         chan struct{} // closed: nothing goes through any more, and nobody is told
+	silent         chan struct{} // closed: nothing goes through any more, and neither side learns of it
 }
 
 func newProxy(t testing.TB, server string) *proxy {

@@ -20,6 +20,12 @@ var avoided = map[string]string{
 	"tells whether": "reports whether",
 	"tells that":    "reports whether, says that",
 	"in vain":       "without effect",
+	"is told":       "is reported, gets, learns",
+	"are told":      "are reported, get, learn",
+	"be told":       "be reported, get, learn",
+	"tell of":       "report, show",
+	"tells of":      "reports, shows",
+	"whoever":       "a user who, everybody who",
 }
 
 // lineEnd is the end of a line with the mark of the comment on the next one.

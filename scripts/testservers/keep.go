@@ -28,7 +28,7 @@ const (
 
 const stopLimit = 5 * time.Second // from being asked to stop to being killed
 
-// orders are what a keeper is told: which child to run, as whom, and how to end it.
+// orders are what a keeper is to do: which child to run, as whom, and how to end it.
 type orders struct {
 	Args []string
 	User *user
@@ -80,7 +80,7 @@ func runKeeper(text string) int {
 	syscall.CloseOnExec(leashFile)
 	syscall.CloseOnExec(aliveFile)
 	deaf()
-	// A parent's death, where the kernel tells of it, is that of the thread.
+	// The parent whose death the kernel reports is the thread.
 	runtime.LockOSThread()
 
 	var o orders

@@ -119,7 +119,7 @@ func (s *server) run(ctx context.Context, input string, argv ...string) error {
 	return s.owner.combined(cmd)
 }
 
-// environ is all that a server and its tools are told of this machine: nothing
+// environ is all that a server and its tools know of this machine: nothing
 // of the caller's settings (PGPORT, MYSQL_HOME, LC_ALL, TZ) reaches them.
 func (s *server) environ() []string {
 	env := []string{

@@ -71,7 +71,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// TestTheImageRunsWhereItIsStarted: what `make image` makes unless it is told otherwise is for the processors that the ECS
+// TestTheImageRunsWhereItIsStarted: what `make image` makes by default is for the processors that the ECS
 // task asks for, and Render starts it by its own command, which is the same whether the entry point is kept or not.
 func TestTheImageRunsWhereItIsStarted(t *testing.T) {
 	arch := regexp.MustCompile(`(?m)^IMAGE_ARCH +\?= (\w+)$`).FindStringSubmatch(read(t, "../../Makefile"))

@@ -83,7 +83,7 @@ func postgresReset(ctx context.Context, conn *sql.Conn) error {
 }
 
 // reset makes the session as new. Behind a proxy that pools transactions it would be the session of others: there, the
-// server knows the session by another number than the one that the connection was told.
+// server knows the session by another number than the one that the connection got.
 //
 // DISCARD ALL leaves the seed of random(), and promises nothing of a role that ALTER ROLE … SET role gives. A session that
 // ever had a temporary table keeps its schema, and what triggers did at the login is undone: such sessions cannot be made

@@ -15,7 +15,7 @@ import (
 // toldBy is where a connection has the Told of the statement that it executes.
 const toldBy = "dbjobs.told"
 
-// postgresNotice is told of each notice of the server, while a statement is executed.
+// postgresNotice gets each notice of the server while a statement is executed.
 func postgresNotice(conn *pgconn.PgConn, n *pgconn.Notice) {
 	t, _ := conn.CustomData()[toldBy].(*Told)
 	if t == nil {

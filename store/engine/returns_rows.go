@@ -26,7 +26,7 @@ func verb(text string) string {
 	return strings.ToUpper(firstWord.FindString(text[len(beginOfText.FindString(text)):]))
 }
 
-// mysqlForJobs makes connections that tell of rows and warnings.
+// mysqlForJobs makes connections that report rows and warnings.
 type mysqlForJobs struct{ driver.Connector }
 
 // Connect connects.
@@ -137,7 +137,7 @@ func (c *mysqlJobConn) each(ctx context.Context, query string, row func([]driver
 	}
 }
 
-// sqliteForJobs makes connections that tell of rows.
+// sqliteForJobs makes connections that report rows.
 type sqliteForJobs struct {
 	driver.Connector
 	oneFile bool // they reach no other file

@@ -29,7 +29,7 @@ type Told struct {
 	left          int // notices beyond
 }
 
-// Bounds of what is told.
+// Bounds of what is reported.
 const (
 	mostRows    = 20      // of an attempt
 	mostNotices = 20      // of an attempt
@@ -111,7 +111,7 @@ func (t *Told) Facts() string {
 	return fmt.Sprintf(`{"rows": %d, "row": %s}`, t.Rows, t.first)
 }
 
-// End is the rest of what is told.
+// End is the rest of what is reported.
 func (t *Told) End() {
 	if t.left > 0 {
 		t.Lines = append(t.Lines, fmt.Sprintf("… %d more notices", t.left))

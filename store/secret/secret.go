@@ -1,7 +1,7 @@
 // Package secret takes credentials out of what people read and of what is kept: messages, log lines, answers, records.
 //
-// It knows two ways. Hide finds what looks like a credential, whoever's it is: the password of a URL, and the value that
-// follows a name such as password. Known also finds the credentials that it was told of, wherever they stand and however
+// It knows two ways. Hide finds what looks like a credential, known or not: the password of a URL, and the value that
+// follows a name such as password. Known also finds the credentials that were added to it, wherever they stand and however
 // they are written.
 package secret
 

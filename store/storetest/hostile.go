@@ -19,7 +19,7 @@ var types = []string{"boolean", "integer", "bigint", "double precision", "numeri
 
 // Hostile makes a schema "hostile" in a database on PostgreSQL, puts it first on the search path of every session to come,
 // and fills it with what would be found in place of the engine's own: for each function that our statements call one for
-// each type of argument, and for each operator one for each pair of types for which the engine has none. Whoever calls one
+// each type of argument, and for each operator one for each pair of types for which the engine has none. A caller of one
 // of them gets an error.
 func Hostile(t testing.TB, db *sql.DB) {
 	t.Helper()

@@ -268,7 +268,7 @@ variable "metrics" {
 }
 
 variable "alarm_actions" {
-  description = "ARNs that are told when an alarm goes off and when it is over, such as an SNS topic. Without any, alarms only show."
+  description = "ARNs that get a message when an alarm goes off and when it is over, such as an SNS topic. Without any, alarms are only displayed."
   type        = list(string)
   default     = []
 

@@ -181,7 +181,7 @@ variable "cloud_sql_instances" {
 }
 
 variable "notification_channels" {
-  description = "Monitoring channels that are told, as projects/PROJECT/notificationChannels/ID. Without any, incidents only show."
+  description = "Monitoring channels that get a message, as projects/PROJECT/notificationChannels/ID. Without any, incidents are only displayed."
   type        = list(string)
   default     = []
 

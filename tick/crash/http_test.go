@@ -86,7 +86,7 @@ func request(url, name string) store.Step {
 	return store.Step{Name: name, Executor: "http", Spec: fmt.Appendf(nil, `{"url": "%s/%s"}`, url, name)}
 }
 
-// requesting is a scenario of jobs that send requests: one that succeeds, between other steps, and one that is told to come later.
+// requesting is a scenario of jobs that send requests: one that succeeds, between other steps, and one that is asked to come later.
 func requesting() []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) {

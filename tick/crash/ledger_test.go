@@ -210,7 +210,7 @@ func clock(t time.Time) string {
 // atomicSteps are the names of the scenario's atomic steps.
 var atomicSteps = map[string]bool{"two": true, "tell": true, "mark": true}
 
-// add adds a line. The same line again is told apart by its number.
+// add adds a line. The same line again differs by its number.
 func (r *record) add(line string) {
 	for n := 2; slices.Contains(r.lines, line); n++ {
 		line = fmt.Sprintf("%s (%d)", strings.TrimSuffix(line, fmt.Sprintf(" (%d)", n-1)), n)

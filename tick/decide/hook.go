@@ -70,7 +70,7 @@ func (t *times) add(nominal time.Time) {
 // has too many.
 const mostMissed = 1000
 
-// noteMissed counts the nominal times of a rule in a gap, where a hook is told of them.
+// noteMissed counts the nominal times of a rule in a gap, where a hook runs for them.
 func (d *decision) noteMissed(l *activeRule, w window, reason string) {
 	if reason != store.Missed || d.job().On.For(store.EventMissed) == "" {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Facts are what a run is told about itself, by the names that arguments may use as ${name}. Instants that are not
+// Facts are what a run knows about itself, by the names that arguments may use as ${name}. Instants that are not
 // known are nil.
 func Facts(t *store.Task) map[string]any {
 	at := func(v time.Time) any {

@@ -20,7 +20,7 @@ import (
 // Where the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone too, and no longer
 // shows whether that was our transaction, or one that came after a COMMIT of the text: there the witness tells.
 //
-// A text that is stopped, by a timeout or by whoever cancels it, is asked the same, or the next try would do again what it
+// A text that is stopped, by a timeout or a cancel, is asked the same, or the next try would do again what it
 // has committed: hence the transaction outlives the attempt, for as long as that takes.
 //
 // Where the connection is lost before COMMIT was sent, the server has undone what there was, unless the text may have

@@ -161,7 +161,7 @@ func (s ProgramSpec) check(name string, check func(run []string) error) error {
 	return nil
 }
 
-// checkProgram refuses arguments that name what no run is told, and a program that cannot be found alike everywhere.
+// checkProgram refuses arguments that name a fact that no run has, and a program that cannot be found alike everywhere.
 func checkProgram(run []string) error {
 	if strings.Contains(run[0], "${") {
 		return &KeyError{[]any{"exec", 0}, errors.New("the name of the program has no references: the host allows it by its name")}

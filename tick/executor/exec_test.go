@@ -24,7 +24,7 @@ import (
 
 var errStop = errors.New("stopped by the test")
 
-// anything is a host where whoever writes definitions is the tick's own user.
+// anything is a host where only the tick's own user writes definitions.
 var anything = &executor.Host{Own: true}
 
 // execute runs a program as a step of a job of ann's.

@@ -14,7 +14,7 @@ import (
 // Host is what the host of a pass allows steps to touch, and what it offers them, as its owner has set it. The nil and the
 // zero Host allow nothing. Nothing of it changes while steps are executed.
 type Host struct {
-	// Own: whoever can write definitions is the very user of the system that executes them, and could do all that a step
+	// Own: only the very user of the system that executes definitions can write them, and he could do all that a step
 	// does by himself. His programs and addresses need no leave.
 	Own bool
 
@@ -25,7 +25,7 @@ type Host struct {
 	Targets   map[string]Target
 	Mailer    *MailServer
 
-	// Known is told each secret that is given out, so that it is hidden wherever it comes up. The store has the same one.
+	// Known gets each secret that is given out, so that it is hidden wherever it comes up. The store has the same one.
 	Known *secret.Known
 	// Settings names the settings for people, such as their file; empty: "the host settings".
 	Settings string
@@ -162,7 +162,7 @@ func (h *Host) AllowsAddress(owner string, a netip.Addr) bool {
 }
 
 // AllowsCloud refuses steps that would act as the process does in a cloud, where the owner has no leave. It is needed also
-// where whoever writes a definition is the user of the process: requests are sent to others.
+// where only the user of the process writes definitions: requests are sent to others.
 func (h *Host) AllowsCloud(owner, name string) error {
 	if h == nil {
 		h = &Host{}

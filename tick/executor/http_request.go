@@ -89,7 +89,7 @@ func (c *call) url() (*url.URL, error) {
 	return readURL(first + v.(string))
 }
 
-// fillBody makes the body, and says what it is. Without one in the spec it is what the run is told about itself.
+// fillBody makes the body, and says what it is. Without one in the spec it is the run's facts.
 func (c *call) fillBody() (err error) {
 	kind := "application/json"
 	switch method := c.spec.method(); {

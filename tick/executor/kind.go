@@ -44,7 +44,7 @@ type Key struct {
 }
 
 // KeyError is what is wrong with the value at a place below a step: names of keys, and places in lists as int. Spec
-// gives one where it can, so that the place in the file is told.
+// gives one where it can, so that the place in the file is named.
 type KeyError struct {
 	At  []any
 	Err error

@@ -58,7 +58,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	if cmd.Dir = spec.Dir; cmd.Dir == "" {
 		cmd.Dir = homeFolder()
-	} else if _, err := os.Stat(cmd.Dir); err != nil { // or it would be told of the program
+	} else if _, err := os.Stat(cmd.Dir); err != nil { // or the error would name the program
 		return Result{}, fmt.Errorf("dir: %w", err)
 	}
 	grace := defaultGrace

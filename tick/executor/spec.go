@@ -211,13 +211,13 @@ func ReadSQL(spec json.RawMessage) (v SQLSpec, err error) {
 	return v, nil
 }
 
-// References are what an argument may name as ${NAME}: what a run is told about itself. A run on request has also
+// References are what an argument may name as ${NAME}: the facts of a run. A run on request has also
 // ${args.NAME}.
 func References() []string {
 	return []string{"scheduled_for", "interval_start", "interval_end", "run_id", "attempt", "fence", "job", "owner"}
 }
 
-// CheckReferences refuses an argument that names what no run is told; it is a *ReferenceError where a name is unknown.
+// CheckReferences refuses an argument that names a fact that no run has; it is a *ReferenceError where a name is unknown.
 func CheckReferences(arg any) error {
 	rest, ok := arg.(string)
 	for ok {

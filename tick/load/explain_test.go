@@ -257,7 +257,7 @@ func unplanned(engine string, plan []string, index string) string {
 	return ""
 }
 
-// wholeTable tells of a table of ours that a statement reads or sorts from end to end.
+// wholeTable finds a table of ours that a statement reads or sorts from end to end.
 func wholeTable(engine, query string, plan []string, n extent) string {
 	tables := map[string]string{} // by what the plan calls them
 	for _, m := range named.FindAllStringSubmatch(query, -1) {

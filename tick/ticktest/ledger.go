@@ -18,7 +18,7 @@ func Told(t *testing.T, d *storetest.DB, job string) string {
 	return ToldIn(t, d, job, "01-02T15:04")
 }
 
-// ToldIn is Told with times in a form of its own, which ends with the minute.
+// ToldIn does as Told, with times in a form of its own, which ends with the minute.
 func ToldIn(t *testing.T, d *storetest.DB, job, minute string) string {
 	t.Helper()
 	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})

@@ -5,7 +5,7 @@
 // $XDG_CONFIG_HOME/dbjobs/config.yaml (~/.config without that variable; elsewhere than on Unix, and on a Mac, the
 // folder that the system has for it) and /etc/dbjobs/config.yaml. Files are never merged.
 //
-// Whoever can write the file can do all that the user of dbjobs can. So a file that other users may write is refused, and
+// A user who can write the file can do all that the user of dbjobs can. So a file that other users may write is refused, and
 // one that others may read if it holds a secret itself.
 package host
 
@@ -190,7 +190,7 @@ func (s *Settings) DatabaseURL() (url, from string, err error) {
 	return url, from, nil
 }
 
-// Leaves are what steps may touch, as their executors ask for it. known is told the secrets that are given out.
+// Leaves are what steps may touch, as their executors ask for it. known learns the secrets that are given out.
 func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 	h := &executor.Host{Known: known, Settings: s.From, Secrets: map[string]executor.Secret{}, Targets: map[string]executor.Target{}}
 	for _, p := range s.Programs {

@@ -165,7 +165,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Each mistake is told with its place, and no value that could be a secret is.
+// Each mistake is reported with its place, and without a value that could be a secret.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"program: [/bin/sh]", "DBJOBS_CONFIG:1:1: program: unknown key; did you mean programs?"},

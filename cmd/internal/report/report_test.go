@@ -69,7 +69,7 @@ func TestAPassThatDidNothingSaysNothing(t *testing.T) {
 	}
 }
 
-// What an engine says beside its message is told with the attempt, and once.
+// What an engine says beside its message is shown with the attempt, once.
 func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 	var out bytes.Buffer
 	err := Run(&out, store.RunDetail{Tries: []store.Attempt{{StepName: "load", Error: "duplicate key (SQLSTATE 23505)", Code: "23505", Line: 3,
@@ -88,7 +88,7 @@ func TestAnOutputIsToldBeneathTheTable(t *testing.T) {
 	}
 }
 
-// TestPolicies: every policy that differs from its default is told, in an order that stays.
+// TestPolicies: every policy that differs from its default is shown, in a fixed order.
 func TestPolicies(t *testing.T) {
 	at := time.Date(2026, 12, 1, 17, 30, 0, 0, time.UTC)
 	for want, j := range map[string]store.Job{

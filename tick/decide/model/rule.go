@@ -21,7 +21,7 @@ var spans = []Window{
 	{time.Date(2026, 9, 15, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
 }
 
-// Rule is a rule that can be told minute by minute: every given number of minutes since the epoch, the minutes and hours
+// Rule is a rule that can be decided minute by minute: every given number of minutes since the epoch, the minutes and hours
 // and weekdays of a wall clock, or one instant.
 type Rule struct {
 	every       int   // minutes

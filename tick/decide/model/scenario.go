@@ -15,7 +15,7 @@ import (
 )
 
 // A Scenario is what happens to some jobs of one database over months: ticks at odd times, and what people do between
-// them. It is data, so that it can be told by three narrators that know nothing of each other (the naive walk, decide
+// them. It is data, so that three parts that know nothing of each other can play it (the naive walk, decide
 // in memory, and whole passes on SQLite), and be made smaller.
 type Scenario struct {
 	Span  Window

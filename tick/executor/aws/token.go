@@ -18,7 +18,7 @@ type Credentials struct{ KeyID, Secret, SessionToken string }
 func CredentialsOf(env Lookup) (Credentials, error) {
 	c := Credentials{env.value("AWS_ACCESS_KEY_ID"), env.value("AWS_SECRET_ACCESS_KEY"), env.value("AWS_SESSION_TOKEN")}
 	if c.KeyID == "" || c.Secret == "" {
-		return c, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and AWS is to be told by them who asks (Lambda sets them from the function's role)")
+		return c, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and they are what AWS knows the caller by (Lambda sets them from the function's role)")
 	}
 	return c, nil
 }
