@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	stdmail "net/mail"
+	"net/textproto"
 	"strconv"
 	"strings"
 	"time"
@@ -143,7 +144,8 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("the mail server %s: %w", server.Server, err)
 	}
-	if err := client.DialAndSendWithContext(ctx, message); err != nil {
+	// What goes wrong once the server has taken the mail, such as in leaving it, is no reason to send it again.
+	if err := client.DialAndSendWithContext(ctx, message); err != nil && !message.IsDelivered() {
 		if ctx.Err() != nil {
 			err = errors.Join(ctx.Err(), err)
 		}
@@ -153,11 +155,23 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	return Result{Output: fmt.Sprintf("%s took the mail %s for %s", server.Server, id, strings.Join(append(spec.To, spec.CC...), ", "))}, nil
 }
 
-// refusedMail says which server did not take the mail, with the code of its answer if it gave one.
+// refusedMail says which server did not take the mail, with the code of its answer if it gave one. A
+// code from 500 on is meant for good (RFC 5321, 4.2.1): an address that is unknown, a login that is
+// wrong, a mail that is too large. The same mail would be refused again.
 func refusedMail(server *MailServer, err error) error {
+	code := 0
+	if refusal, ok := errors.AsType[*mail.SendError](err); ok { // of several addresses, the last that was refused
+		code = refusal.ErrorCode()
+	} else if answer, ok := errors.AsType[*textproto.Error](err); ok { // before there was a mail, as at the login
+		code = answer.Code
+	}
 	err = fmt.Errorf("the mail server %s did not take the mail: %w", server.Server, err)
-	if refusal, ok := errors.AsType[*mail.SendError](err); ok && refusal.ErrorCode() > 0 {
-		return &Error{engine.Failure{Code: strconv.Itoa(refusal.ErrorCode())}, err}
+	if code == 0 {
+		return err
+	}
+	err = &Error{engine.Failure{Code: strconv.Itoa(code)}, err}
+	if code >= 500 {
+		err = fmt.Errorf("%w; %w: the server means this for good", err, ErrFinal)
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package executor
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -40,7 +41,7 @@ tls_certificate = DIR/cert.pem
 tls_privatekey = DIR/key.pem
 queue_only = true
 acl_smtp_rcpt = rcpt
-acl_smtp_data = accept
+acl_smtp_data = data
 begin acl
 rcpt:
   deny message = log in first
@@ -50,6 +51,12 @@ rcpt:
        local_parts = gone
   defer message = come back later
        local_parts = busy
+  accept
+data:
+  deny message = no such mails here
+       condition = ${if match{$h_subject:}{advert}}
+  defer message = come back with it later
+        condition = ${if match{$h_subject:}{early}}
   accept
 begin authenticators
 plain:
@@ -218,13 +225,18 @@ func TestMailRefused(t *testing.T) {
 	anonymous.Mailer.User = ""
 	others := s.host("tls")
 	others.Mailer.Owners = Owners{"bob"}
+	about := func(subject string) string {
+		return strings.Replace(to("bob@example.org"), `"subject": "x"`, fmt.Sprintf(`"subject": %q`, subject), 1)
+	}
 	for name, c := range map[string]struct {
 		host             *Host
-		spec, want, code string
+		spec, want, code string // from 500 on it is not tried again
 	}{
 		"an address that is unknown":   {s.host("tls"), to("gone@example.org"), "no such user", "550"},
 		"an address that is busy":      {s.host("tls"), to("busy@example.org"), "come back later", "451"},
-		"a wrong password":             {wrong, to("bob@example.org"), "535", ""},
+		"a wrong password":             {wrong, to("bob@example.org"), "535", "535"},
+		"a mail that nobody wants":     {s.host("tls"), about("advert"), "no such mails here", "550"},
+		"a mail that comes too early":  {s.host("tls"), about("early"), "come back with it later", "451"},
 		"no login":                     {anonymous, to("bob@example.org"), "log in first", "550"},
 		"no TLS where it is mandatory": {plain, to("bob@example.org"), "STARTTLS", ""},
 		"no mail server":               {&Host{}, to("bob@example.org"), "mail: {server: …, from: …}", ""},
@@ -239,6 +251,9 @@ func TestMailRefused(t *testing.T) {
 		if failure, ok := errors.AsType[*Error](err); ok != (c.code != "") || ok && failure.Code != c.code {
 			t.Errorf("%s: %+v", name, failure)
 		}
+		if got, want := errors.Is(err, ErrFinal), c.code >= "500"; got != want {
+			t.Errorf("%s: not tried again is %t, want %t: %v", name, got, want, err)
+		}
 	}
 	untrusted := *s
 	untrusted.roots = x509.NewCertPool()
@@ -247,6 +262,41 @@ func TestMailRefused(t *testing.T) {
 	}
 	if got := s.mails(t); len(got) != 0 {
 		t.Errorf("%d mails were taken:\n%s", len(got), got)
+	}
+}
+
+// A server that has taken the mail, and then ends the connection, is sent it once.
+func TestMailTakenIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = fmt.Fprint(c, "220 mail\r\n") // the client sees what is missing
+		lines, data := bufio.NewScanner(c), false
+		for lines.Scan() {
+			switch line := lines.Text(); {
+			case data && line == ".":
+				_, _ = fmt.Fprint(c, "250 taken\r\n")
+				return
+			case data:
+			case line == "DATA":
+				data = true
+				_, _ = fmt.Fprint(c, "354 go on\r\n")
+			default:
+				_, _ = fmt.Fprint(c, "250 yes\r\n")
+			}
+		}
+	}()
+	host := &Host{Mailer: &MailServer{Server: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: "none", From: "jobs@example.org"}, Known: &secret.Known{}}
+	if r, err := NewMail(host).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || !strings.Contains(r.Output, "took the mail") {
+		t.Errorf("%q, %v", r.Output, err)
 	}
 }
 
