@@ -101,13 +101,22 @@ func hideAssigned(text string) string {
 			from = at[2]
 		}
 		b.WriteString(text[:from])
+		name := text[at[0]:at[1]]
 		text = text[from:]
 		open, length := valueOf(text)
-		if length > 0 {
+		switch {
+		case isFolder(name, text[:length]):
+			b.WriteString(text[:length])
+		case length > 0:
 			b.WriteString(open + Hidden + open)
 		}
 		text = text[length:]
 	}
+}
+
+// isFolder reports whether it is the variable by which a shell knows its folder, at the beginning of a line.
+func isFolder(name, value string) bool {
+	return strings.TrimLeft(name, "\n") == "PWD=" && strings.HasPrefix(value, "/") && !strings.Contains(value, "=")
 }
 
 // valueOf is the quote around a value, and how much of the text it takes with its quotes.

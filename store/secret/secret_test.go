@@ -26,7 +26,10 @@ func TestHide(t *testing.T) {
 		{`"{\"password\": \"ge heim\"}"`, `"{\"password\": \"[hidden]\"}"`},
 		{"PGPASSWORD=geheim psql", "PGPASSWORD=[hidden] psql"},
 		{"h:5432/?Action=connect&X-Amz-Signature=abc", "h:5432/?Action=connect&X-Amz-Signature=[hidden]"},
+		{"A=1\npwd=/geheim\nUID=ann;PWD=/geheim PWD=/a;password=geheim", "A=1\npwd=[hidden]\nUID=ann;PWD=[hidden] PWD=[hidden]"},
+		{"PWD=/srv;password=geheim", "PWD=[hidden]"},
 		// What is no secret.
+		{"A=1\nPWD=/srv/dumps\nB=2", "A=1\nPWD=/srv/dumps\nB=2"},
 		{"want postgres://user:password@host/database", "want postgres://user:password@host/database"},
 		{"?allowCleartextPasswords=1", "?allowCleartextPasswords=1"},
 		{"Access denied for user 'ann'@'h' (using password: YES)", "Access denied for user 'ann'@'h' (using password: YES)"},

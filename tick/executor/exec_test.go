@@ -70,6 +70,17 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// What no program can be given fails with advice, and no other try would do better.
+func TestExecTooLongOrWithNUL(t *testing.T) {
+	for arg, want := range map[string]string{strings.Repeat("x", 4<<20): "from a file or a database", "a\x00b": "has a NUL"} {
+		for _, spec := range []executor.ProgramSpec{{Run: []string{"true", arg}}, {Run: []string{"true"}, Env: map[string]string{"A": arg}}} {
+			if _, err := execute(t.Context(), t, anything, "exec", spec); !errors.Is(err, executor.ErrFinal) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d bytes: %.300v, want %s", len(arg), err, want)
+			}
+		}
+	}
+}
+
 // Nothing of the tick's environment reaches a program but what is said to.
 func TestExecEnvironment(t *testing.T) {
 	t.Setenv("DBJOBS_DATABASE_URL", "postgres://ann:geheimnis@h/d")

@@ -184,39 +184,54 @@ func (h *Host) AllowsCloud(owner, name string) error {
 
 // AllowsProgram is the path by which the program is to be run, or the refusal. The leave for a program is for the name that
 // it gives: a link by another name to the same file could be another program. One for a folder is for what is in the folder
-// once all links are followed.
+// once all links are followed. What is wrong with a file is told only to those who have a leave for its name: the others
+// would learn which files there are.
 func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return "", fmt.Errorf("the program %s is not named by an absolute path without \".\" and \"..\"", quoted(path))
 	}
-	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return "", fmt.Errorf("the program %s: %w", quoted(path), err)
-	}
-	named := filepath.Join(folder, filepath.Base(path))
-	file, err := filepath.EvalSymlinks(named)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("the program %s: %w", quoted(path), err)
-	case h == nil:
+	if h == nil {
 		h = &Host{}
-	case h.Own:
+	}
+	named, file, err := resolve(path)
+	if err == nil && h.Own {
 		return named, nil
 	}
+	told := h.Own
 	var others Owners
 	for _, l := range h.Programs {
-		run := l.covers(named, file)
-		if run != "" && l.Owners.Include(owner) {
-			return run, nil
-		} else if run != "" {
-			others = append(others, l.Owners...)
+		run, mine := "", l.Owners.Include(owner)
+		if err == nil {
+			run = l.covers(named, file)
 		}
+		switch {
+		case run != "" && mine:
+			return run, nil
+		case run != "":
+			others = append(others, l.Owners...)
+		case err != nil && mine && (path == l.Path || strings.HasPrefix(path, strings.TrimSuffix(l.Path, separator)+separator)):
+			told = true
+		}
+	}
+	if told {
+		return "", fmt.Errorf("the program %s: %w", quoted(path), err)
 	}
 	line := fmt.Sprintf("programs: [%s]", path)
 	if others != nil {
 		line = fmt.Sprintf("programs: [{path: %s%s}]", path, also(others, owner, ", "))
 	}
 	return "", h.Refused("the program "+quoted(path), line)
+}
+
+// resolve is the program's name in a folder without links, and the file that it leads to.
+func resolve(path string) (named, file string, err error) {
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", "", err
+	}
+	named = filepath.Join(folder, filepath.Base(path))
+	file, err = filepath.EvalSymlinks(named)
+	return named, file, err
 }
 
 const separator = string(filepath.Separator)

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -74,6 +75,27 @@ func TestPrograms(t *testing.T) {
 	}
 	if _, err := new(executor.Host).AllowsProgram("", "sh"); err == nil {
 		t.Error("a program without a folder was allowed")
+	}
+}
+
+// Without a leave for its name, nobody learns whether there is such a file, or what is wrong with it.
+func TestProgramsThatAreNotThere(t *testing.T) {
+	root := programs(t)
+	for _, leave := range []string{"", "other", "bin/tool"} {
+		h := &executor.Host{}
+		if leave != "" {
+			h.Programs = []executor.Program{{Path: root + "/" + leave}, {Path: root, Owners: executor.Owners{"bob"}}}
+		}
+		for _, name := range []string{"/bin/none", "/none/tool", "/bin/tool/in", "/bin/alias/in", "/bin/deep/tool"} {
+			_, err := h.AllowsProgram("ann", root+name)
+			if _, refused := errors.AsType[*executor.RefusedError](err); refused == strings.HasPrefix(name, "/"+leave+"/") {
+				t.Errorf("with a leave for %q, %s: %v", leave, name, err)
+			}
+		}
+	}
+	h := &executor.Host{Programs: []executor.Program{{Path: root + "/bin"}}}
+	if _, err := h.AllowsProgram("ann", root+"/bin/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("with a leave for the folder: %v", err)
 	}
 }
 

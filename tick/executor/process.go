@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -60,6 +61,10 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 		cmd.Dir = homeFolder()
 	} else if _, err := os.Stat(cmd.Dir); err != nil { // or the error would name the program
 		return Result{}, fmt.Errorf("dir: %w", err)
+	}
+	hasNUL := func(text string) bool { return strings.Contains(text, "\x00") }
+	if slices.ContainsFunc(slices.Concat(cmd.Args, cmd.Env), hasNUL) {
+		return Result{}, fmt.Errorf("an argument or a variable has a NUL, which no program can be given; %w", ErrFinal)
 	}
 	grace := defaultGrace
 	if spec.Grace != nil {
@@ -122,8 +127,8 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 			env[name] = v
 		}
 	}
-	for name, fact := range facts {
-		v, err := text(fact)
+	for _, name := range slices.Sorted(maps.Keys(facts)) { // two may have one variable: it is the same one's always
+		v, err := text(facts[name])
 		if err != nil {
 			return nil, err
 		}
@@ -192,6 +197,9 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 	}
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
+	case !ok && errors.Is(err, syscall.E2BIG):
+		return res, fmt.Errorf("%w: its arguments and variables are longer than this system takes, and each of them is bounded, too "+
+			"(128 KiB on Linux); let the program read what is long from a file or a database; %w", err, ErrFinal)
 	case !ok && errors.Is(err, fs.ErrPermission):
 		return res, fmt.Errorf("%w; may this user execute it, and enter its folder?", err)
 	case !ok:

@@ -38,7 +38,7 @@ targets:
   crm: mysql://ann@db/crm
   old: {url_env: OLD, owners: [bob]}
 programs: [/usr/bin/pg_dump, {path: /opt/jobs/, owners: [ann, bob]}]
-addresses: [10.0.0.0/8, "::1", {range: 192.168.1.7, owners: ann}]
+addresses: [10.0.0.0/8, "::1", {range: 192.168.1.7, owners: ann}, "::ffff:172.16.0.0/108"]
 clouds: [gcp, {cloud: aws, owners: [ann]}]
 secrets:
   HOOK: {value_env: HOOK_KEY}
@@ -66,7 +66,7 @@ func TestLeaves(t *testing.T) {
 	for _, c := range []struct {
 		owner, address string
 		want           bool
-	}{{"x", "10.1.2.3", true}, {"x", "::1", true}, {"ann", "192.168.1.7", true}, {"ann", "192.168.1.8", false}, {"x", "192.168.1.7", false}, {"x", "127.0.0.1", false}} {
+	}{{"x", "10.1.2.3", true}, {"x", "::1", true}, {"ann", "192.168.1.7", true}, {"ann", "192.168.1.8", false}, {"x", "192.168.1.7", false}, {"x", "127.0.0.1", false}, {"x", "172.31.0.1", true}} {
 		if got := h.AllowsAddress(c.owner, netip.MustParseAddr(c.address)); got != c.want {
 			t.Errorf("%s for %s: %t", c.address, c.owner, got)
 		}
@@ -176,6 +176,8 @@ func TestMistakes(t *testing.T) {
 		{"addresses: [localhost]", "names are not taken"},
 		{"clouds: [was]", "did you mean aws? (one of aws, gcp)"},
 		{"addresses: [10.1.0.0/8]", "the range is 10.0.0.0/8"},
+		{"addresses: ['::ffff:10.1.0.0/104']", "the range is 10.0.0.0/8"},
+		{"addresses: ['::ffff:0.0.0.0/90']", "the range is ::"},
 		{"secrets: {HOOK: {}}", "needs value_file, value_env or value"},
 		{"secrets: {HOOK: {value: geheim, value_env: HOOK}}", "more than one of"},
 		{"secrets: {HOOK: {valu: geheim}}", "did you mean value?"},

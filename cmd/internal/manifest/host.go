@@ -197,6 +197,9 @@ func addressRange(text string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("found %s, want a range of addresses such as 10.0.0.0/8, or one address; names are not taken, for they can lead elsewhere tomorrow", excerpt(text))
 	}
+	if p.Addr().Is4In6() && p.Bits() >= 96 { // an address is looked for in its short form
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
 	if p.Masked() != p {
 		return "", fmt.Errorf("found %s, which is an address within a range; the range is %s", excerpt(text), p.Masked())
 	}
