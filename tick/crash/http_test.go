@@ -17,16 +17,16 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// calling is the executor http, whose requests are calls of the process like those of the database: a fault falls on them,
-// too, and before, at and after their effect.
+// calling is an executor whose requests or programs are calls of the process like those of the database: a fault falls on
+// them, too, and before, at and after their effect.
 type calling struct {
 	calls *storetest.Calls
-	http  *executor.HTTP
+	to    executor.Executor
 }
 
 func (c calling) Execute(ctx context.Context, r executor.Request) (res executor.Result, err error) {
 	err = c.calls.Act(r.Task.Job.Name+": "+r.Task.StepAt(r.Task.Run.Step).Name, func() error {
-		res, err = c.http.Execute(ctx, r)
+		res, err = c.to.Execute(ctx, r)
 		return err
 	})
 	return res, err

@@ -27,7 +27,8 @@ type world struct {
 	twin      *twin     // nil: with all guards
 	began     time.Time // the clock before the first stage
 	held      store.Task
-	abandoned store.Task      // whose holder died
+	abandoned store.Task // whose holder died
+	programs  programs
 	warm      map[int]*runner // that stay
 }
 
@@ -266,7 +267,8 @@ func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 
 func (p *runner) pass(s *stage, holder string) (tick.Report, error) {
 	tk := &tick.Tick{Store: p.store, Name: "test", Holder: holder, Version: "test", Now: p.w.d.Clock.Now, Concurrency: max(s.beside, 1), StartupID: "boot 1",
-		Executors: executor.Registry{"sql": p.sql, "act": acting{p.w, p.calls, p.store, holder}, "http": calling{p.calls, p.http}}}
+		Executors: executor.Registry{"sql": p.sql, "act": acting{p.w, p.calls, p.store, holder}, "http": calling{p.calls, p.http},
+			"exec": calling{p.calls, running{p.w, "exec"}}, "shell": calling{p.calls, running{p.w, "shell"}}}}
 	if s.decide {
 		tk.Limit = -1
 	}
