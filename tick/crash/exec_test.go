@@ -60,7 +60,7 @@ func (w *world) gather() error {
 	return os.Truncate(w.programs.file, 0)
 }
 
-// program is a step that leaves its mark, and then does what else is said. exec is told its run by its arguments, the shell
+// program is a step that leaves its mark, and then does what else is said. exec learns its run by its arguments, the shell
 // by variables.
 func (w *world) program(kind, name, then string) store.Step {
 	spec := executor.ProgramSpec{Run: []string{`echo "$DBJOBS_RUN_ID $NAME $DBJOBS_FENCE $DBJOBS_ATTEMPT" >> "$MARKS"; ` + then},
@@ -97,7 +97,7 @@ func executing() []stage {
 	}
 }
 
-// A process that dies before or after a program, or at any other call: each run's program is run at least once, is told the
+// A process that dies before or after a program, or at any other call: each run's program is run at least once, learns the
 // same run each time, and no run is forgotten.
 func TestCrashAtEveryCallOfPrograms(t *testing.T) {
 	t.Parallel()

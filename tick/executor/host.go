@@ -184,7 +184,7 @@ func (h *Host) AllowsCloud(owner, name string) error {
 
 // AllowsProgram is the path by which the program is to be run, or the refusal. The leave for a program is for the name that
 // it gives: a link by another name to the same file could be another program. One for a folder is for what is in the folder
-// once all links are followed. What is wrong with a file is told only to those who have a leave for its name: the others
+// once all links are followed. What is wrong with a file is reported only to those who have a leave for its name: others
 // would learn which files there are.
 func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
