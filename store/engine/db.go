@@ -35,6 +35,10 @@ type Options struct {
 	// OtherFiles lets the SQL of jobs reach other files than the one of an SQLite database. It is for JobSessions.
 	OtherFiles bool
 
+	// Target says that the database is none of dbjobs' own: its settings stay as they are, and nothing of it is created.
+	// What the environment holds for dbjobs' own database, such as PGPASSWORD, is not told to it.
+	Target bool
+
 	forJobs bool // the connections are for the SQL of jobs
 	oneFile bool // and reach no other file
 }
@@ -51,6 +55,7 @@ type DB struct {
 	// around and login are the Wrap and the Login of the options.
 	around func(driver.Connector) driver.Connector
 	login  func(context.Context) (user, password string, err error)
+	target bool // see Options.Target
 	// secrets are those of the URL and of the login, and those of the options: none of them is in an error or in a record.
 	secrets *secret.Known
 
@@ -58,14 +63,14 @@ type DB struct {
 	sessions []*Sessions
 }
 
-// Open connects and makes sure that the database answers. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or
-// ErrReadOnly, or are a *URLError.
-func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
+// New is the database of a URL. Nothing connects to it before it is needed. The error is a *URLError, or says that an SQLite
+// file is not there.
+func New(rawURL string, o Options) (*DB, error) {
 	e, err := Of(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{e: e, statements: e.Statements(o.Words), actions: o.Actions, url: rawURL, around: o.Wrap, secrets: o.Secrets}
+	db := &DB{e: e, statements: e.Statements(o.Words), actions: o.Actions, url: rawURL, around: o.Wrap, secrets: o.Secrets, target: o.Target}
 	if db.secrets == nil {
 		db.secrets = &secret.Known{}
 	}
@@ -88,6 +93,16 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	db.pool = sql.OpenDB(c)
 	db.runner = runner{db, db.pool}
 	db.pool.SetMaxIdleConns(idle)
+	return db, nil
+}
+
+// Open connects and makes sure that the database answers. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or
+// ErrReadOnly, or are a *URLError.
+func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
+	db, err := New(rawURL, o)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := db.pool.Conn(ctx) // connects; a ping would be one round trip more
 	if err != nil {
 		db.pool.Close()
@@ -135,7 +150,7 @@ func (db *DB) Wake(ctx context.Context) error {
 // JobPool is a pool of connections for the SQL of jobs, apart from the DB's own. Without a Wrap, it has the DB's; its Login
 // is the DB's.
 func (db *DB) JobPool(o Options) (*sql.DB, error) {
-	o.forJobs, o.Login, o.Secrets = true, db.login, db.secrets
+	o.forJobs, o.Login, o.Secrets, o.Target = true, db.login, db.secrets, db.target
 	c, err := db.e.connector(db.url, o)
 	if err != nil {
 		return nil, db.hide(err)

@@ -154,9 +154,9 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	bare, err := mysql.NewConnector(c)
 	if o.forJobs {
-		return mysqlForJobs{mysqlBounded{bare}}, err
+		return mysqlForJobs{mysqlBounded{bare, c.Timeout}}, err
 	}
-	return mysqlBounded{bare}, err
+	return mysqlBounded{bare, c.Timeout}, err
 }
 
 // mysqlSession holds the settings with which a session begins, whatever the server's settings are. The

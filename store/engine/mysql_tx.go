@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -11,13 +13,22 @@ import (
 // mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction,
 // like all other statements. The driver sends these two without a context: a server that does not
 // answer any more, or whose commits wait for a backup's lock, would keep a pass for ever, whatever its
-// budget.
-type mysqlBounded struct{ driver.Connector }
+// budget. Its time to connect ends also where a server takes the connection and then says nothing: the driver bounds only
+// the first of the two.
+type mysqlBounded struct {
+	driver.Connector
+	timeout time.Duration
+}
 
 // Connect connects.
 func (c mysqlBounded) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.Connector.Connect(ctx)
-	if err != nil {
+	within, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	inner, err := c.Connector.Connect(within)
+	switch {
+	case err != nil && ctx.Err() == nil && within.Err() != nil:
+		return nil, fmt.Errorf("the server did not answer within %s", c.timeout)
+	case err != nil:
 		return nil, err
 	}
 	whole, ok := inner.(mysqlConn)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -123,12 +124,16 @@ var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 // what somebody else has prepared there, and reports success. The arguments are sent as text without a
 // type, and the server infers the type from the statement.
 func postgresConnector(raw string, o Options) (driver.Connector, error) {
-	if _, err := parseURL(raw); err != nil {
+	u, err := parseURL(raw)
+	if err != nil {
 		return nil, err
 	}
 	c, err := pgx.ParseConfig(raw) // its error omits the URL's password, and Open hides other secrets
 	if err != nil {
 		return nil, &URLError{"malformed: " + afterColon(err.Error())}
+	}
+	if _, given := u.User.Password(); o.Target && !given && u.Query().Get("password") == "" && c.Password == os.Getenv("PGPASSWORD") {
+		c.Password = "" // it is for the store's database: another server must not learn it
 	}
 	if c.Password != c.User && c.Password != c.Database && c.Password != c.Host { // from the URL, PGPASSWORD or a password file
 		o.Secrets.Issue(c.Password)

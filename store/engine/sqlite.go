@@ -100,7 +100,7 @@ func whereSQLite(raw string) string {
 	return "sqlite:" + path
 }
 
-// sqliteConnector opens the file in WAL mode with full durability. Every transaction begins IMMEDIATE: a
+// sqliteConnector opens the file in WAL mode, unless it is a target, with full durability. Every transaction begins IMMEDIATE: a
 // deferred transaction that begins to write fails at once instead of waiting for the busy timeout.
 func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	path, options, err := sqlitePath(raw)
@@ -110,6 +110,9 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	if path == ":memory:" {
 		return nil, &URLError{"sqlite::memory: would forget every job at exit; give a file"}
 	}
+	if o.Target && !filepath.IsAbs(path) {
+		return nil, &URLError{"the file of a target needs an absolute path, as in sqlite:///srv/shop.db: dbjobs is started in various folders"}
+	}
 	if o.Create {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fmt.Errorf("%w: creating the folder of the database: %w", ErrReadOnly, err)
@@ -118,15 +121,18 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 			return nil, fmt.Errorf("%w: creating the database: %w", ErrReadOnly, err)
 		}
 	} else if _, err := os.Stat(path); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, os.ErrNotExist) && o.Target {
+			return nil, fmt.Errorf("%w: there is no file %s", ErrUnreachable, path)
+		} else if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%w: no database at %s; `dbjobs migrate` creates it", ErrSchema, path)
 		}
 		return nil, fmt.Errorf("%w: opening the database: %w", ErrUnreachable, err)
 	}
 	q := url.Values{}
 	q.Set("_txlock", "immediate")
-	for _, p := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"} {
-		q.Add("_pragma", p)
+	q["_pragma"] = []string{"busy_timeout(10000)", "synchronous(FULL)", "foreign_keys(1)"}
+	if !o.Target { // it changes the file, for all who use it
+		q.Add("_pragma", "journal_mode(WAL)")
 	}
 	mode := "rw"
 	if o.Create {
