@@ -139,7 +139,7 @@
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go) and
 //     Store.EndSteps (store/step_ends.go): the step runs again with the same run id. This is why
 //     plain steps run at least once.
-//   - Around the COMMIT of an atomic step, SQL.atomic (tick/executor/atomic.go): the effect and the
+//   - Around the COMMIT of an atomic step, database.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
 //   - Before an ended run is settled: the next pass settles it, decision.settle
 //     (tick/decide/ended_runs.go).

@@ -140,9 +140,9 @@ func text(v any) (string, error) {
 }
 
 // bind puts the arguments of the statements into the forms in which the driver takes them.
-func (e *SQL) bind(list []Statement, facts map[string]any) (err error) {
+func (d *database) bind(list []Statement, facts map[string]any) (err error) {
 	for i := range list {
-		if list[i].Args, err = e.arguments(list[i].Args, facts); err != nil {
+		if list[i].Args, err = d.arguments(list[i].Args, facts); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (e *SQL) bind(list []Statement, facts map[string]any) (err error) {
 // arguments are what a statement is given. On PostgreSQL all of it is text, of which the server itself finds out the types:
 // see store's connections. Elsewhere a parameter has no type, and each value is of its own; a number that would lose digits
 // stays text there.
-func (e *SQL) arguments(list []any, facts map[string]any) ([]any, error) {
+func (d *database) arguments(list []any, facts map[string]any) ([]any, error) {
 	out := make([]any, len(list))
 	for i, a := range list {
 		v, err := Expand(a, facts)
@@ -160,14 +160,14 @@ func (e *SQL) arguments(list []any, facts map[string]any) ([]any, error) {
 			return nil, err
 		}
 		if at, ok := v.(time.Time); ok {
-			v = e.engine.Instant(at)
+			v = d.engine.Instant(at)
 		}
 		number, isNumber := v.(json.Number)
 		_, isBool := v.(bool)
 		_, isInt := v.(int64)
 		switch {
 		case v == nil:
-		case e.engine.TextArguments() || !isNumber && !isBool && !isInt:
+		case d.engine.TextArguments() || !isNumber && !isBool && !isInt:
 			if v, err = text(v); err != nil {
 				return nil, err
 			}

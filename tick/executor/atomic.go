@@ -25,20 +25,20 @@ import (
 //
 // Where the connection is lost before COMMIT was sent, the server has undone what there was, unless the text may have
 // committed some of it: the attempt counts as one that has done nothing.
-func (e *SQL) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_ Result, err error) {
+func (d *database) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_ Result, err error) {
 	list := spec.SQL
 	asked := false
 	defer func() {
-		if err != nil && !asked && e.engine.Broken(err) && !slices.ContainsFunc(list, mayCommit) {
+		if err != nil && !asked && d.engine.Broken(err) && !slices.ContainsFunc(list, mayCommit) {
 			err = nothingDone("the connection was lost before COMMIT was sent", err)
 		}
 	}()
-	w := e.witness(s.statements, conn, list)
-	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: e.engine.Isolation})
-	if err != nil && e.engine.Unsent(err) {
+	w := d.witness(s.statements, conn, list)
+	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: d.engine.Isolation})
+	if err != nil && d.engine.Unsent(err) {
 		return Result{}, fmt.Errorf("%w: %w", errUnsent, err)
 	} else if err != nil {
-		return Result{}, describe(e.engine, err, "")
+		return Result{}, describe(d.engine, err, "")
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	mark := ""
@@ -46,24 +46,24 @@ func (e *SQL) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_ Resu
 		mark = fmt.Sprintf("dbjobs_%016x", rand.Uint64())
 		for _, st := range append(w.inserts(), "SAVEPOINT "+mark) {
 			if _, err := tx.ExecContext(s.statements, st); err != nil {
-				return Result{}, describe(e.engine, err, "")
+				return Result{}, describe(d.engine, err, "")
 			}
 		}
 	}
-	res, err := s.execute(e.engine, tx, spec)
+	res, err := s.execute(d.engine, tx, spec)
 	switch {
 	case err != nil && mark == "":
 		return res, err
 	case err != nil:
-		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); e.engine.SavepointGone(gone) && (!e.engine.Undone(s.after, tx, err, s.attempt.Err() != nil) || w.committed(s.after, tx)) {
+		if _, gone := tx.ExecContext(s.after, "ROLLBACK TO SAVEPOINT "+mark); d.engine.SavepointGone(gone) && (!d.engine.Undone(s.after, tx, err, s.attempt.Err() != nil) || w.committed(s.after, tx)) {
 			return res, notAtomic(err)
 		}
 		return res, err
 	case mark != "":
-		if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); e.engine.SavepointGone(err) {
+		if _, err := tx.ExecContext(s.after, "RELEASE SAVEPOINT "+mark); d.engine.SavepointGone(err) {
 			return res, notAtomic(nil)
 		} else if err != nil {
-			return res, describe(e.engine, err, "")
+			return res, describe(d.engine, err, "")
 		}
 	}
 	if err := r.EndIn(s.statements, tx, res); err != nil {
@@ -71,7 +71,7 @@ func (e *SQL) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_ Resu
 	}
 	asked = true
 	if err := tx.Commit(); err != nil {
-		return res, describe(e.engine, err, "")
+		return res, describe(d.engine, err, "")
 	}
 	res.Ended = true
 	return res, nil
@@ -98,9 +98,9 @@ type witness struct {
 
 // witness sets up one, where the text is such that it may be needed: with nothing but plain statements, there is no
 // COMMIT.
-func (e *SQL) witness(ctx context.Context, conn *sql.Conn, list []Statement) witness {
+func (d *database) witness(ctx context.Context, conn *sql.Conn, list []Statement) witness {
 	w := witness{table: fmt.Sprintf("dbjobs_%016x", rand.Uint64())}
-	create := e.engine.Witness(w.table)
+	create := d.engine.Witness(w.table)
 	if create == "" || !slices.ContainsFunc(list, mayCommit) {
 		return witness{}
 	}

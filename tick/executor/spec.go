@@ -11,13 +11,14 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// SQLSpec is the Spec of the executor sql. In a manifest it is written as sql:, args: and atomic: of the step. As JSON it is
+// SQLSpec is the Spec of the executor sql. In a manifest it is written as sql:, args:, atomic: and so on of the step. As JSON it is
 // {"sql": ["DELETE …", {"text": "INSERT …", "args": [1]}], "atomic": true}; where there is one statement, its args may stand
 // beside sql, and are written there.
 type SQLSpec struct {
 	SQL    []Statement // in order
 	Atomic bool
 	FailIf string // FailIfRows, FailIfNoRows, or empty
+	Target string // the name of a database of the host's; empty: the store's own
 }
 
 // What makes a step fail whose statements succeeded: a check.
@@ -47,6 +48,7 @@ type specJSON struct {
 	Args   []any       `json:"args,omitempty"`
 	Atomic bool        `json:"atomic,omitempty"`
 	FailIf string      `json:"fail_if,omitempty"`
+	Target string      `json:"target,omitempty"`
 }
 
 type statementJSON struct {
@@ -56,7 +58,7 @@ type statementJSON struct {
 
 // MarshalJSON writes equal specs alike.
 func (s SQLSpec) MarshalJSON() ([]byte, error) {
-	v := specJSON{SQL: s.SQL, Atomic: s.Atomic, FailIf: s.FailIf}
+	v := specJSON{SQL: s.SQL, Atomic: s.Atomic, FailIf: s.FailIf, Target: s.Target}
 	if len(s.SQL) == 1 {
 		v.SQL, v.Args = Texts(s.SQL[0].Text), s.SQL[0].Args
 	}
@@ -77,7 +79,7 @@ func (s *SQLSpec) UnmarshalJSON(b []byte) error {
 	case len(v.Args) > 0 && len(v.SQL) == 1:
 		v.SQL[0].Args = v.Args
 	}
-	s.SQL, s.Atomic, s.FailIf = v.SQL, v.Atomic, v.FailIf
+	s.SQL, s.Atomic, s.FailIf, s.Target = v.SQL, v.Atomic, v.FailIf, v.Target
 	return nil
 }
 
@@ -111,6 +113,7 @@ var sqlKind = Kind{
 		{Name: "args", Type: Arguments, Flag: "arg", Help: "argument of the statement, as text; may be given several times"},
 		{Name: "atomic", Type: Switch, Help: "run the statements in one transaction with the record of their success"},
 		{Name: "fail_if", Type: Text, Flag: "fail-if", Help: "rows or no-rows: fail if the statements return rows, or none"},
+		{Name: "target", Type: Text, Help: "database of the host settings in which the statements run, by its name"},
 	},
 	Spec:   sqlSpec,
 	Values: sqlValues,
@@ -129,8 +132,12 @@ func sqlSpec(given map[string]any) (json.RawMessage, error) {
 	spec := SQLSpec{SQL: slices.Clone(list)}
 	spec.Atomic, _ = given["atomic"].(bool)
 	spec.FailIf, _ = given["fail_if"].(string)
+	spec.Target, _ = given["target"].(string)
 	if err := spec.checkFailIf(); err != nil {
 		return nil, &KeyError{[]any{"fail_if"}, err}
+	}
+	if err := spec.checkTarget(); err != nil {
+		return nil, &KeyError{[]any{"target"}, err}
 	}
 	switch {
 	case len(list) == 0 || len(beside) == 0:
@@ -151,13 +158,22 @@ func (s *SQLSpec) checkFailIf() error {
 	return nil
 }
 
+// checkTarget refuses what no target could do.
+func (s *SQLSpec) checkTarget() error {
+	if s.Target != "" && s.Atomic {
+		return errors.New("cannot be atomic: the end of the step is recorded in dbjobs' own database, and no transaction spans both; " +
+			"remove atomic, and write the statements so that they may run twice, such as with ${run_id} as a key")
+	}
+	return nil
+}
+
 // sqlValues has the arguments of a single statement beside it.
 func sqlValues(raw json.RawMessage) (map[string]any, error) {
 	var spec SQLSpec
 	if err := json.Unmarshal(raw, &spec); err != nil {
 		return nil, err
 	}
-	given := map[string]any{"sql": spec.SQL, "atomic": spec.Atomic, "fail_if": spec.FailIf}
+	given := map[string]any{"sql": spec.SQL, "atomic": spec.Atomic, "fail_if": spec.FailIf, "target": spec.Target}
 	if len(spec.SQL) == 1 {
 		given["sql"], given["args"] = Texts(spec.SQL[0].Text), spec.SQL[0].Args
 	}
@@ -177,6 +193,9 @@ func sqlLine(raw json.RawMessage) string {
 	if spec.Atomic {
 		line = "atomic " + line
 	}
+	if spec.Target != "" {
+		line = "on " + spec.Target + ": " + line
+	}
 	if spec.FailIf != "" {
 		line += "; fail if " + spec.FailIf
 	}
@@ -193,6 +212,9 @@ func ReadSQL(spec json.RawMessage) (v SQLSpec, err error) {
 	}
 	if err := v.checkFailIf(); err != nil {
 		return v, fmt.Errorf("fail_if: %w", err)
+	}
+	if err := v.checkTarget(); err != nil {
+		return v, fmt.Errorf("target: %w", err)
 	}
 	for i, st := range v.SQL {
 		where := ""

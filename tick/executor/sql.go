@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -18,10 +19,22 @@ import (
 // another, see engine.Sessions. Statements of a step run one after the other in one session, each by itself; with atomic,
 // all in one transaction with the end of the step.
 type SQL struct {
+	own   database                              // the store's
+	host  *Host                                 // whose secrets arguments may name, and whose targets steps
+	login func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
+
+	mu      sync.Mutex
+	targets map[string]*database // by URL
+}
+
+// database is one in which steps run their statements.
+type database struct {
 	sessions *engine.Sessions
 	engine   *engine.Engine
-	host     *Host                                 // whose secrets arguments may name
-	login    func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
+
+	// Of a target.
+	beside *engine.DB            // nil: the database is the store's
+	silent atomic.Pointer[error] // why it is left alone for now
 }
 
 // atomicTries: an atomic step that loses against another transaction (a deadlock, a serialization failure) has had no
@@ -37,11 +50,20 @@ func newSQL(s *store.Store, h *Host) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SQL{sessions: sessions, engine: s.Engine(), host: h, login: once(s.Login)}, nil
+	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), targets: map[string]*database{}}, nil
 }
 
 // Close ends its connections.
-func (e *SQL) Close() error { return e.sessions.Close() }
+func (e *SQL) Close() error {
+	err := e.own.sessions.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, d := range e.targets {
+		err = errors.Join(err, d.sessions.Close(), d.beside.Close())
+	}
+	clear(e.targets)
+	return err
+}
 
 // once keeps the first answer; an error is asked again.
 func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
@@ -66,15 +88,20 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if owner := r.Task.Job.Owner; login != "" && owner != login {
+	owner := r.Task.Job.Owner
+	if login != "" && owner != login {
 		return Result{}, fmt.Errorf("the job belongs to %q, and this host has credentials for %q only", owner, login)
 	}
 	spec, err := ReadSQL(r.Spec)
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
+	d, err := e.database(owner, spec.Target)
+	if err != nil {
+		return Result{}, err
+	}
 	for _, st := range spec.SQL {
-		if why := e.engine.Refuses(st.Text); why != "" {
+		if why := d.engine.Refuses(st.Text); why != "" {
 			return Result{}, errors.New(why)
 		}
 	}
@@ -82,26 +109,34 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	for _, st := range spec.SQL {
 		for _, arg := range st.Args {
 			if text, ok := arg.(string); ok {
-				if err := e.host.addSecrets(r.Task.Job.Owner, text, facts); err != nil {
+				if err := e.host.addSecrets(owner, text, facts); err != nil {
 					return Result{}, err
 				}
 			}
 		}
 	}
-	if err := e.bind(spec.SQL, facts); err != nil {
+	if err := d.bind(spec.SQL, facts); err != nil {
 		return Result{}, err
 	}
+	return d.execute(ctx, spec, r)
+}
+
+// execute runs the statements in a session of the database. Where the store's own cannot be reached, that is no fault of the
+// step, and uses up none of its attempts; a target is like any other service that a step uses.
+func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result, error) {
 	texts := make([]string, len(spec.SQL))
 	for i, st := range spec.SQL {
 		texts[i] = st.Text
 	}
 	for {
-		taken, err := e.sessions.Take(ctx, texts)
-		if err != nil {
-			return Result{}, nothingDone("no connection could be made", describe(e.engine, err, ""))
+		taken, err := d.take(ctx, texts)
+		if err != nil && d.beside != nil {
+			return Result{}, fmt.Errorf("target %s: no connection could be made: %w", quoted(spec.Target), err)
+		} else if err != nil {
+			return Result{}, nothingDone("no connection could be made", err)
 		}
 		kept := taken.Kept() // asked for before it is released
-		res, err := e.in(ctx, taken, spec, r)
+		res, err := d.in(ctx, taken, spec, r)
 		if kept && errors.Is(err, errUnsent) && ctx.Err() == nil {
 			continue // the server had ended the session: nothing is done, and the next one is newer
 		}
@@ -110,23 +145,23 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 }
 
 // in executes the statements in a session, and releases it.
-func (e *SQL) in(ctx context.Context, taken *engine.Session, spec SQLSpec, r Request) (res Result, err error) {
+func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, r Request) (res Result, err error) {
 	well := false
 	defer func() { taken.Release(well && ctx.Err() == nil) }()
-	s, release := e.session(ctx, taken)
+	s, release := d.session(ctx, taken)
 	defer release()
 	if spec.Atomic {
-		res, err = e.untilNoConflict(ctx, func() (Result, error) { return e.atomic(s, taken.Conn, spec, r) })
+		res, err = d.untilNoConflict(ctx, func() (Result, error) { return d.atomic(s, taken.Conn, spec, r) })
 		well = err == nil
 		return res, err
 	}
-	res, err = s.execute(e.engine, taken.Conn, spec)
+	res, err = s.execute(d.engine, taken.Conn, spec)
 	if err != nil {
 		return res, err
 	}
 	if slices.ContainsFunc(spec.SQL, mayCommit) { // none else begins a transaction
-		if open, err := e.engine.TransactionOpen(s.statements, taken.Conn); err != nil {
-			return res, describe(e.engine, err, "")
+		if open, err := d.engine.TransactionOpen(s.statements, taken.Conn); err != nil {
+			return res, describe(d.engine, err, "")
 		} else if open {
 			return res, errors.New("its statements left a transaction open, which was rolled back; add COMMIT, or make the step atomic and remove BEGIN")
 		}
@@ -136,10 +171,10 @@ func (e *SQL) in(ctx context.Context, taken *engine.Session, spec SQLSpec, r Req
 }
 
 // untilNoConflict tries again what lost against another transaction.
-func (e *SQL) untilNoConflict(ctx context.Context, do func() (Result, error)) (Result, error) {
+func (d *database) untilNoConflict(ctx context.Context, do func() (Result, error)) (Result, error) {
 	for try := 1; ; try++ {
 		res, err := do()
-		if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || errors.Is(err, errUnsent) || !e.engine.Transient(err) {
+		if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || errors.Is(err, errUnsent) || !d.engine.Transient(err) {
 			return res, err
 		}
 		select {
@@ -171,10 +206,10 @@ type session struct {
 // session begins one. Where the driver would drop the connection and leave the statement running on the server, the end of
 // ctx stops it there, by its number, and the statement returns with the server's answer: a retry never runs beside what it
 // retries.
-func (e *SQL) session(ctx context.Context, taken *engine.Session) (s session, release func()) {
+func (d *database) session(ctx context.Context, taken *engine.Session) (s session, release func()) {
 	after, drop := context.WithCancel(context.WithoutCancel(ctx))
 	s = session{attempt: ctx, after: after, statements: ctx}
-	if connection, _ := e.engine.Stop(); connection != "" {
+	if connection, _ := d.engine.Stop(); connection != "" {
 		s.statements = after
 	}
 	stopped := make(chan struct{})
@@ -183,7 +218,7 @@ func (e *SQL) session(ctx context.Context, taken *engine.Session) (s session, re
 		defer drop()
 		ctx, cancel := context.WithTimeout(after, stopGrace)
 		defer cancel()
-		e.interrupt(ctx, taken.Number)
+		d.interrupt(ctx, taken.Number)
 	})
 	return s, func() {
 		drop()
@@ -195,10 +230,10 @@ func (e *SQL) session(ctx context.Context, taken *engine.Session) (s session, re
 
 // interrupt stops what the connection of that number executes, until ctx ends: between two statements there is nothing to
 // stop.
-func (e *SQL) interrupt(ctx context.Context, number int64) {
-	_, stop := e.engine.Stop()
+func (d *database) interrupt(ctx context.Context, number int64) {
+	_, stop := d.engine.Stop()
 	for stop != "" && ctx.Err() == nil {
-		_ = e.sessions.Exec(ctx, fmt.Sprintf(stop, number)) // the next try may get through
+		_ = d.sessions.Exec(ctx, fmt.Sprintf(stop, number)) // the next try may get through
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):

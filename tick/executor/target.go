@@ -1,0 +1,66 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// A target that lets an attempt wait for a connection, and then gives none, is left alone for a while: each attempt that
+// waits has a place in the pass that other jobs need.
+const (
+	longWait  = time.Second
+	leftAlone = 10 * time.Second
+)
+
+// database is the one in which a step of the owner's runs its statements: the store's own, or a target. The URL of a target
+// is read for each attempt, since its password may change. The one of before is kept until the end: an attempt may use it,
+// and without one it has no connections.
+func (e *SQL) database(owner, target string) (*database, error) {
+	if target == "" {
+		return &e.own, nil
+	}
+	url, err := e.host.Target(owner, target)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d := e.targets[url]; d != nil {
+		return d, nil
+	}
+	db, err := engine.New(url, engine.Options{Target: true, Secrets: e.host.Known})
+	if err != nil {
+		return nil, fmt.Errorf("target %s: %w", quoted(target), err)
+	}
+	// Other files of SQLite are those of this process's user, as for the store's own database.
+	sessions, err := db.JobSessions(engine.Options{OtherFiles: e.host.Own})
+	if err != nil {
+		_ = db.Close() // it has no connection
+		return nil, fmt.Errorf("target %s: %w", quoted(target), err)
+	}
+	d := &database{sessions: sessions, engine: db.Engine(), beside: db}
+	e.targets[url] = d
+	return d, nil
+}
+
+// take is a session of the database.
+func (d *database) take(ctx context.Context, texts []string) (*engine.Session, error) {
+	if why := d.silent.Load(); why != nil {
+		return nil, fmt.Errorf("another attempt got no answer within the last %s: %w", leftAlone, *why)
+	}
+	waited := atomic.Bool{}
+	defer time.AfterFunc(longWait, func() { waited.Store(true) }).Stop()
+	s, err := d.sessions.Take(ctx, texts)
+	if err == nil {
+		return s, nil
+	}
+	err = describe(d.engine, err, "")
+	if d.beside != nil && waited.Load() && ctx.Err() == nil && d.silent.CompareAndSwap(nil, &err) {
+		time.AfterFunc(leftAlone, func() { d.silent.Store(nil) })
+	}
+	return nil, err
+}
