@@ -30,6 +30,7 @@ type Manifest struct {
 // reference is a place in the file that names a schedule.
 type reference struct {
 	name string
+	hint string  // what may be meant, if the name is or looks like a rule
 	at   Problem // without a text
 }
 
@@ -89,7 +90,9 @@ func (m *Manifest) Resolve(inDatabase []string) error {
 			continue
 		}
 		r.at.Text = "there is no schedule " + excerpt(r.name)
-		if n := nearest.To(r.name, names); n != "" {
+		if r.hint != "" {
+			r.at.Text += r.hint
+		} else if n := nearest.To(r.name, names); n != "" {
 			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
 		} else if len(names) > 0 {
 			r.at.Text += "; the schedules are " + strings.Join(names[:min(20, len(names))], ", ")
@@ -174,7 +177,7 @@ func (f *file) read(root *yaml.Node) {
 	}
 	f.mapping(withoutExtensions(root), "", fields)
 	if zone != nil {
-		f.readZone(zone)
+		f.readZone(&f.zone, zone, "zone")
 	}
 	if defaults != nil {
 		f.mapping(defaults, "defaults", policies(&f.defaults, true))
@@ -204,18 +207,18 @@ func withoutExtensions(n *yaml.Node) *yaml.Node {
 	return &kept
 }
 
-func (f *file) readZone(n *yaml.Node) {
+func (f *file) readZone(into *string, n *yaml.Node, path string) {
 	zone := ""
-	text(&zone)(f.decoder, n, "zone")
+	text(&zone)(f.decoder, n, path)
 	if zone == "" {
 		return
 	}
 	// This rule is valid in any zone, so an error is one about the zone.
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone, Start: f.now}); err != nil {
-		f.problem(n, "zone", "found %s: %v", excerpt(zone), err)
+		f.problem(n, path, "found %s: %v", excerpt(zone), err)
 		return
 	}
-	f.zone = zone
+	*into = zone
 }
 
 // NameOf is the name of a manifest whose file has no name in it: the file's name without its
