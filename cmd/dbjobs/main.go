@@ -31,6 +31,7 @@ import (
 const gcPercent = 400
 
 func main() {
+	keepPrivate()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
