@@ -17,13 +17,18 @@ const (
 	EventFailed    = Failed      // a run failed, and no attempt is left
 	EventRecovered = "recovered" // a run succeeded, and the one before had failed
 	EventMissed    = "missed"    // nominal times lie in a gap, because no pass came in time
-	EventLate      = "late"      // a run was made long after its nominal time
+	EventLate      = "late"      // a run was made long after its nominal time, or a trigger was silent
 	EventLost      = Lost        // the holders of a run never reported back
 	EventParked    = "parked"    // the definition cannot be used
 	EventPaused    = "paused"    // the job paused itself after a failed run
 )
 
-// Hooks name the job that is run once for each event: its name, or owner/name. Empty: none.
+// NoHook in the place of a hook's name is none, also where there is one for all jobs of a host. A
+// job of that name is a hook with its owner only.
+const NoHook = "none"
+
+// Hooks name the job that is run once for each event: its name, or owner/name. Empty: the hook that
+// the host has for all jobs, if any.
 type Hooks struct {
 	Failed    string `json:"failed,omitempty"`
 	Recovered string `json:"recovered,omitempty"`
@@ -55,8 +60,19 @@ func (h *Hooks) For(event string) string {
 	return ""
 }
 
-// each gives the hooks with the names of their events.
-func (h *Hooks) each(fn func(event string, hook *string) error) error {
+// Of gives the hooks whose names have no owner to that one.
+func (h Hooks) Of(owner string) Hooks {
+	_ = h.Each(func(_ string, hook *string) error { // never fails
+		if owner != "" && *hook != "" && *hook != NoHook && !strings.Contains(*hook, "/") {
+			*hook = owner + "/" + *hook
+		}
+		return nil
+	})
+	return h
+}
+
+// Each gives the hooks with the names of their events.
+func (h *Hooks) Each(fn func(event string, hook *string) error) error {
 	for _, e := range []struct {
 		event string
 		hook  *string
@@ -73,8 +89,8 @@ func (h *Hooks) each(fn func(event string, hook *string) error) error {
 
 // names appends the plain names of the jobs that are hooks.
 func (h *Hooks) names(list []string) []string {
-	_ = h.each(func(_ string, hook *string) error { // never fails
-		if *hook != "" {
+	_ = h.Each(func(_ string, hook *string) error { // never fails
+		if *hook != "" && *hook != NoHook {
 			list = append(list, plainName(*hook))
 		}
 		return nil
@@ -82,8 +98,8 @@ func (h *Hooks) names(list []string) []string {
 	return list
 }
 
-// checkHook refuses a text that is the name of no job.
-func checkHook(name string) error {
+// CheckHook refuses a text that is the name of no job.
+func CheckHook(name string) error {
 	if owner, plain, ok := strings.Cut(name, "/"); ok {
 		return cmp.Or(checkName(owner), checkName(plain))
 	}
@@ -106,6 +122,11 @@ type Event struct {
 	Error        string    `json:"error"`    // or the reason; its head
 	Attempts     int       `json:"attempts"` // of the run's steps
 	Streak       int       `json:"streak"`   // failed runs in a row
+
+	// Of a trigger that was silent, in the place of a job:
+	Trigger string    `json:"trigger"` // its name
+	Since   time.Time `json:"-"`       // its last pass before
+	Seconds int64     `json:"seconds"` // of the silence
 }
 
 // eventErrorSize bounds the error in the arguments of a hook's run, in bytes. The whole error is
@@ -128,12 +149,13 @@ func (e *Event) args() (json.RawMessage, error) {
 		Event
 		At           string `json:"at"`
 		ScheduledFor string `json:"scheduled_for"`
-	}{told, at(e.At), at(e.ScheduledFor)})
+		Since        string `json:"since"`
+	}{told, at(e.At), at(e.ScheduledFor), at(e.Since)})
 }
 
 // Unheard is an event whose hook could not be run. The job that raised it goes on.
 type Unheard struct {
-	Job   string `json:"job"` // owner/name
+	Job   string `json:"job"` // owner/name; empty: it is one of the trigger
 	Event string `json:"event"`
 	Hook  string `json:"hook"`
 	Error string `json:"error"`
@@ -183,6 +205,29 @@ func (b *Batch) raise(ctx context.Context, w *writer, refused string) error {
 	return nil
 }
 
+// Raise makes the run of the hook of an event that no decision about a job has raised. The key of the
+// run is what makes it one, however many passes raise the event. What the database refuses, it
+// returns as unheard, as it does a hook that cannot run.
+//
+// Crash windows: before COMMIT there is no run, and the next pass raises the event again, since only
+// the record of this pass ends the silence. After COMMIT, the run is there.
+func (s *Store) Raise(ctx context.Context, e Event) (unheard []Unheard, err error) {
+	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
+		var b Batch
+		w := newWriter(s, tx, e.At, 0)
+		w.events = append(w.events, e)
+		if err := b.raise(ctx, w, ""); err != nil {
+			return err
+		}
+		unheard = b.Unheard
+		return w.write(ctx)
+	})
+	if err != nil && s.Refused(ctx, err) {
+		return []Unheard{{Event: e.Kind, Hook: e.Hook, Error: s.kept(err.Error())}}, nil
+	}
+	return unheard, err
+}
+
 // hookName is the full name of an event's hook: without an owner, it is of the owner of the job.
 func hookName(e *Event) string {
 	if e.Owner == "" || strings.Contains(e.Hook, "/") {
@@ -214,15 +259,15 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 // hooks finds the jobs that a job names as hooks, which may be anywhere in the same file, and
 // writes their names in one form.
 func (a *applier) hooks(j *Job) error {
-	return j.On.each(func(event string, hook *string) error {
-		if *hook == "" {
+	return j.On.Each(func(event string, hook *string) error {
+		if *hook == "" || *hook == NoHook {
 			return nil
 		}
 		other, err := a.known.find(*hook, j.Owner)
 		if err != nil {
 			return &FieldError{"job " + j.FullName(), "on." + event, err.Error()}
 		}
-		if *hook = other.FullName(); other.Owner == j.Owner {
+		if *hook = other.FullName(); other.Owner == j.Owner && other.Name != NoHook {
 			*hook = other.Name
 		}
 		return nil

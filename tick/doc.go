@@ -24,10 +24,10 @@
 //	settled        an ended run is settled once the plan of its job counts it: last state, failures in a row
 //	parked         a job that cannot be planned until its definition is repaired; the reason is in its plan
 //	occurrence     the key of a run within its job: at:TIME, after:RUN, start:ID, or one of a request
-//	event          of a job: a run failed, recovered, was late or lost, times were missed, the job was parked or paused
-//	hook           the job that another one names for an event; it has one run for each
+//	event          of a job: a run failed, recovered, was late or lost, times were missed, the job was parked or paused; of a trigger: it was silent
+//	hook           the job that another one, or the host, names for an event; it has one run for each
 //	need           a reason why a job needs a decision now, such as: it is due, it was edited, a run of it ended
-//	heartbeat      the sign of life, every 30 s, by which a holder extends its leases; also the URL of a service outside that is told of a pass
+//	heartbeat      the sign of life, every 30 s, by which a holder extends its leases
 //	queue          a name; a process takes only the runs of the queues that it serves; a tick serves the queue tick
 //	group          a cap on the runs that several jobs have under way at a time
 //	plan           the one row of a job that the program keeps: when it is due next, what was decided so far
@@ -133,6 +133,8 @@
 //
 //   - Around the COMMIT of a decision, Store.Decide (store/decide.go): either the plan has advanced
 //     and the run exists, with the runs of hooks that this raises, or neither.
+//   - Around the COMMIT of a silence, Store.Raise (store/hook.go): only the record of the pass ends
+//     the silence, and the key of the hook's run makes it one. So a later pass may raise it again.
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
 //     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/ended_runs.go) lets
 //     the run wait for a new delivery, or ends it as lost.
@@ -154,6 +156,7 @@
 //	tick/needs.go     the needs, in pages of jobs
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/workers.go   taking runs, heartbeats; tick/ahead.go has what was taken ahead
+//	tick/silence.go   the hook of the host for a trigger that was silent
 //	tick/work.go      executing runs; tick/record.go records their ends together
 //	tick/executor/    what a step can do
 //	tick/ticktest/    what the tests share; tick/crash/ and tick/load/ have those of faults, competition and size

@@ -1,10 +1,14 @@
 package tick_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -48,6 +52,125 @@ func TestSilenceOfATriggerIsTold(t *testing.T) {
 		}
 		if tk.Late = 0; silent(time.Hour) {
 			t.Error("it was turned off")
+		}
+	})
+}
+
+// silentHost is a trigger of a host with a hook for late, which came each minute and then for an hour did not.
+func silentHost(t *testing.T, d *storetest.DB, hook string) *tick.Tick {
+	t.Helper()
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tell", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	tk := ticktest.New(t, d.Store)
+	tk.Late, tk.On = 15*time.Minute, store.Hooks{Late: hook}
+	for range 12 {
+		if r := pass(t, tk); len(r.Runs) != 0 || len(r.Unheard) != 0 {
+			t.Fatalf("without a silence: %+v", r)
+		}
+		d.Clock.Add(time.Minute)
+	}
+	d.Clock.Add(time.Hour)
+	return tk
+}
+
+// The hook that the host has for late runs once for a silence, in the pass that finds it, and gets the facts.
+func TestHookOfASilence(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk := silentHost(t, d, "tell")
+		since := d.Clock.Now().Add(-time.Hour - time.Minute)
+		if r := pass(t, tk); len(r.Runs) != 1 || r.Runs[0].State != store.Succeeded || !r.SilentSince.Equal(since) {
+			t.Errorf("the pass after the silence: %+v", r)
+		}
+		for range 12 {
+			d.Clock.Add(time.Minute)
+			pass(t, tk)
+		}
+		got := told(t, d, "tell")
+		if len(got) != 1 {
+			t.Fatalf("%v", got)
+		}
+		for arg, want := range map[string]string{"event": "late", "trigger": tk.Name, "since": since.UTC().Format("2006-01-02T15:04:05.000000Z"), "seconds": "3660", "job": "",
+			"error": fmt.Sprintf("the trigger %q was silent for 1h1m0s, since %s", tk.Name, since.UTC().Format(time.RFC3339))} {
+			if fmt.Sprint(got[0][arg]) != want {
+				t.Errorf("%s is %v, want %s", arg, got[0][arg], want)
+			}
+		}
+		d.Clock.Add(time.Hour)
+		pass(t, tk)
+		if got := told(t, d, "tell"); len(got) != 2 {
+			t.Errorf("a second silence: %v", got)
+		}
+	})
+}
+
+// Of passes that find the same silence, one makes the run: here, others come between what a pass has found and what it does.
+func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk := silentHost(t, d, "tell")
+		found := 0
+		calls := &storetest.Calls{}
+		calls.Before = func(c storetest.Call) error {
+			if c.Kind == storetest.Begin && found == 0 {
+				found = 1
+				for range 2 {
+					if r := pass(t, tk); !r.SilentSince.IsZero() {
+						found++
+					}
+				}
+			}
+			return nil
+		}
+		beside := *tk
+		beside.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})
+		if r := pass(t, &beside); r.SilentSince.IsZero() || found != 2 {
+			t.Fatalf("%d passes found the silence: %+v", found, r)
+		}
+		if got := told(t, d, "tell"); len(got) != 1 {
+			t.Errorf("%d runs: %v", len(got), got)
+		}
+	})
+}
+
+// A hook that cannot run is reported and holds up nothing; neither does one that is switched off. While everything is
+// paused, the run waits.
+func TestHookOfASilenceThatCannotRun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk := silentHost(t, d, "nobody")
+		if r := pass(t, tk); len(r.Unheard) != 1 || r.Unheard[0].Job != "" || !strings.HasSuffix(r.Unheard[0].Hook, "nobody") || r.Unheard[0].Error != "there is no such job" {
+			t.Errorf("%+v", r.Unheard)
+		}
+		d.Exec(t, "UPDATE "+d.Table("ticks")+" SET passes = 20")
+		d.Clock.Add(time.Hour)
+		tk.On.Late = store.NoHook
+		if r := pass(t, tk); r.SilentSince.IsZero() || len(r.Unheard) != 0 {
+			t.Errorf("%+v", r)
+		}
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "UPDATE "+d.Table("ticks")+" SET passes = 20")
+		d.Clock.Add(time.Hour)
+		tk.On.Late = "tell"
+		pass(t, tk)
+		d.Clock.Add(time.Minute)
+		if r := pass(t, tk); r.Started != 0 || len(told(t, d, "tell")) != 1 {
+			t.Errorf("while everything is paused: %+v", r)
+		}
+		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeAll}, false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if r := pass(t, tk); r.Succeeded != 1 {
+			t.Errorf("resumed: %+v", r)
+		}
+	})
+}
+
+// What the database refuses is reported. What waits for a lock leaves the silence to the next pass.
+func TestHookOfASilenceThatIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk := silentHost(t, d, "tell")
+		refuse(t, d, "INSERT", "runs", "1 = 1")
+		if r := pass(t, tk); len(r.Unheard) != 1 || !strings.Contains(r.Unheard[0].Error, "refused") {
+			t.Errorf("%+v", r.Unheard)
 		}
 	})
 }

@@ -41,6 +41,7 @@ type Tick struct {
 	Grace        time.Duration // for what runs when the context is cancelled; within the budget
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
 	Late         time.Duration // after its nominal time, a run is late, and so is a pass after the one before; 0: none is
+	On           store.Hooks   // of this host: for events for which a job has no hook, and for a silence
 	DryRun       bool          // only tell what is due
 	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
@@ -54,6 +55,9 @@ type Tick struct {
 // Run runs the pass. The report says what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
+	if err == nil {
+		err = p.raiseSilence(ctx)
+	}
 	if err != nil || !p.hasWork() {
 		return p.end(ctx, err)
 	}
@@ -144,6 +148,7 @@ type pass struct {
 	holder   store.Holder
 	batch    int
 	failed   map[store.Need]error
+	unraised bool           // the silence of the trigger, so that this pass may not end it
 	without  map[int64]bool // jobs whose decisions were refused in this pass
 	unkept   []store.Parked // of them, and of jobs whose runs were, those of which the database keeps no record that they are
 	began    time.Time
@@ -185,7 +190,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.holder.Login = probe.Login
 	p.probe = probe
-	p.decider = &decide.Pass{Login: probe.Login, StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late}
+	p.decider = &decide.Pass{Login: probe.Login, StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late, On: t.On.Of(probe.Login)}
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
 	p.report.SilentSince = probe.SilentSince(t.Late)
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
@@ -225,8 +230,10 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	if err != nil {
 		facts.Error = err.Error()
 	}
-	if recorded := p.record(ctx, facts); err == nil {
-		err = recorded
+	if !p.unraised {
+		if recorded := p.record(ctx, facts); err == nil {
+			err = recorded
+		}
 	}
 	if err == nil && p.report.Decided+p.report.Started > 0 { // a run that backs off wakes its job too
 		probe, again := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)

@@ -123,7 +123,6 @@ func storyCommands(dbjobs caller) map[string]func(ts *testscript.TestScript, neg
 		"exits":   dbjobs.exits,
 		"sql":     runSQL,
 		"capture": capture,
-		"monitor": monitor,
 	}
 }
 

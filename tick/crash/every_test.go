@@ -232,6 +232,29 @@ func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 	}
 }
 
+// The silence of a trigger makes one run of the host's hook, whatever breaks in the pass that finds it.
+func TestCrashAtEveryCallOfASilence(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			crashes(t, e, silence(), func(m *model) []crash {
+				told := 0
+				for key := range m.records[1].runs {
+					if strings.HasPrefix(key, "told hook:late") {
+						told++
+					}
+				}
+				if told != 1 {
+					t.Fatalf("the unbroken course has %d runs of the hook: %v", told, m.records[1].runs)
+				}
+				list := slices.DeleteFunc(m.every(), func(c crash) bool { return c.stage == 0 })
+				return sample(list, bounded[e])
+			})
+		})
+	}
+}
+
 // The same with four runs side by side, signs of life among them: which call is the k-th is another one each time, and what
 // comes of it is the same.
 func TestCrashSideBySide(t *testing.T) {

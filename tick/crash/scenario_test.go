@@ -165,6 +165,16 @@ func small() []stage {
 	}
 }
 
+// silence is a trigger that came regularly, and then for an hour did not.
+func silence() []stage {
+	return []stage{
+		{name: "plan", at: time.Minute, silent: true, edit: func(w *world) { w.define(w.jobs("told")) }},
+		{name: "silence", at: time.Hour, silent: true, edit: func(w *world) {
+			w.d.Exec(w.t, "UPDATE "+w.d.Table("ticks")+" SET passes = 20")
+		}},
+	}
+}
+
 // sharing are three jobs that share a cap of one, and then of two. Their runs are executed one at a time, as in all
 // scenarios: side by side, the order of calls would be another one each time, and a fault would not fall where it is said
 // to. What runs side by side is in the tests of orders and of kills.

@@ -64,6 +64,7 @@ type stage struct {
 	at     time.Duration // since the beginning
 	edit   func(*world)
 	decide bool // the passes only decide: what they let go stays queued
+	silent bool // the host has a hook for a silence
 	beside int  // how many runs they execute side by side; 0 is one, so that the order of calls is the same always
 }
 
@@ -271,6 +272,9 @@ func (p *runner) pass(s *stage, holder string) (tick.Report, error) {
 			"exec": calling{p.calls, running{p.w, "exec"}}, "shell": calling{p.calls, running{p.w, "shell"}}}}
 	if s.decide {
 		tk.Limit = -1
+	}
+	if s.silent {
+		tk.Late, tk.On = 15*time.Minute, store.Hooks{Late: "told"}
 	}
 	return tk.Run(context.Background())
 }

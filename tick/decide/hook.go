@@ -11,10 +11,19 @@ import (
 // An event is raised in the decision that makes it so: together with the record of it, or not at
 // all. It names its cause, so that no event has two runs.
 
-// raise tells the job's hook of an event, if there is one. What is gone raises nothing any more.
+// hook is the job that runs for an event: that of the job's definition, else that of this host.
+func (d *decision) hook(event string) string {
+	name := cmp.Or(d.job().On.For(event), d.pass.On.For(event))
+	if name == store.NoHook {
+		return ""
+	}
+	return name
+}
+
+// raise asks for a run of the event's hook, if there is one. What is gone raises nothing any more.
 func (d *decision) raise(e store.Event) {
 	j := d.job()
-	if e.Hook = j.On.For(e.Kind); e.Hook == "" || d.gone() {
+	if e.Hook = d.hook(e.Kind); e.Hook == "" || d.gone() {
 		return
 	}
 	e.At, e.Job, e.Owner, e.Streak = d.now, j.Name, j.Owner, d.plan.Streak
@@ -72,7 +81,7 @@ const mostMissed = 1000
 
 // noteMissed counts the nominal times of a rule in a gap, where a hook runs for them.
 func (d *decision) noteMissed(l *activeRule, w window, reason string) {
-	if reason != store.Missed || d.job().On.For(store.EventMissed) == "" {
+	if reason != store.Missed || d.hook(store.EventMissed) == "" {
 		return
 	}
 	t := l.next(d, w.from)
@@ -83,7 +92,7 @@ func (d *decision) noteMissed(l *activeRule, w window, reason string) {
 
 // noteLate notes a run that is made too long after its nominal time.
 func (d *decision) noteLate(t time.Time) {
-	if late := d.pass.Late; late > 0 && d.job().On.For(store.EventLate) != "" && d.now.Sub(t) > late {
+	if late := d.pass.Late; late > 0 && d.hook(store.EventLate) != "" && d.now.Sub(t) > late {
 		d.late.add(t)
 	}
 }

@@ -15,6 +15,8 @@ type Pass struct {
 	Began time.Time
 	// Heartbeat is the time after its end at which a lease counts as expired.
 	Heartbeat time.Duration
+	// On are the hooks of this host, each with its owner: for events for which a job has none.
+	On store.Hooks
 	// Late is how long after its nominal time a run is late; 0: none is.
 	Late time.Duration
 

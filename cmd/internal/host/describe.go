@@ -60,30 +60,18 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 		}
 		r.Add("mail", m.From, fmt.Sprintf("%s:%d, %s", m.Server, m.Port, m.TLS), where(m.Place), m.Owners)
 	}
-	s.describeHeartbeat(r, wrong)
-	for _, event := range manifest.HostEvents() {
-		if job := s.On[event]; job != "" {
-			r.Add("on", event, job, s.From, nil)
-		}
+	if s.Heartbeat != nil {
+		value, err := s.value(*s.Heartbeat)
+		wrong(s.Heartbeat.Place, err)
+		r.Add("heartbeat", "", publicURL(value)+in(*s.Heartbeat), where(s.Heartbeat.Place), nil)
 	}
+	_ = s.On.Each(func(event string, job *string) error { // never fails
+		if *job != "" {
+			r.Add("on", event, *job, s.From, nil)
+		}
+		return nil
+	})
 	return problems
-}
-
-// describeHeartbeat tells the servers of the heartbeat, and what its URLs lack.
-func (s *Settings) describeHeartbeat(r *report.Config, wrong func(manifest.Problem, error)) {
-	b := s.Heartbeat
-	if b == nil {
-		return
-	}
-	to, leaves, err := s.Monitor(nil)
-	wrong(b.Place, err)
-	for _, u := range []struct{ name, text string }{{"", to.URL}, {"start", to.Start}, {"success", to.Success}, {"failure", to.Failure}} {
-		if u.text == "" && (u.name != "" || b.Start+b.Success+b.Failure != "") {
-			continue
-		}
-		wrong(b.Place, leaves.CheckSecrets("", u.text))
-		r.Add("heartbeat", u.name, publicURL(u.text)+in(b.Source), where(b.Place), nil)
-	}
 }
 
 // where is a place as text.

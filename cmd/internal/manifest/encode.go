@@ -97,11 +97,11 @@ func jobNode(j store.Job, login string) (*yaml.Node, error) {
 }
 
 func (o *object) schedules(j store.Job) {
-	switch {
-	case len(j.Schedules) == 0:
-	case len(j.Schedules) == 1 && asRule(j.Schedules[0], "UTC", time.Now()) != nil:
+	switch len(j.Schedules) {
+	case 0:
+	case 1:
 		o.put("schedule", quoted(j.Schedules[0]))
-	default: // a name that reads as a rule would be taken for one
+	default:
 		o.put("schedules", list(j.Schedules))
 	}
 	if j.Own != nil {

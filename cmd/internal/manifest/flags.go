@@ -44,7 +44,7 @@ var RuleFlags = []Flag{
 }
 
 // JobFlags describe a job, besides RuleFlags for its own rule.
-var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a schedule, or a rule; names may be given several times"}}, executorFlags(), policyFlags())
+var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a schedule; may be given several times"}}, executorFlags(), policyFlags())
 
 // executorFlags are the keys of executors as flags. That of a mapping stands for its first key; of the
 // others, those are flags for which the executor has a name.
@@ -77,17 +77,15 @@ type Given map[string][]string
 func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	entry, rule := &object{}, &object{}
 	for _, fl := range RuleFlags {
-		if values := given[fl.Name]; len(values) > 0 && (fl.Name == "description" || fl.Name == "zone") {
-			entry.put(fl.Name, fl.node(values))
+		if values := given[fl.Name]; len(values) > 0 && fl.Name == "description" {
+			entry.put("description", fl.node(values))
 		} else if len(values) > 0 {
 			rule.put(fl.Path, fl.node(values))
 		}
 	}
 	entry.section("rule", rule)
 	for _, fl := range JobFlags {
-		if values := given[fl.Name]; len(values) == 1 && fl.Name == "schedule" {
-			entry.put("schedule", quoted(values[0])) // which may be a rule
-		} else if len(values) > 0 {
+		if values := given[fl.Name]; len(values) > 0 {
 			entry.at(fl.Path, fl.node(values))
 		}
 	}
@@ -173,7 +171,7 @@ func (f *file) flagError(section, name string, flags []Flag) error {
 		}
 		p.Path = fmt.Sprintf("%q", name)
 		for _, fl := range flags {
-			if fl.Path == path || fl.Name == path {
+			if fl.Path == path {
 				p.Path = "--" + fl.Name
 			}
 		}

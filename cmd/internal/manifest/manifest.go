@@ -30,7 +30,6 @@ type Manifest struct {
 // reference is a place in the file that names a schedule.
 type reference struct {
 	name string
-	hint string  // what may be meant, if the name is or looks like a rule
 	at   Problem // without a text
 }
 
@@ -90,9 +89,7 @@ func (m *Manifest) Resolve(inDatabase []string) error {
 			continue
 		}
 		r.at.Text = "there is no schedule " + excerpt(r.name)
-		if r.hint != "" {
-			r.at.Text += r.hint
-		} else if n := nearest.To(r.name, names); n != "" {
+		if n := nearest.To(r.name, names); n != "" {
 			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
 		} else if len(names) > 0 {
 			r.at.Text += "; the schedules are " + strings.Join(names[:min(20, len(names))], ", ")
@@ -177,7 +174,7 @@ func (f *file) read(root *yaml.Node) {
 	}
 	f.mapping(withoutExtensions(root), "", fields)
 	if zone != nil {
-		f.readZone(&f.zone, zone, "zone")
+		f.readZone(zone)
 	}
 	if defaults != nil {
 		f.mapping(defaults, "defaults", policies(&f.defaults, true))
@@ -207,18 +204,18 @@ func withoutExtensions(n *yaml.Node) *yaml.Node {
 	return &kept
 }
 
-func (f *file) readZone(into *string, n *yaml.Node, path string) {
+func (f *file) readZone(n *yaml.Node) {
 	zone := ""
-	text(&zone)(f.decoder, n, path)
+	text(&zone)(f.decoder, n, "zone")
 	if zone == "" {
 		return
 	}
 	// This rule is valid in any zone, so an error is one about the zone.
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone, Start: f.now}); err != nil {
-		f.problem(n, path, "found %s: %v", excerpt(zone), err)
+		f.problem(n, "zone", "found %s: %v", excerpt(zone), err)
 		return
 	}
-	*into = zone
+	f.zone = zone
 }
 
 // NameOf is the name of a manifest whose file has no name in it: the file's name without its

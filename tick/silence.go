@@ -1,0 +1,54 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// raiseSilence asks for a run of this host's hook where the trigger was silent: the event late, with
+// the trigger in the place of a job. Its cause is the last pass before the silence, so that passes
+// that compete, or that follow a crash, raise it once.
+//
+// Crash window: until this pass is recorded, the next one finds the same silence. So nothing is
+// recorded while the event could not be raised.
+func (p *pass) raiseSilence(ctx context.Context) error {
+	since := p.report.SilentSince
+	hook := p.decider.On.Late
+	if since.IsZero() || hook == "" || hook == store.NoHook || p.t.DryRun {
+		return nil
+	}
+	p.unraised = true
+	within, cancel := p.budget(ctx)
+	defer cancel()
+	now, name := p.probe.Now, p.t.Name
+	length := now.Sub(since)
+	unheard, err := p.t.Store.Raise(within, store.Event{
+		Kind: store.EventLate, Hook: hook, Cause: silenceCause(name, since), At: now,
+		Trigger: name, Since: since, Seconds: int64(length / time.Second),
+		Error: fmt.Sprintf("the trigger %q was silent for %s, since %s", name, length.Round(time.Second), since.UTC().Format(time.RFC3339)),
+	})
+	switch {
+	case err != nil && p.t.Store.Locked(err) && !p.t.Store.Engine().OneWriter:
+		p.report.Unrecorded = "the silence of the trigger is not raised yet: " + err.Error()
+		return nil
+	case err != nil:
+		return fmt.Errorf("raise the silence of the trigger: %w", err)
+	}
+	p.unraised = false
+	p.report.addUnheard(len(unheard), unheard)
+	p.probe.Need[store.RunWakes] = true // of the hook, in this pass
+	return nil
+}
+
+// causeName is how much of the name of a trigger is a part of a key, in bytes.
+const causeName = 100
+
+// silenceCause is unique among the silences of all triggers.
+func silenceCause(trigger string, since time.Time) string {
+	head := strings.ToValidUTF8(trigger[:min(len(trigger), causeName)], "")
+	return since.UTC().Format(time.RFC3339Nano) + ":" + head
+}
