@@ -84,6 +84,7 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
 	cd scripts/triggers && DBJOBS_TEST_DATABASES=sqlite ../../$(SERVERS) -tools systemd -- $(TEST) -count=1 ./...
+	$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),@$(MAKE) --no-print-directory queues)
 	$(SERVERS) -tools pgbouncer,exim -- $(TEST) -parallel 4 -count=1 -timeout 45m ./...
 	DBJOBS_TEST_DATABASES=$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),postgres,sqlite) $(SERVERS) $(NOTE) -- \
 		$(TEST) $(RACE) -skip '$(CASES)' -parallel 4 -count=1 -timeout 45m ./store/... ./tick ./cmd/internal/settings
@@ -93,6 +94,13 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 check: lint ## the linters, and the tests on SQLite in their short form: for while one works
 	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -timeout 5m $$($(GO) list ./... | grep -vE '/tick/(crash|load)$$')
 
+# npm fetches two of the queues, and Node, as .build/queues. It is the only thing that testservers cannot come by.
+.PHONY: queues
+queues: $(SERVERS) ## jobs are handed over to River, and to graphile-worker and pg-boss where there is npm; a part of make test
+	cd scripts/queues && DBJOBS_TEST_DATABASES=postgres ../../$(SERVERS) -- $(TEST) -count=1 ./...
+	@cmp -s scripts/queues/package-lock.json .build/queues/fetched || \
+		echo "NOT RUN: graphile-worker and pg-boss. There is no npm here, or npm could not fetch them" >&2
+
 # Each test is named as it ends, since some take hours; .build/prove*.json keeps what has ended so far. A failure stops
 # nothing: the other tests go on, and so does the second half, in which the race detector watches all tests on every
 # engine. With it, the long forms would take days, so they go without.
@@ -101,6 +109,7 @@ PROVE = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json -- $(L
 .PHONY: prove
 prove: $(SERVERS) ## the suite with its long forms, then with the race detector: most of a day; PACKAGES=./tick a part
 	@failed=0; \
+	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=1 $(MAKE) queues || failed=1;) \
 	DBJOBS_PROVE=1 $(SERVERS) -tools pgbouncer,exim$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
 	$(if $(RACE),$(SERVERS) -tools pgbouncer,exim -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
@@ -124,6 +133,7 @@ lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
 		echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	$(GO) vet -C scripts/image ./...
 	$(GO) vet -C scripts/bench ./...
+	$(GO) vet -C scripts/queues ./...
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
 
 .PHONY: terraform-check

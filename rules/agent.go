@@ -101,7 +101,7 @@ func insteadOfEvery(word string) string {
 	switch word {
 	case "day":
 		return "for each day write `daily at H:MM`"
-	case "weekday":
+	case "weekday", "workday", "weekdays", "workdays":
 		return "for Monday to Friday write `weekly on mon,tue,wed,thu,fri at H:MM`"
 	case "week":
 		return "for each week write `weekly on mon at H:MM`, with the days that you want"

@@ -86,6 +86,12 @@ func readCron(in *input) (*cronSpec, error) {
 	if text[0] == '@' {
 		macro, ok := cronMacros[strings.ToLower(text)]
 		if !ok {
+			if strings.EqualFold(text, "@reboot") {
+				return nil, refuse("cron", in.at, text, "a start of the machine is no time; for a job that runs at each start, write `on_startup: true` in the job, without a rule")
+			}
+			if interval, ok := strings.CutPrefix(text, "@every "); ok {
+				return nil, refuse("cron", in.at, text, "for an interval write `every %s`", strings.TrimSpace(interval))
+			}
 			return nil, refuse("cron", in.at, text, "macros: @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly")
 		}
 		text = macro
@@ -119,6 +125,9 @@ func readCron(in *input) (*cronSpec, error) {
 		list = list[1:]
 	case 5:
 	default:
+		if interval := asInterval(text); interval != "" {
+			return nil, refuse("cron", in.at, text, "for an interval write `%s`", interval)
+		}
 		return nil, refuse("cron", in.at+len(text), "", "a cron text has five fields (minute, hour, day of month, month, day of week), "+
 			"or six with seconds first; this one has %d", n)
 	}

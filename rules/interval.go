@@ -70,6 +70,23 @@ func insteadOfUnit(unit string, n int) string {
 	return intervalGrammar
 }
 
+// asInterval returns the interval that is meant by a text such as 10 seconds, 10s or 5 min; empty: none.
+func asInterval(text string) string {
+	unit := strings.ToLower(strings.TrimLeft(text, "0123456789"))
+	amount := text[:len(text)-len(unit)]
+	unit = strings.TrimSpace(unit)
+	if short := strings.TrimSuffix(unit, "s"); short == "min" || short == "sec" {
+		unit = short[:1]
+	}
+	if _, ok := intervalUnit(unit, true); !ok || amount == "" {
+		return ""
+	}
+	if len(unit) > 1 {
+		unit = " " + unit
+	}
+	return "every " + amount + unit
+}
+
 // intervalUnit reads a unit; the short ones need a number before them.
 func intervalUnit(text string, counted bool) (frequency, bool) {
 	for _, u := range intervalUnits {

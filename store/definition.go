@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -11,10 +13,32 @@ import (
 // The database keeps whole milliseconds.
 type Duration time.Duration
 
-// ParseDuration reads 90s, 1h30m, 7d, 1.5h. It refuses negative lengths and anything below a millisecond but zero.
+// durationWord finds a number with a unit that is a word, and durationUnits are the short forms of these words.
+var (
+	durationWord  = regexp.MustCompile(`(?i)^([0-9.]+) ?(ms|s|m|h|d|(?:millisecond|second|sec|minute|min|hour|day)s?)(?: |$)`)
+	durationUnits = map[string]string{"millisecond": "ms", "second": "s", "sec": "s", "minute": "m", "min": "m", "hour": "h", "day": "d"}
+)
+
+// inUnits returns a duration in words, such as 1 hour 30 minutes, as 1h30m, and any other text as it is.
+func inUnits(s string) string {
+	short := ""
+	for rest := s; rest != ""; {
+		m := durationWord.FindStringSubmatch(rest)
+		if m == nil {
+			return s
+		}
+		unit := strings.ToLower(m[2])
+		short += m[1] + cmp.Or(durationUnits[strings.TrimSuffix(unit, "s")], unit)
+		rest = rest[len(m[0]):]
+	}
+	return short
+}
+
+// ParseDuration reads 90s, 1h30m, 7d, 1.5h, and words: 2 minutes, 1 hour 30 minutes. It refuses negative lengths and
+// anything below a millisecond but zero.
 func ParseDuration(s string) (Duration, error) {
-	rest, days := s, time.Duration(0)
-	if head, tail, ok := strings.Cut(s, "d"); ok {
+	rest, days := inUnits(s), time.Duration(0)
+	if head, tail, ok := strings.Cut(rest, "d"); ok {
 		var n int64
 		if _, err := fmt.Sscanf(head+"\n", "%d\n", &n); err != nil || n < 0 || n > 36500 {
 			return 0, fmt.Errorf("duration %q: want a number with unit, such as 90s, 1h30m or 30d", s)

@@ -27,7 +27,7 @@
 //	event          of a job: a run failed, recovered, was late or lost, times were missed, the job was parked or paused; of a trigger: it was silent
 //	hook           the job that another one, or the host, names for an event; it has one run for each
 //	need           a reason why a job needs a decision now, such as: it is due, it was edited, a run of it ended
-//	heartbeat      the sign of life, every 30 s, by which a holder extends its leases
+//	heartbeat      the sign of life, every 30 s, by which a holder extends its leases; also the URL of a service outside that is told of a pass
 //	queue          a name; a process takes only the runs of the queues that it serves; a tick serves the queue tick
 //	group          a cap on the runs that several jobs have under way at a time
 //	plan           the one row of a job that the program keeps: when it is due next, what was decided so far

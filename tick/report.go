@@ -54,6 +54,9 @@ type Report struct {
 	// Unheard are the first of the UnheardEvents, whose hooks could not be run.
 	UnheardEvents int             `json:"unheard_events,omitempty"`
 	Unheard       []store.Unheard `json:"unheard,omitempty"`
+	// Untold are the first of the UntoldSignals of heartbeats, which no service took.
+	UntoldSignals int      `json:"untold_signals,omitempty"`
+	Untold        []Untold `json:"untold,omitempty"`
 	// Unserved are jobs of other logins that have been due for more than five minutes: no tick seems to
 	// log in as their owner.
 	Unserved []store.Unserved `json:"unserved,omitempty"`
@@ -98,6 +101,20 @@ type Ended struct {
 	Error        string    `json:"error,omitempty"`
 }
 
+// Untold is a signal of a heartbeat that no service took.
+type Untold struct {
+	Job   string `json:"job,omitempty"` // owner/name; empty: it is that of the pass itself
+	Error string `json:"error"`
+}
+
+// AddUntold adds one.
+func (r *Report) AddUntold(u Untold) { r.addUntold(1, []Untold{u}) }
+
+func (r *Report) addUntold(n int, first []Untold) {
+	r.UntoldSignals += n
+	r.Untold = append(r.Untold, first[:min(len(first), named-len(r.Untold))]...)
+}
+
 // Coming is a job that needs a decision.
 type Coming struct {
 	Job  string    `json:"job"`
@@ -123,6 +140,7 @@ func (r *Report) join(next Report) {
 	r.addGaps(next.Gaps)
 	r.Runs = append(r.Runs, next.Runs...)
 	r.addUnheard(next.UnheardEvents, next.Unheard)
+	r.addUntold(next.UntoldSignals, next.Untold)
 	r.MoreDue, r.due = next.MoreDue, next.due
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued

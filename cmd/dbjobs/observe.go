@@ -101,7 +101,10 @@ func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) 
 	if len(r.Unserved) > 0 {
 		attrs = append(attrs, slog.Any("unserved", r.Unserved))
 	}
-	if r.Failed+r.Lost+r.ParkedJobs+r.FailingJobs+r.Ahead+len(r.Unserved) > 0 {
+	if len(r.Untold) > 0 {
+		attrs = append(attrs, slog.Any("untold", r.Untold))
+	}
+	if r.Failed+r.Lost+r.ParkedJobs+r.FailingJobs+r.Ahead+len(r.Unserved)+len(r.Untold) > 0 {
 		level = slog.LevelWarn
 	}
 	if p.Failed {

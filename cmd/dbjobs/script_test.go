@@ -66,9 +66,7 @@ func TestScriptsOnEachEngine(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/engines",
 				Setup: func(e *testscript.Env) error {
-					t := e.T().(testing.TB)
-					e.Values[theServers{}] = &servers{t: t}
-					return forEngine(e, engine, storetest.URL(t, engine))
+					return forEngine(e, engine, storetest.URL(e.T().(testing.TB), engine))
 				},
 				Condition: func(cond string) (bool, error) {
 					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
@@ -121,13 +119,11 @@ func emptyHome(e *testscript.Env) error {
 // ask for a process with exec dbjobs.
 func storyCommands(dbjobs caller) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"call":     dbjobs.call,
-		"exits":    dbjobs.exits,
-		"sql":      runSQL,
-		"capture":  capture,
-		"fill":     fill,
-		"serve":    serveStory,
-		"received": received,
+		"call":    dbjobs.call,
+		"exits":   dbjobs.exits,
+		"sql":     runSQL,
+		"capture": capture,
+		"monitor": monitor,
 	}
 }
 

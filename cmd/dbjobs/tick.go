@@ -39,6 +39,7 @@ type tickFlags struct {
 	maxClockSkew   store.Duration
 	late           store.Duration // of tick
 	dryRun         bool
+	monitored      bool // its passes are told to the heartbeat of the host
 	failOnJobError bool
 	quiet          bool
 	verbose        bool
@@ -46,7 +47,7 @@ type tickFlags struct {
 }
 
 func (c *cli) tick() *cobra.Command {
-	var f tickFlags
+	f := tickFlags{monitored: true}
 	cmd := &cobra.Command{
 		Use:   "tick",
 		Short: "Run one pass: decide what became due, execute it, exit",
@@ -189,62 +190,86 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 		}
 		return c.observe(f.name, f.metrics, func() (tick.Report, error) {
 			ctx, began := cmd.Context(), time.Now()
-			opening, cancel := f.within(ctx)
-			defer cancel()
-			cmd.SetContext(opening)
-			s, err := c.open(cmd, probe)
+			beat, err := c.beginHeartbeat(ctx, f)
 			if err != nil {
 				return tick.Report{}, err
 			}
-			defer c.close(s)
-			cmd.SetContext(ctx)
-			r, err := c.runPass(ctx, s, f, time.Since(began), run)
+			r, err := c.openAndRun(cmd, f, began, run)
+			if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), r, err); untold != nil {
+				r.AddUntold(tick.Untold{Error: c.scrub(untold.Error())})
+			}
 			// What the pass did is printed even if it failed afterwards. Where the log format is for
 			// programs, a log line has it instead of the table.
 			if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
 				told := c.print(r, func() error { return human(c.stdout, r) })
 				err = errors.Join(err, told)
 			}
-			c.tellStates(&r)
-			if !r.SilentSince.IsZero() {
-				c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s; look at what starts it", r.Name,
-					r.StartedAt.Sub(r.SilentSince).Round(time.Second), r.SilentSince.UTC().Format(time.RFC3339))
-			}
-			for _, u := range r.Unheard {
-				whose := "job " + u.Job
-				if u.Job == "" {
-					whose = fmt.Sprintf("the trigger %q", r.Name)
-				}
-				c.tell(slog.LevelWarn, "%s: %s: its hook %s was not run: %s", whose, u.Event, u.Hook, u.Error)
-			}
-			if more := r.UnheardEvents - len(r.Unheard); more > 0 {
-				c.tell(slog.LevelWarn, "hooks of %s were not run", report.Plural(more, "more event"))
-			}
-			for _, l := range r.Locked {
-				c.tell(slog.LevelWarn, "job %s is left for a later pass: another session holds a lock on %s", l.Job, l.What)
-			}
-			if r.LockedJobs > 0 {
-				c.tell(slog.LevelWarn, "%s left because of locks; %s", report.Plural(r.LockedJobs, "job"), r.LockHolders)
-			}
-			if r.Unrecorded != "" {
-				c.tell(slog.LevelWarn, "the pass is done, but could not be recorded: %s", r.Unrecorded)
-			}
-			if r.Warning != "" {
-				c.tell(slog.LevelWarn, "%s", r.Warning)
-			}
-			if r.Ahead > 0 {
-				c.tell(slog.LevelWarn, "%s will not run before %s, planned while the database's clock was wrong; run `dbjobs job replan` to plan from now",
-					report.Plural(r.Ahead, "job"), r.AheadUntil.UTC().Format(time.RFC3339))
-			}
-			for _, l := range r.TooLong {
-				c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but this pass has only %s; shorten the timeout or raise --budget", l.Job, l.Timeout, f.whole())
-			}
+			c.tellReport(&r, f)
 			if err == nil && f.failOnJobError {
 				err = jobError(&r)
 			}
 			return r, err
 		})
 	})
+}
+
+// openAndRun runs a pass, and closes what it opened.
+func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
+	ctx := cmd.Context()
+	opening, cancel := f.within(ctx)
+	defer cancel()
+	cmd.SetContext(opening)
+	s, err := c.open(cmd, probe)
+	cmd.SetContext(ctx)
+	if err != nil {
+		return tick.Report{}, err
+	}
+	defer c.close(s)
+	return c.runPass(ctx, s, f, time.Since(began), run)
+}
+
+// tellReport warns of what somebody should look at.
+func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
+	c.tellStates(r)
+	if !r.SilentSince.IsZero() {
+		c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s; look at what starts it", r.Name,
+			r.StartedAt.Sub(r.SilentSince).Round(time.Second), r.SilentSince.UTC().Format(time.RFC3339))
+	}
+	for _, u := range r.Unheard {
+		whose := "job " + u.Job
+		if u.Job == "" {
+			whose = fmt.Sprintf("the trigger %q", r.Name)
+		}
+		c.tell(slog.LevelWarn, "%s: %s: its hook %s was not run: %s", whose, u.Event, u.Hook, u.Error)
+	}
+	if more := r.UnheardEvents - len(r.Unheard); more > 0 {
+		c.tell(slog.LevelWarn, "hooks of %s were not run", report.Plural(more, "more event"))
+	}
+	for _, u := range r.Untold {
+		c.tell(slog.LevelWarn, "%s: %s", heartbeatOf(u.Job), u.Error)
+	}
+	if more := r.UntoldSignals - len(r.Untold); more > 0 {
+		c.tell(slog.LevelWarn, "and %s of heartbeats were not told", report.Plural(more, "more signal"))
+	}
+	for _, l := range r.Locked {
+		c.tell(slog.LevelWarn, "job %s is left for a later pass: another session holds a lock on %s", l.Job, l.What)
+	}
+	if r.LockedJobs > 0 {
+		c.tell(slog.LevelWarn, "%s left because of locks; %s", report.Plural(r.LockedJobs, "job"), r.LockHolders)
+	}
+	if r.Unrecorded != "" {
+		c.tell(slog.LevelWarn, "the pass is done, but could not be recorded: %s", r.Unrecorded)
+	}
+	if r.Warning != "" {
+		c.tell(slog.LevelWarn, "%s", r.Warning)
+	}
+	if r.Ahead > 0 {
+		c.tell(slog.LevelWarn, "%s will not run before %s, planned while the database's clock was wrong; run `dbjobs job replan` to plan from now",
+			report.Plural(r.Ahead, "job"), r.AheadUntil.UTC().Format(time.RFC3339))
+	}
+	for _, l := range r.TooLong {
+		c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but this pass has only %s; shorten the timeout or raise --budget", l.Job, l.Timeout, f.whole())
+	}
 }
 
 func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {

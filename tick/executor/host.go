@@ -133,6 +133,11 @@ func (h *Host) addSecrets(owner, text string, facts map[string]any) error {
 	return nil
 }
 
+// CheckSecrets refuses a text that names a secret which the owner does not get, or which cannot be read.
+func (h *Host) CheckSecrets(owner, text string) error {
+	return h.addSecrets(owner, text, map[string]any{})
+}
+
 // issue reads a value that is secret.
 func (h *Host) issue(read Read) (string, error) {
 	v, err := read()

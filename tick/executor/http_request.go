@@ -64,16 +64,22 @@ func (c *call) expand(s string) (string, error) {
 	return text(v)
 }
 
-// url is where the request goes. A reference at its beginning is taken as it is; any other stands for one part of the path
-// or one value of the query, from which it cannot break out.
-func (c *call) url() (*url.URL, error) {
-	first, rest := leading(c.spec.URL)
-	first, err := c.expand(first)
+// url is where the request goes.
+func (c *call) url() (*url.URL, error) { return expandURL(c.spec.URL, c.facts) }
+
+// expandURL replaces the references of a URL. One at its beginning is taken as it is; any other stands for one part of the
+// path or one value of the query, from which it cannot break out.
+func expandURL(spec string, facts map[string]any) (*url.URL, error) {
+	first, rest := leading(spec)
+	start, err := Expand(first, facts)
 	if err != nil {
 		return nil, err
 	}
-	escaped := make(map[string]any, len(c.facts))
-	for name, v := range c.facts {
+	if first, err = text(start); err != nil {
+		return nil, err
+	}
+	escaped := make(map[string]any, len(facts))
+	for name, v := range facts {
 		s, err := text(v)
 		if err != nil {
 			return nil, err

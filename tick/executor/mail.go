@@ -252,7 +252,11 @@ func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, er
 				return nil, err
 			}
 		}
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(server.User), mail.WithPassword(password))
+		login := mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover)
+		if server.TLS == "tls" { // which the library does not see where the connection is ours
+			login = mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthCramMD5, mail.SMTPAuthPlain, mail.SMTPAuthLogin)
+		}
+		options = append(options, login, mail.WithUsername(server.User), mail.WithPassword(password))
 	}
 	dial := func(_ context.Context, network, address string) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, address)

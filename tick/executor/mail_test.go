@@ -19,7 +19,7 @@ import (
 // hostOf is a host that offers the server.
 func hostOf(s *mailtest.Server, tls string) *Host {
 	m := &MailServer{Server: "127.0.0.1", Port: s.Port(tls), TLS: tls, From: "dbjobs <jobs@example.org>"}
-	if tls == "starttls" {
+	if tls != "none" {
 		m.User, m.Password = "jobs", func() (string, error) { return "opensesame", nil }
 	}
 	return &Host{Mailer: m, Known: &secret.Known{}}

@@ -58,7 +58,7 @@ Authorization: https://worker-abc123-ey.a.run.app
 {"args":{},"attempt":1,"fence":3,"interval_end":null,"interval_start":null,"job":"rollup","owner":"ann","run_id":"019a-7","scheduled_for":"2026-11-20T02:30:00.000000Z"}`,
 }
 
-// recipes are the steps of the page with recipes, by their jobs.
+// recipes are the steps of http of the page with recipes, by their jobs. scripts/queues tests the others.
 func recipes(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	page, err := os.ReadFile("README.md")
@@ -75,6 +75,9 @@ func recipes(t *testing.T) map[string]json.RawMessage {
 			t.Fatal(err)
 		}
 		for name, job := range file.Jobs {
+			if job.HTTP == nil {
+				continue
+			}
 			if one, is := job.HTTP["expect"].(int); is {
 				job.HTTP["expect"] = []any{one}
 			}

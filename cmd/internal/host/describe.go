@@ -23,7 +23,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 	for _, o := range s.Targets {
 		value, err := s.value(o.Source)
 		if err == nil {
-			err = usable(value)
+			_, err = engine.Of(value)
 		}
 		wrong(o.Place, err)
 		r.Add("target", o.Name, publicURL(value)+in(o.Source), where(o.Place), o.Owners)
@@ -60,11 +60,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 		}
 		r.Add("mail", m.From, fmt.Sprintf("%s:%d, %s", m.Server, m.Port, m.TLS), where(m.Place), m.Owners)
 	}
-	if s.Heartbeat != nil {
-		value, err := s.value(*s.Heartbeat)
-		wrong(s.Heartbeat.Place, err)
-		r.Add("heartbeat", "", publicURL(value)+in(*s.Heartbeat), where(s.Heartbeat.Place), nil)
-	}
+	s.describeHeartbeat(r, wrong)
 	_ = s.On.Each(func(event string, job *string) error { // never fails
 		if *job != "" {
 			r.Add("on", event, *job, s.From, nil)
@@ -74,13 +70,21 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 	return problems
 }
 
-// usable says why the URL of a target is not, as far as that is known without a connection.
-func usable(url string) error {
-	db, err := engine.New(url, engine.Options{Target: true})
-	if err != nil {
-		return err
+// describeHeartbeat tells the servers of the heartbeat, and what its URLs lack.
+func (s *Settings) describeHeartbeat(r *report.Config, wrong func(manifest.Problem, error)) {
+	b := s.Heartbeat
+	if b == nil {
+		return
 	}
-	return db.Close()
+	to, leaves, err := s.Monitor(nil)
+	wrong(b.Place, err)
+	for _, u := range []struct{ name, text string }{{"", to.URL}, {"start", to.Start}, {"success", to.Success}, {"failure", to.Failure}} {
+		if u.text == "" && (u.name != "" || b.Start+b.Success+b.Failure != "") {
+			continue
+		}
+		wrong(b.Place, leaves.CheckSecrets("", u.text))
+		r.Add("heartbeat", u.name, publicURL(u.text)+in(b.Source), where(b.Place), nil)
+	}
 }
 
 // where is a place as text.

@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -155,6 +156,9 @@ func (s *Settings) decode(data []byte) (err error) {
 	return err
 }
 
+// named is a secret that is not here, but has its name.
+var named = regexp.MustCompile(`\$\{secret:[^}]*\}`)
+
 // inText is the place of a secret that the settings themselves hold, or nil.
 func (s *Settings) inText() *manifest.Problem {
 	for _, o := range s.Secrets {
@@ -162,9 +166,14 @@ func (s *Settings) inText() *manifest.Problem {
 			return &o.Place
 		}
 	}
-	urls := []*manifest.Source{s.Database, s.Heartbeat}
+	urls := []*manifest.Source{s.Database}
 	for i := range s.Targets {
 		urls = append(urls, &s.Targets[i].Source)
+	}
+	if b := s.Heartbeat; b != nil {
+		for _, text := range []string{b.Text, b.Start, b.Success, b.Failure} {
+			urls = append(urls, &manifest.Source{Text: named.ReplaceAllString(text, ""), Place: b.Place})
+		}
 	}
 	for _, u := range urls {
 		if u != nil && secret.HoldsURL(u.Text) {
@@ -218,6 +227,26 @@ func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 		}
 	}
 	return h
+}
+
+// Monitor is where the host's passes are told, and what may be touched for that. The host's owner wrote the address and the
+// names of the secrets himself, so they need no leave.
+func (s *Settings) Monitor(known *secret.Known) (executor.Heartbeat, *executor.Host, error) {
+	b := s.Heartbeat
+	h := s.Leaves(known)
+	h.Own = true
+	for name, secret := range h.Secrets {
+		secret.Owners = nil
+		h.Secrets[name] = secret
+	}
+	to := executor.Heartbeat{Start: b.Start, Success: b.Success, Failure: b.Failure}
+	var err error
+	if b.Text != "" || b.File != "" || b.Variable != "" {
+		if to.URL, err = s.value(b.Source); err == nil {
+			err = to.Check(manifest.HeartbeatFacts())
+		}
+	}
+	return to, h, err
 }
 
 func (s *Settings) reads(from manifest.Source) executor.Read {

@@ -155,6 +155,8 @@ func TestModes(t *testing.T) {
 		{"database: postgres://ann:geheimnis@h/d", 0o644, "holds a secret"},
 		{"targets: {a: postgres://ann:geheimnis@h/d}", 0o644, "holds a secret"},
 		{"targets: {a: postgres://ann@h/d}", 0o644, ""},
+		{"heartbeat: {success: 'https://h/a?token=geheimnis'}", 0o644, "holds a secret"},
+		{"heartbeat: 'https://h/a?token=${secret:TOKEN}'", 0o644, ""},
 		{outside, 0o666, "may be written by all users"}, {outside, 0o660, "may be written by its group"},
 	} {
 		path := file(t, filepath.Join(dir, "config.yaml"), c.text, c.mode)
@@ -194,6 +196,15 @@ func TestMistakes(t *testing.T) {
 		{"on: {failed: [tell]}", "on.failed: found"},
 		{"on: {faild: tell}", "on.faild: unknown key; did you mean failed?"},
 		{"database: {url: a, uri: b}", "did you mean url?"},
+		{"heartbeat: {url: 'https://h/geheim', strat: 'https://h'}", ":1:38: heartbeat.strat: unknown key; did you mean start?"},
+		{"heartbeat: {url: 'https://h/geheim', failure: 'https://h'}", ":1:18: heartbeat.url: excludes start, success and failure"},
+		{"heartbeat: {url: 'https://h/geheim', url_env: A}", "more than one of"},
+		{"heartbeat: {url_env: A, start: 'https://h/geheim'}", "excludes start, success and failure"},
+		{"heartbeat: {}", "needs url_file, url_env or url"},
+		{"heartbeat: ftp://h/geheim", "heartbeat.url: found something else, want https or http"},
+		{"heartbeat: https://ann:geheim@h/", "a user and password are not sent by a heartbeat"},
+		{"heartbeat: 'https://h/geheim/${nmae}'", "${nmae} is not known; there are ${id}, ${name}, ${message} and ${secret:NAME}"},
+		{"heartbeat: {success: 'https://h/geheim?${id'}", "heartbeat.success: found ${ without }"},
 		{"a: &a [1]\n---\nb: 1", "a second document"},
 	} {
 		_, err := Load(lookup(map[string]string{Variable: c.text}), nil)

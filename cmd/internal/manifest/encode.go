@@ -97,11 +97,11 @@ func jobNode(j store.Job, login string) (*yaml.Node, error) {
 }
 
 func (o *object) schedules(j store.Job) {
-	switch len(j.Schedules) {
-	case 0:
-	case 1:
+	switch {
+	case len(j.Schedules) == 0:
+	case len(j.Schedules) == 1 && asRule(j.Schedules[0], "UTC", time.Now()) != nil:
 		o.put("schedule", quoted(j.Schedules[0]))
-	default:
+	default: // a name that reads as a rule would be taken for one
 		o.put("schedules", list(j.Schedules))
 	}
 	if j.Own != nil {

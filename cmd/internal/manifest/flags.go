@@ -44,12 +44,12 @@ var RuleFlags = []Flag{
 }
 
 // JobFlags describe a job, besides RuleFlags for its own rule.
-var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a schedule; may be given several times"}}, executorFlags(), policyFlags())
+var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a schedule, or a rule; names may be given several times"}}, executorFlags(), policyFlags())
 
 // executorFlags are the keys of executors as flags. That of a mapping stands for its first key; of the
 // others, those are flags for which the executor has a name.
 func executorFlags() (flags []Flag) {
-	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.TargetName: Text, executor.Arguments: Texts, executor.Statements: Texts, executor.List: Texts}
+	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.Arguments: Texts, executor.Statements: Texts, executor.List: Texts}
 	for _, k := range executor.Kinds {
 		for _, key := range k.Keys {
 			name := cmp.Or(key.Flag, key.Name)
@@ -77,15 +77,17 @@ type Given map[string][]string
 func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	entry, rule := &object{}, &object{}
 	for _, fl := range RuleFlags {
-		if values := given[fl.Name]; len(values) > 0 && fl.Name == "description" {
-			entry.put("description", fl.node(values))
+		if values := given[fl.Name]; len(values) > 0 && (fl.Name == "description" || fl.Name == "zone") {
+			entry.put(fl.Name, fl.node(values))
 		} else if len(values) > 0 {
 			rule.put(fl.Path, fl.node(values))
 		}
 	}
 	entry.section("rule", rule)
 	for _, fl := range JobFlags {
-		if values := given[fl.Name]; len(values) > 0 {
+		if values := given[fl.Name]; len(values) == 1 && fl.Name == "schedule" {
+			entry.put("schedule", quoted(values[0])) // which may be a rule
+		} else if len(values) > 0 {
 			entry.at(fl.Path, fl.node(values))
 		}
 	}
@@ -95,10 +97,6 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	}
 	for i := range f.m.elsewhere {
 		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
-	}
-	for _, r := range f.targets {
-		r.at = Problem{File: f.file, Path: "--target"}
-		f.m.targets = append(f.m.targets, r)
 	}
 	return f.m, f.flagError("jobs", name, append(RuleFlags, JobFlags...))
 }
@@ -175,7 +173,7 @@ func (f *file) flagError(section, name string, flags []Flag) error {
 		}
 		p.Path = fmt.Sprintf("%q", name)
 		for _, fl := range flags {
-			if fl.Path == path {
+			if fl.Path == path || fl.Name == path {
 				p.Path = "--" + fl.Name
 			}
 		}

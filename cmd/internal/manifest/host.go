@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // Host is the file with the settings of a host, read and checked like a file of definitions. It is as it was written:
@@ -23,7 +25,7 @@ type Host struct {
 	Clouds    []Leave // in which steps may act as the process does: aws, gcp
 	Secrets   []Offer
 	Mail      *Mail
-	Heartbeat *Source
+	Heartbeat *Heartbeat
 	On        store.Hooks
 }
 
@@ -56,6 +58,12 @@ type Mail struct {
 	Place                   Problem  // without a text
 }
 
+// Heartbeat is where a pass is told: one URL, or one for each signal.
+type Heartbeat struct {
+	Source
+	Start, Success, Failure string
+}
+
 // DecodeHost reads the settings of a host. An empty file sets nothing. The error is an *Error.
 func DecodeHost(data []byte, file string) (*Host, error) {
 	d := &decoder{file: file, length: len(data), ofHost: true}
@@ -71,7 +79,7 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 			{"clouds", leaves("cloud", &h.Clouds, cloudName)},
 			{"secrets", offers("value", &h.Secrets)},
 			{"mail", h.readMail},
-			{"heartbeat", source("url", &h.Heartbeat)},
+			{"heartbeat", h.readHeartbeat},
 			{"on", h.readHooks},
 		})
 	}
@@ -231,6 +239,40 @@ func (h *Host) readMail(d *decoder, n *yaml.Node, path string) {
 		d.problem(n, path, "needs server and from")
 	}
 	h.Mail = m
+}
+
+// HeartbeatFacts are what the URLs of a heartbeat of the host may name, beside secrets and the message.
+func HeartbeatFacts() []string { return []string{"id", "name"} }
+
+func (h *Host) readHeartbeat(d *decoder, n *yaml.Node, path string) {
+	n, ok := d.enter(n, path)
+	if !ok {
+		return
+	}
+	b := &Heartbeat{}
+	before := len(d.problems)
+	d.places = map[string]*yaml.Node{}
+	defer func() { d.places = nil }()
+	if b.Place = d.place(n, path); n.Kind == yaml.MappingNode {
+		d.mapping(n, path, append(b.sources("url"), field{"start", text(&b.Start)}, field{"success", text(&b.Success)}, field{"failure", text(&b.Failure)}))
+	} else {
+		text(&b.Text)(d, n, path)
+	}
+	of := executor.Heartbeat{URL: b.Text, Start: b.Start, Success: b.Success, Failure: b.Failure}
+	if len(d.problems) == before {
+		b.one(d, n, path, "url", of == executor.Heartbeat{})
+	}
+	if len(d.problems) > before {
+		return
+	}
+	if b.Text == "" && (b.File != "" || b.Variable != "") {
+		of.URL = "https://localhost" // the one that is there is judged when it is read
+	}
+	if wrong, ok := errors.AsType[*executor.KeyError](of.Check(HeartbeatFacts())); ok {
+		at, where, err := d.below(n, path, wrong)
+		d.problem(at, where, "%v", err)
+	}
+	h.Heartbeat = b
 }
 
 func (h *Host) readHooks(d *decoder, n *yaml.Node, path string) {

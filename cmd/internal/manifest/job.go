@@ -20,33 +20,23 @@ func (f *file) readJob(p pair) {
 	j.Name = p.key.Value
 	path := join("jobs", j.Name)
 	single := &given{values: map[string]any{}}
-	var ruleNode, scheduleNode, stepsNode, schedulesNode *yaml.Node
+	var when whenNodes
+	var stepsNode *yaml.Node
 	fields := []field{
-		{"schedule", func(_ *decoder, n *yaml.Node, path string) { scheduleNode = n; f.scheduleNames(&j, n, path, false) }},
-		{"schedules", func(_ *decoder, n *yaml.Node, path string) { schedulesNode = n; f.scheduleNames(&j, n, path, true) }},
-		{"rule", func(_ *decoder, n *yaml.Node, _ string) { ruleNode = n }},
+		{"schedule", holds(&when.schedule)}, {"schedules", holds(&when.schedules)}, {"rule", holds(&when.rule)}, {"zone", holds(&when.zone)},
 		{"steps", func(d *decoder, n *yaml.Node, path string) { stepsNode = n; j.Steps = readSteps(d, n, path) }},
 	}
 	fields = append(append(append(fields, single.fields()...), policies(&j, false)...), policies(&j, true)...)
 	f.mapping(p.value, path, fields)
 
-	if scheduleNode != nil && schedulesNode != nil {
-		f.problem(schedulesNode, join(path, "schedules"), "write schedule or schedules, not both")
-	}
-	if ruleNode != nil {
-		own := &store.Schedule{}
-		if f.readRule(own, ruleNode, join(path, "rule"), j.Name) {
-			j.Own = own
-		}
-		f.places = places
-	}
+	zone := f.readWhen(&j, when, path)
 	if len(f.problems) > before {
 		return
 	}
 	if f.singleStep(&j, single, stepsNode, p.key, path); len(f.problems) > before {
 		return
 	}
-	if f.readStart(&j, path); len(f.problems) > before {
+	if f.readStart(&j, path, zone); len(f.problems) > before {
 		return
 	}
 	f.dropDefaults(&j, path)
@@ -58,9 +48,8 @@ func (f *file) readJob(p pair) {
 	f.m.Jobs = append(f.m.Jobs, j)
 }
 
-// readStart checks the start schedule. Its zone is start_zone, or that of the job's own rule, or that
-// of the file.
-func (f *file) readStart(j *store.Job, path string) {
+// readStart checks the start schedule. Its zone is start_zone, or that of the job's own rule, or the one given.
+func (f *file) readStart(j *store.Job, path, zone string) {
 	if j.Start == "" {
 		return
 	}
@@ -70,7 +59,7 @@ func (f *file) readStart(j *store.Job, path string) {
 	case j.Own != nil:
 		j.StartZone = j.Own.Zone
 	default:
-		j.StartZone = f.zone
+		j.StartZone = zone
 	}
 	if _, err := rules.Parse(j.Start, rules.Defaults{Zone: j.StartZone, Start: f.now}); err != nil {
 		f.problem(f.places[join(path, "start")], join(path, "start"), "%s", strings.TrimPrefix(err.Error(), "rule: "))
@@ -125,34 +114,6 @@ func listed(names []string, word string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:last], ", ") + word + names[last]
-}
-
-// scheduleNames reads the names of shared schedules. Names that the file does not define are kept for
-// Resolve.
-func (f *file) scheduleNames(j *store.Job, n *yaml.Node, path string, several bool) {
-	if several {
-		texts(&j.Schedules)(f.decoder, n, path)
-	} else {
-		name, before := "", len(f.problems)
-		if text(&name)(f.decoder, n, path); len(f.problems) == before {
-			j.Schedules = []string{name}
-		}
-	}
-	for i, name := range j.Schedules {
-		if f.names[name] {
-			continue
-		}
-		where := path
-		if several {
-			where = fmt.Sprintf("%s[%d]", path, i)
-		}
-		at := f.places[where]
-		if at == nil {
-			at = n
-		}
-		f.m.elsewhere = append(f.m.elsewhere,
-			reference{name, Problem{File: f.file, Line: at.Line, Column: at.Column, Path: where}})
-	}
 }
 
 // stepName is the name that package store gives to a step without a name.

@@ -25,12 +25,12 @@ type Manifest struct {
 	store.Definitions
 
 	elsewhere []reference // schedules that jobs name and this file does not define
-	targets   []reference // of the host, that steps name
 }
 
-// reference is a place in the file that names a schedule, or a target.
+// reference is a place in the file that names a schedule.
 type reference struct {
 	name string
+	hint string  // what may be meant, if the name is or looks like a rule
 	at   Problem // without a text
 }
 
@@ -61,7 +61,6 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	if len(d.problems) > 0 {
 		return nil, bounded(o.File, d.problems)
 	}
-	m.targets = d.targets
 	return m, nil
 }
 
@@ -85,36 +84,18 @@ func (m *Manifest) Resolve(inDatabase []string) error {
 	for _, name := range inDatabase {
 		known[name] = true
 	}
-	return unknown(m.elsewhere, known, func(name string) string { return "there is no schedule " + excerpt(name) }, "the schedules are ", names)
-}
-
-// NamesTargets reports whether a step names a target.
-func (m *Manifest) NamesTargets() bool { return len(m.targets) > 0 }
-
-// ResolveTargets checks the targets that steps name against those of a host's settings.
-func (m *Manifest) ResolveTargets(settings string, names []string) error {
-	known := make(map[string]bool, len(names))
-	for _, name := range names {
-		known[name] = true
-	}
-	return unknown(m.targets, known, func(name string) string {
-		return fmt.Sprintf("the settings of this host (%s) have no target %s", settings, excerpt(name))
-	},
-		"the targets are ", names)
-}
-
-// unknown refuses references to what is not known. text says what is missing; names are those that could be meant.
-func unknown(list []reference, known map[string]bool, text func(name string) string, before string, names []string) error {
 	var problems []Problem
-	for _, r := range list {
+	for _, r := range m.elsewhere {
 		if known[r.name] {
 			continue
 		}
-		r.at.Text = text(r.name)
-		if n := nearest.To(r.name, names); n != "" {
+		r.at.Text = "there is no schedule " + excerpt(r.name)
+		if r.hint != "" {
+			r.at.Text += r.hint
+		} else if n := nearest.To(r.name, names); n != "" {
 			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
 		} else if len(names) > 0 {
-			r.at.Text += "; " + before + strings.Join(names[:min(20, len(names))], ", ")
+			r.at.Text += "; the schedules are " + strings.Join(names[:min(20, len(names))], ", ")
 		}
 		problems = append(problems, r.at)
 	}
@@ -196,7 +177,7 @@ func (f *file) read(root *yaml.Node) {
 	}
 	f.mapping(withoutExtensions(root), "", fields)
 	if zone != nil {
-		f.readZone(zone)
+		f.readZone(&f.zone, zone, "zone")
 	}
 	if defaults != nil {
 		f.mapping(defaults, "defaults", policies(&f.defaults, true))
@@ -226,18 +207,18 @@ func withoutExtensions(n *yaml.Node) *yaml.Node {
 	return &kept
 }
 
-func (f *file) readZone(n *yaml.Node) {
+func (f *file) readZone(into *string, n *yaml.Node, path string) {
 	zone := ""
-	text(&zone)(f.decoder, n, "zone")
+	text(&zone)(f.decoder, n, path)
 	if zone == "" {
 		return
 	}
 	// This rule is valid in any zone, so an error is one about the zone.
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone, Start: f.now}); err != nil {
-		f.problem(n, "zone", "found %s: %v", excerpt(zone), err)
+		f.problem(n, path, "found %s: %v", excerpt(zone), err)
 		return
 	}
-	f.zone = zone
+	*into = zone
 }
 
 // NameOf is the name of a manifest whose file has no name in it: the file's name without its

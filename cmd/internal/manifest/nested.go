@@ -56,10 +56,7 @@ func readNested(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 // mapping stands for the first of them.
 func readMapping(d *decoder, n *yaml.Node, path string, key executor.Key) map[string]any {
 	values := map[string]any{}
-	at := n // aliases followed, but not counted yet
-	for at.Kind == yaml.AliasNode {
-		at = at.Alias
-	}
+	at := followed(n)
 	if key.Short && at.Kind != yaml.MappingNode {
 		if v := readValue(d, n, path, key.Keys[0]); v != nil {
 			values[key.Keys[0].Name] = v
@@ -82,6 +79,14 @@ func readMapping(d *decoder, n *yaml.Node, path string, key executor.Key) map[st
 	return values
 }
 
+// followed is the node that an alias stands for. It is not counted yet.
+func followed(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
 // written reads a text, or a number as it is written.
 func written(d *decoder, n *yaml.Node, path string) (string, bool) {
 	n, ok := d.scalar(n, path, "a text (put it in quotes)", "!!str", "!!int", "!!float")
@@ -93,10 +98,7 @@ func written(d *decoder, n *yaml.Node, path string) (string, bool) {
 
 // anything reads a value that is to be JSON. Numbers keep their digits.
 func anything(d *decoder, n *yaml.Node, path string) any {
-	at := n
-	for at.Kind == yaml.AliasNode {
-		at = at.Alias
-	}
+	at := followed(n)
 	switch at.Kind {
 	case yaml.MappingNode:
 		all := map[string]any{}

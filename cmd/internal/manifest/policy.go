@@ -68,6 +68,10 @@ func policies(j *store.Job, shared bool) (fields []field) {
 func (e entry) read(j *store.Job) reading {
 	if e.inner != nil {
 		return func(d *decoder, n *yaml.Node, path string) {
+			if e.key == "retry" && followed(n).Kind == yaml.ScalarNode {
+				opened(&j.Retry.Attempts, retries)(d, n, path)
+				return
+			}
 			fields := make([]field, len(e.inner))
 			for i, in := range e.inner {
 				fields[i] = field{in.key, in.read(j)}
@@ -122,6 +126,23 @@ func tries(into *store.Attempts) reading {
 		if err := into.UnmarshalText([]byte(n.Value)); err != nil {
 			d.problem(n, path, "%v", err)
 		}
+	}
+}
+
+// retries reads the short form of the section retry: how often a step is tried again.
+func retries(into *store.Attempts) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		const want = "how often to try again, from 0 to 999, or until-next, or a mapping with keys such as attempts, backoff, max_backoff"
+		n, ok := d.scalar(n, path, want, "!!int", "!!str")
+		if !ok || into.UnmarshalText([]byte(n.Value)) == nil && *into == 0 { // until-next
+			return
+		}
+		again, err := strconv.Atoi(n.Value)
+		if err != nil || again < 0 || again > 999 {
+			d.problem(n, path, "found %s, want %s", excerpt(n.Value), want)
+			return
+		}
+		*into = store.Attempts(1 + again)
 	}
 }
 

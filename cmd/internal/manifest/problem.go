@@ -43,13 +43,19 @@ func (e *Error) Error() string {
 }
 
 // oneOf names the allowed words, and the one that was probably meant if found looks like a typing
-// mistake.
+// mistake, or a word of another scheduler.
 func oneOf(found string, allowed []string) string {
+	if write := instead(found, allowed); write != "" {
+		return write
+	}
+	const short = 12 // of a longer list, the word that was meant is enough
 	text := "one of " + strings.Join(allowed, ", ")
 	if len(allowed) == 1 {
 		text = allowed[0]
 	}
-	if n := nearest.To(found, allowed); n != "" {
+	if n := nearest.To(found, allowed); n != "" && len(allowed) > short {
+		text = fmt.Sprintf("did you mean %s?", n)
+	} else if n != "" {
 		text = fmt.Sprintf("did you mean %s? (%s)", n, text)
 	}
 	return text

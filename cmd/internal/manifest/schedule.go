@@ -46,7 +46,7 @@ func (f *file) readSchedules(n *yaml.Node) {
 		s := store.Schedule{Name: p.key.Value}
 		path := join("schedules", s.Name)
 		f.names[s.Name] = true
-		if !f.readRule(&s, p.value, path, s.Name) {
+		if !f.readRule(&s, p.value, path, s.Name, f.zone) {
 			continue
 		}
 		if err := s.Validate(); err != nil {
@@ -57,9 +57,9 @@ func (f *file) readSchedules(n *yaml.Node) {
 	}
 }
 
-// readRule reads a bare rule, or a mapping with a rule, its zone and so on, and parses the rule. It
-// returns false if it found a problem.
-func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, seed string) bool {
+// readRule reads a bare rule, or a mapping with a rule, its zone and so on, and parses the rule. The zone given is that
+// of a rule without one. It returns false if it found a problem.
+func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, seed, zone string) bool {
 	before := len(f.problems)
 	f.places = map[string]*yaml.Node{}
 	rulePath := path
@@ -79,7 +79,7 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, seed string) bool
 	}
 	s.Rule = strings.TrimSpace(s.Rule)
 	if s.Zone == "" {
-		s.Zone = f.zone
+		s.Zone = zone
 	}
 	s.Normalize()
 	_, err := rules.Parse(s.Rule, rules.Defaults{

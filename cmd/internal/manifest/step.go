@@ -139,12 +139,9 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 		if boolean(&on)(d, n, path); on {
 			return on
 		}
-	case executor.Text, executor.TargetName:
+	case executor.Text:
 		s := ""
-		if text(&s)(d, n, path); s != "" && key.Type == executor.TargetName {
-			d.targets = append(d.targets, reference{s, d.place(n, path)})
-		}
-		if s != "" {
+		if text(&s)(d, n, path); s != "" {
 			return s
 		}
 	case executor.Arguments:

@@ -49,13 +49,7 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 			return err
 		}
 	}
-	text := decided + fmt.Sprintf("%d started: %d succeeded, %d failed", r.Started, r.Succeeded, r.Failed)
-	if r.Cancelled > 0 {
-		text += fmt.Sprintf(", %d cancelled", r.Cancelled)
-	}
-	if r.Waiting > 0 {
-		text += fmt.Sprintf(", %d wait to be tried again", r.Waiting)
-	}
+	text := decided + started(r)
 	if r.Passes > 1 {
 		text += fmt.Sprintf("; %d passes", r.Passes)
 	}
@@ -70,6 +64,26 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 	}
 	_, err := fmt.Fprintln(w, Line(text))
 	return err
+}
+
+// started counts the runs of a pass.
+func started(r tick.Report) string {
+	text := fmt.Sprintf("%d started: %d succeeded, %d failed", r.Started, r.Succeeded, r.Failed)
+	if r.Cancelled > 0 {
+		text += fmt.Sprintf(", %d cancelled", r.Cancelled)
+	}
+	if r.Waiting > 0 {
+		text += fmt.Sprintf(", %d wait to be tried again", r.Waiting)
+	}
+	return text
+}
+
+// Summary is a pass in a line.
+func Summary(r tick.Report) string {
+	if r.Frozen {
+		return "everything is paused"
+	}
+	return fmt.Sprintf("%s; %s made; %s", Plural(r.Decided, "decision"), Plural(r.Made, "run"), started(r))
 }
 
 // Wrong is the report without the runs that succeeded, or that wait for another attempt.

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package mailtest runs a real mail server for a test.
 package mailtest
 
@@ -59,7 +61,7 @@ begin authenticators
 plain:
   driver = plaintext
   public_name = PLAIN
-  server_advertise_condition = ${if and {{def:tls_in_cipher}{eq{$received_port}{PORT0}}}}
+  server_advertise_condition = ${if def:tls_in_cipher}
   server_prompts = :
   server_condition = ${if and {{eq{$auth2}{jobs}}{eq{$auth3}{opensesame}}}}
 begin routers

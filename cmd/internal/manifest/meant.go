@@ -1,0 +1,41 @@
+package manifest
+
+import "slices"
+
+// meant are the words that people bring from other schedulers, with what to write here.
+var meant = []struct {
+	words []string
+	where string // a key or value that is allowed where the hint fits
+	write string
+}{
+	{[]string{"cron", "crontab", "cron_expression", "rrule"}, "rule", "write rule: it takes a cron text or an RRULE as it is"},
+	{[]string{"every", "interval"}, "rule", "write rule, as in rule: every 5m"},
+	{[]string{"at", "when", "time", "run_at"}, "rule", "write rule, as in rule: daily at 8:00, or rule: at 2026-12-01T17:30:00"},
+	{[]string{"timezone", "time_zone", "timeZone", "tz"}, "zone", "write zone"},
+	{[]string{"reboot", "startup", "at_startup", "run_on_startup"}, "on_startup", "write on_startup: true"},
+	{[]string{"retries", "max_retries", "attempts", "max_attempts", "tries", "backoffLimit"}, "retry", "write retry, as in retry: 3"},
+	{[]string{"command", "cmd", "run", "script", "program"}, "exec", "write exec: a program with its arguments as a list, or shell: a line for /bin/sh"},
+	{[]string{"url", "uri", "webhook", "request", "endpoint"}, "http", "write http"},
+	{[]string{"query", "statement", "procedure"}, "sql", "write sql"},
+	{[]string{"email", "send_mail"}, "mail", "write mail"},
+	{[]string{"enabled", "active", "suspend", "paused"}, "disabled", "write disabled: true for a job that is not to run"},
+	{[]string{"depends_on", "dependencies", "needs", "requires", "run_after"}, "after", "write after"},
+	{[]string{"on_failure", "on_success", "on_error_notify", "notify", "alert", "alerts", "hooks"}, "on", "write on, as in on: {failed: JOB, recovered: JOB}"},
+	{[]string{"catchup", "catch_up", "misfire", "misfire_policy", "backfill"}, "missed", "write missed: latest, all or skip"},
+	{[]string{"concurrency", "concurrencyPolicy", "concurrency_policy", "allow_overlap", "coalesce", "max_instances"}, "overlap", "write overlap: wait, skip, allow or replace"},
+	{[]string{"deadline", "max_runtime", "max_duration", "activeDeadlineSeconds"}, "timeout", "write timeout, as in timeout: 2 minutes"},
+
+	{[]string{"never", "forbid", "Forbid", "no", "none", "deny"}, "wait-all", "write skip, and no run is made while the one before it runs, or wait, and it runs afterwards"},
+	{[]string{"Allow", "parallel", "always", "yes"}, "wait-all", "write allow"},
+	{[]string{"Replace", "kill", "cancel"}, "wait-all", "write replace"},
+}
+
+// instead says what to write in place of a word of another scheduler, where these words are allowed; empty: unknown.
+func instead(word string, allowed []string) string {
+	for _, m := range meant {
+		if slices.Contains(m.words, word) && slices.Contains(allowed, m.where) {
+			return m.write
+		}
+	}
+	return ""
+}

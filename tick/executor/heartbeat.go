@@ -1,0 +1,205 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Heartbeat is where a service outside, such as healthchecks.io, is told that something begins and how it ends: one URL with
+// the suffixes that such services know, or a URL for each signal. In all of them, ${secret:NAME} and facts are replaced.
+type Heartbeat struct {
+	URL     string // POST to URL/start, URL and URL/fail, with the query rid=ID, and a line about the end in the body
+	Start   string // of these, each is told by GET as it is written; one that is empty is not told
+	Success string
+	Failure string
+}
+
+// Signal is what a heartbeat can tell.
+type Signal string
+
+// The signals.
+const (
+	Begins  Signal = "start"
+	Success Signal = "success"
+	Failure Signal = "failure"
+)
+
+// News is one signal of a heartbeat.
+type News struct {
+	Signal Signal
+	ID     string // the same from the start to the end
+	Owner  string // by whose leaves it is sent
+	Line   string // of the end; ${message} in a URL
+	Facts  map[string]any
+}
+
+// Teller tells news to the URLs of heartbeats.
+type Teller interface {
+	Tell(ctx context.Context, to Heartbeat, n News) error
+}
+
+// The bounds of a signal. Its caller bounds the whole of it.
+const (
+	tellTries    = 3
+	tellPatience = 2 * time.Second // of one try
+	tellPause    = 200 * time.Millisecond
+	tellLine     = 250 // bytes: the shortest message that a known service takes has 256 characters
+)
+
+// message is the fact that only heartbeats have.
+const message = "message"
+
+// Check refuses a heartbeat that could never be told. facts are those that its URLs may name, beside ${message} and secrets.
+// The error is a *KeyError.
+func (b Heartbeat) Check(facts []string) error {
+	known := append(slices.Clone(facts), message)
+	urls := b.urls()
+	if b.URL != "" && len(urls) > 1 {
+		return &KeyError{At: []any{"url"}, Err: errors.New("excludes start, success and failure; give one URL, or one for each")}
+	} else if len(urls) == 0 {
+		return &KeyError{Err: errors.New("needs a URL")}
+	}
+	for _, u := range urls {
+		if err := checkHeartbeatURL(u.text, known); err != nil {
+			return &KeyError{At: []any{u.key}, Err: err}
+		}
+	}
+	return nil
+}
+
+type keyedURL struct{ key, text string }
+
+// urls are those that are given.
+func (b Heartbeat) urls() []keyedURL {
+	return slices.DeleteFunc([]keyedURL{{"url", b.URL}, {string(Begins), b.Start}, {string(Success), b.Success}, {string(Failure), b.Failure}},
+		func(u keyedURL) bool { return u.text == "" })
+}
+
+func checkHeartbeatURL(text string, facts []string) error {
+	for _, m := range reference.FindAllString(text, -1) {
+		name := strings.TrimSuffix(strings.TrimPrefix(m, "${"), "}")
+		if secret, is := strings.CutPrefix(name, "secret:"); is && secret != "" {
+			continue
+		}
+		if !slices.Contains(facts, name) {
+			return fmt.Errorf("${%.100s} is not known; there are ${%s} and ${secret:NAME}", name, strings.Join(facts, "}, ${"))
+		}
+	}
+	if strings.Contains(reference.ReplaceAllString(text, ""), "${") {
+		return errors.New("found ${ without }")
+	}
+	if first, _ := leading(text); first != "" {
+		return nil // what it stands for is judged when it is known
+	}
+	text = reference.ReplaceAllString(text, "x")
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return errors.New("a user and password are not sent by a heartbeat; put a secret into the path or the query")
+	}
+	_, err := readURL(text)
+	return err
+}
+
+// method and text of the URL for a signal; no text: it is not told.
+func (b Heartbeat) of(s Signal) (method, text string) {
+	if b.URL != "" {
+		return http.MethodPost, b.URL
+	}
+	return http.MethodGet, map[Signal]string{Begins: b.Start, Success: b.Success, Failure: b.Failure}[s]
+}
+
+// Tell sends a signal, at least once where nil comes back: a try whose answer was lost is repeated. A redirect is not
+// followed. No error has more of the URL than its server.
+func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
+	method, text := to.of(n.Signal)
+	if text == "" {
+		return nil
+	}
+	if err := to.Check(slices.Collect(maps.Keys(n.Facts))); err != nil { // a file or plain SQL may hold anything
+		return err
+	}
+	n.Line = e.host.line(n.Line)
+	u, err := e.address(text, n)
+	if err != nil {
+		return fmt.Errorf("its URL: %w", err)
+	}
+	body := ""
+	if method == http.MethodPost {
+		if suffix := map[Signal]string{Begins: "start", Failure: "fail"}[n.Signal]; suffix != "" {
+			u = u.JoinPath(suffix)
+		}
+		u.RawQuery, body = strings.TrimPrefix(u.RawQuery+"&rid="+url.QueryEscape(n.ID), "&"), n.Line
+	}
+	for try := 1; ; try++ {
+		again, err := e.signal(ctx, method, u, body, n)
+		if err == nil {
+			return nil
+		}
+		if !again || try == tellTries || ctx.Err() != nil {
+			return fmt.Errorf("%s://%s: %w", u.Scheme, u.Host, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(try) * tellPause):
+		}
+	}
+}
+
+// address is the URL with its references replaced.
+func (e *HTTP) address(text string, n News) (*url.URL, error) {
+	facts := map[string]any{message: n.Line}
+	maps.Copy(facts, n.Facts)
+	if err := e.host.addSecrets(n.Owner, text, facts); err != nil {
+		return nil, err
+	}
+	return expandURL(text, facts)
+}
+
+// signal sends one try. again reports whether another one might do better.
+func (e *HTTP) signal(ctx context.Context, method string, to *url.URL, body string, n News) (again bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, tellPatience, fmt.Errorf("no answer within %s", tellPatience))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), strings.NewReader(body))
+	if err != nil {
+		return false, errors.New("is no URL to which a request can be sent")
+	}
+	if body == "" {
+		req.Body = http.NoBody
+	} else {
+		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	req.Header.Set("User-Agent", "dbjobs")
+	req.Header.Set("Idempotency-Key", n.ID+"-"+string(n.Signal))
+	resp, err := e.transport(n.Owner).RoundTrip(req)
+	if err != nil {
+		_, refused := errors.AsType[*RefusedError](err)
+		return !refused, plainly(ctx, err)
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, httpHead) // so that the connection can be used again
+	_ = resp.Body.Close()
+	switch s := resp.StatusCode; {
+	case s/100 == 2:
+		return false, nil
+	case s/100 == 3:
+		return false, fmt.Errorf("the answer is %s, and a heartbeat follows no redirect; give the URL that it leads to", strings.TrimSpace(resp.Status))
+	default:
+		again = s/100 == 5 || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout
+		return again, fmt.Errorf("the answer is %s", strings.TrimSpace(resp.Status))
+	}
+}
+
+// line is a text on one line, without secrets, cut to what services take.
+func (h *Host) line(text string) string {
+	text = strings.Join(strings.Fields(h.hide(text)), " ")
+	if len(text) > tellLine {
+		text = text[:tellLine-len("…")] + "…"
+	}
+	return strings.ToValidUTF8(text, "")
+}
