@@ -21,11 +21,15 @@ import (
 // onTargets runs a test with a database of each engine as a target of each engine's store.
 func onTargets(t *testing.T, fn func(t *testing.T, d, target *storetest.DB)) {
 	t.Helper()
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	t.Parallel()
+	for _, own := range storetest.Engines(t) {
 		for _, e := range storetest.Engines(t) {
-			t.Run("on "+e, func(t *testing.T) { fn(t, d, storetest.Open(t, e, store.Options{})) })
+			t.Run(own+" on "+e, func(t *testing.T) {
+				t.Parallel()
+				fn(t, storetest.Open(t, own, store.Options{}), storetest.Open(t, e, store.Options{}))
+			})
 		}
-	})
+	}
 }
 
 // withTargets is a tick whose host has these targets, by their names.
@@ -123,32 +127,28 @@ func TestTimeoutStopsTheStatementOnTheTarget(t *testing.T) {
 	})
 }
 
-// A holder that has lost its run stops what the run does in the target: another one may do it now.
-func TestLostRunStopsTheStatementOnTheTarget(t *testing.T) {
+// So is the statement of a run that is cancelled, or that another process has got: both end the attempt alike.
+func TestCancelStopsTheStatementOnTheTarget(t *testing.T) {
 	onTargets(t, func(t *testing.T, d, target *storetest.DB) {
 		job := "of " + target.Engine
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{on("shop", "slow", executor.Statement{Text: endless(target)})}}}})
 		ticktest.Request(t, d, job)
 		ticktest.DecideOnly(t, d)
 		run := ticktest.LastRun(t, d, job)
-		done := make(chan struct{})
+		done := make(chan error)
 		go func() {
-			defer close(done)
 			for r, err := d.Run(t.Context(), run.ID); err == nil && r.State != store.Running; r, err = d.Run(t.Context(), run.ID) {
 				time.Sleep(10 * time.Millisecond)
 			}
-			if _, err := d.SQL.Exec("UPDATE " + d.Table("runs") + " SET fence = fence + 1 WHERE id = '" + run.ID + "'"); err != nil {
-				t.Error(err)
-			}
+			_, err := d.CancelRun(t.Context(), run.ID, store.Author{})
+			done <- err
 		}()
-		s := ticktest.OpenBeside(t, d, "", store.Options{})
 		beside := *d
-		beside.Store = s
-		tk := withTargets(t, &beside, map[string]string{"shop": target.URL})
-		if _, err := tk.Run(t.Context()); err != nil {
-			t.Fatal(err)
+		beside.Store = ticktest.OpenBeside(t, d, "", store.Options{})
+		r := passOf(t, withTargets(t, &beside, map[string]string{"shop": target.URL}))
+		if err := <-done; err != nil || r.Cancelled != 1 {
+			t.Fatalf("%v: %+v", err, r)
 		}
-		<-done
 		if n := stillRunning(t, target); n != 0 {
 			t.Fatalf("%d statements still run on the target", n)
 		}

@@ -110,9 +110,13 @@ func (i interruptible) Read(b []byte) (int, error) {
 	}
 }
 
-// resolve looks up the schedules that the manifest names but does not define, before anything is
-// created.
+// resolve looks up what the manifest names but does not define, before anything is created: schedules of
+// the database, and targets of the host. Where this host has no targets, others may execute the jobs:
+// then a name that is wrong fails the run.
 func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
+	if err := c.resolveTargets(m); err != nil {
+		return err
+	}
 	used := m.Elsewhere()
 	if len(used) == 0 {
 		return nil
@@ -143,6 +147,21 @@ func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
 		}
 	}
 	return m.Resolve(names)
+}
+
+func (c *cli) resolveTargets(m *manifest.Manifest) error {
+	if !m.NamesTargets() {
+		return nil
+	}
+	set, err := c.host()
+	if err != nil || len(set.Targets) == 0 {
+		return err
+	}
+	names := make([]string, len(set.Targets))
+	for i, o := range set.Targets {
+		names[i] = o.Name
+	}
+	return m.ResolveTargets(set.From, names)
 }
 
 // change writes definitions. It creates the embedded database if it is missing; a dry run creates

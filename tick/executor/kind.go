@@ -80,6 +80,7 @@ const (
 	Pairs                  // a mapping of names to texts, numbers as they are written; a map[string]string
 	JSON                   // any value as JSON has them; numbers as json.Number
 	Mapping                // a mapping with Keys; a map[string]any of those that are given
+	TargetName             // the name of a target of the host's; a string
 )
 
 // KindOf is the kind of that name, or nil.

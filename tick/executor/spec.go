@@ -113,7 +113,7 @@ var sqlKind = Kind{
 		{Name: "args", Type: Arguments, Flag: "arg", Help: "argument of the statement, as text; may be given several times"},
 		{Name: "atomic", Type: Switch, Help: "run the statements in one transaction with the record of their success"},
 		{Name: "fail_if", Type: Text, Flag: "fail-if", Help: "rows or no-rows: fail if the statements return rows, or none"},
-		{Name: "target", Type: Text, Help: "database of the host settings in which the statements run, by its name"},
+		{Name: "target", Type: TargetName, Help: "database of the host settings in which the statements run, by its name"},
 	},
 	Spec:   sqlSpec,
 	Values: sqlValues,

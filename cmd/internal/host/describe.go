@@ -23,7 +23,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 	for _, o := range s.Targets {
 		value, err := s.value(o.Source)
 		if err == nil {
-			_, err = engine.Of(value)
+			err = usable(value)
 		}
 		wrong(o.Place, err)
 		r.Add("target", o.Name, publicURL(value)+in(o.Source), where(o.Place), o.Owners)
@@ -85,6 +85,15 @@ func (s *Settings) describeHeartbeat(r *report.Config, wrong func(manifest.Probl
 		wrong(b.Place, leaves.CheckSecrets("", u.text))
 		r.Add("heartbeat", u.name, publicURL(u.text)+in(b.Source), where(b.Place), nil)
 	}
+}
+
+// usable says why the URL of a target is not, as far as that is known without a connection.
+func usable(url string) error {
+	db, err := engine.New(url, engine.Options{Target: true})
+	if err != nil {
+		return err
+	}
+	return db.Close()
 }
 
 // where is a place as text.

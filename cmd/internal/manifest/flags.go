@@ -49,7 +49,7 @@ var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a 
 // executorFlags are the keys of executors as flags. That of a mapping stands for its first key; of the
 // others, those are flags for which the executor has a name.
 func executorFlags() (flags []Flag) {
-	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.Arguments: Texts, executor.Statements: Texts, executor.List: Texts}
+	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.TargetName: Text, executor.Arguments: Texts, executor.Statements: Texts, executor.List: Texts}
 	for _, k := range executor.Kinds {
 		for _, key := range k.Keys {
 			name := cmp.Or(key.Flag, key.Name)
@@ -97,6 +97,10 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	}
 	for i := range f.m.elsewhere {
 		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
+	}
+	for _, r := range f.targets {
+		r.at = Problem{File: f.file, Path: "--target"}
+		f.m.targets = append(f.m.targets, r)
 	}
 	return f.m, f.flagError("jobs", name, append(RuleFlags, JobFlags...))
 }

@@ -25,9 +25,10 @@ type Manifest struct {
 	store.Definitions
 
 	elsewhere []reference // schedules that jobs name and this file does not define
+	targets   []reference // of the host, that steps name
 }
 
-// reference is a place in the file that names a schedule.
+// reference is a place in the file that names a schedule, or a target.
 type reference struct {
 	name string
 	hint string  // what may be meant, if the name is or looks like a rule
@@ -61,6 +62,7 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	if len(d.problems) > 0 {
 		return nil, bounded(o.File, d.problems)
 	}
+	m.targets = d.targets
 	return m, nil
 }
 
@@ -84,18 +86,38 @@ func (m *Manifest) Resolve(inDatabase []string) error {
 	for _, name := range inDatabase {
 		known[name] = true
 	}
+	return unknown(m.elsewhere, known, func(name string) string { return "there is no schedule " + excerpt(name) }, "the schedules are ", names)
+}
+
+// NamesTargets reports whether a step names a target.
+func (m *Manifest) NamesTargets() bool { return len(m.targets) > 0 }
+
+// ResolveTargets checks the targets that steps name against those of a host's settings.
+func (m *Manifest) ResolveTargets(settings string, names []string) error {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
+	}
+	return unknown(m.targets, known, func(name string) string {
+		return fmt.Sprintf("the settings of this host (%s) have no target %s", settings, excerpt(name))
+	},
+		"the targets are ", names)
+}
+
+// unknown refuses references to what is not known. text says what is missing; names are those that could be meant.
+func unknown(list []reference, known map[string]bool, text func(name string) string, before string, names []string) error {
 	var problems []Problem
-	for _, r := range m.elsewhere {
+	for _, r := range list {
 		if known[r.name] {
 			continue
 		}
-		r.at.Text = "there is no schedule " + excerpt(r.name)
+		r.at.Text = text(r.name)
 		if r.hint != "" {
 			r.at.Text += r.hint
 		} else if n := nearest.To(r.name, names); n != "" {
 			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
 		} else if len(names) > 0 {
-			r.at.Text += "; the schedules are " + strings.Join(names[:min(20, len(names))], ", ")
+			r.at.Text += "; " + before + strings.Join(names[:min(20, len(names))], ", ")
 		}
 		problems = append(problems, r.at)
 	}

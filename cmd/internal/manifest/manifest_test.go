@@ -91,6 +91,7 @@ func checkRoundTrip(t *testing.T, m *Manifest) {
 		t.Fatalf("what was written is refused: %v\n%s", err, out.String())
 	}
 	again.elsewhere, m.elsewhere, m.Named = nil, nil, again.Named
+	again.targets, m.targets = nil, nil
 	if !reflect.DeepEqual(m, again) {
 		t.Errorf("read\n%+v\nwrote\n%s\nread again\n%+v", m, out.String(), again)
 	}
@@ -212,5 +213,21 @@ func TestFlags(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("found\n%s\nwant\n%s\n`go test ./cmd/internal/manifest -run TestFlags -update` writes it anew", got, want)
+	}
+}
+
+func TestTargetsOfTheHost(t *testing.T) {
+	m, err := decode(t, "jobs: {a: {target: shop, sql: SELECT 1}, b: {steps: [{target: crm, sql: SELECT 1}]}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.ResolveTargets("here", []string{"crm", "shop"}); err != nil {
+		t.Error(err)
+	}
+	err = m.ResolveTargets("here", []string{"shpo"})
+	want := "jobs.yaml:1:20: jobs.a.target: the settings of this host (here) have no target \"shop\"; did you mean shpo?\n" +
+		"jobs.yaml:1:63: jobs.b.steps[0].target: the settings of this host (here) have no target \"crm\"; the targets are shpo"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
 	}
 }

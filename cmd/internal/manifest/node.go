@@ -20,6 +20,7 @@ type decoder struct {
 	file     string
 	problems []Problem
 	places   map[string]*yaml.Node // fields of the job or schedule that is being read, by path
+	targets  []reference           // that steps name
 
 	length, values, bytes int  // length of the file; values and bytes read so far
 	over                  bool // the file expands to too much

@@ -139,9 +139,12 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 		if boolean(&on)(d, n, path); on {
 			return on
 		}
-	case executor.Text:
+	case executor.Text, executor.TargetName:
 		s := ""
-		if text(&s)(d, n, path); s != "" {
+		if text(&s)(d, n, path); s != "" && key.Type == executor.TargetName {
+			d.targets = append(d.targets, reference{name: s, at: d.place(n, path)})
+		}
+		if s != "" {
 			return s
 		}
 	case executor.Arguments:
