@@ -66,7 +66,9 @@ func TestScriptsOnEachEngine(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/engines",
 				Setup: func(e *testscript.Env) error {
-					return forEngine(e, engine, storetest.URL(e.T().(testing.TB), engine))
+					t := e.T().(testing.TB)
+					e.Values[theServers{}] = &servers{t: t}
+					return forEngine(e, engine, storetest.URL(t, engine))
 				},
 				Condition: func(cond string) (bool, error) {
 					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
@@ -119,11 +121,14 @@ func emptyHome(e *testscript.Env) error {
 // ask for a process with exec dbjobs.
 func storyCommands(dbjobs caller) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"call":    dbjobs.call,
-		"exits":   dbjobs.exits,
-		"sql":     runSQL,
-		"capture": capture,
-		"monitor": monitor,
+		"call":     dbjobs.call,
+		"exits":    dbjobs.exits,
+		"sql":      runSQL,
+		"capture":  capture,
+		"fill":     fill,
+		"serve":    serveStory,
+		"received": received,
+		"monitor":  monitor,
 	}
 }
 

@@ -1,5 +1,3 @@
-//go:build unix
-
 // Package mailtest runs a real mail server for a test.
 package mailtest
 
