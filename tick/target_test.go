@@ -156,7 +156,7 @@ func TestCancelStopsTheStatementOnTheTarget(t *testing.T) {
 }
 
 // A target that cannot be reached, in whatever way, fails the runs that need it, with the reason and by their retry. Other jobs
-// run beside them, and no password is told.
+// run beside them, and no password shows.
 func TestTargetOutOfReach(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
 	if err != nil {
