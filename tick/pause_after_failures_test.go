@@ -45,3 +45,41 @@ func TestPauseAfterFailures(t *testing.T) {
 		}
 	})
 }
+
+// A job whose runs execute side by side pauses itself once, also where they fail one after the other. Resumed, it pauses
+// itself again.
+func TestPauseAfterFailuresSideBySide(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		load := store.Job{Name: "load", OnError: store.OnErrorPause, Overlap: store.OverlapAllow, MaxRunning: 3, On: store.Hooks{Paused: "tell"}, Steps: []store.Step{ticktest.Call("")}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{load, {Name: "tell", Steps: []store.Step{ticktest.Call("")}}}})
+		paused := func(want int) {
+			t.Helper()
+			d.Clock.Add(time.Second)
+			ticktest.DecideOnly(t, d)
+			rows := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("pauses"))
+			if got := told(t, d, "tell"); rows != want || len(got) != want {
+				t.Fatalf("%d pauses, want %d; events: %s", rows, want, kinds(got))
+			}
+		}
+		for range 3 {
+			ticktest.Request(t, d, "load")
+		}
+		ticktest.DecideOnly(t, d)
+		holder := store.Holder{Name: "worker", Lease: time.Hour}
+		tasks, err := d.Take(t.Context(), "tick", 3, holder)
+		if err != nil || len(tasks) != 3 {
+			t.Fatal(len(tasks), err)
+		}
+		for i := range tasks {
+			if i == 2 {
+				if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "load"}, false, store.Author{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := d.EndStep(t.Context(), &tasks[i], store.StepEnd{State: store.Failed, Final: store.Failed, Error: "the source is gone"}, holder); err != nil {
+				t.Fatal(err)
+			}
+			paused([]int{1, 1, 2}[i])
+		}
+	})
+}

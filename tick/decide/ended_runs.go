@@ -100,6 +100,8 @@ func (d *decision) onError(r *store.Run) {
 	case d.pausedWithEnd(r) != "":
 		d.raiseOfRun(store.EventPaused, r)
 		return
+	case d.pausedByItself(): // a run beside this one has failed before
+		return
 	case j.OnError == store.OnErrorPause:
 		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", r.Occurrence)
 	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
@@ -109,6 +111,14 @@ func (d *decision) onError(r *store.Run) {
 	}
 	d.pauses = append(d.pauses, store.Pause{Scope: store.ScopeJob, SubjectID: d.plan.JobID, Since: d.now})
 	d.raiseOfRun(store.EventPaused, r)
+}
+
+// pausedByItself reports whether the job is paused because of a run that failed.
+func (d *decision) pausedByItself() bool {
+	return slices.ContainsFunc(d.snapshot.Pauses, func(p store.Pause) bool {
+		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.PausedByItself
+		return own && p.Holds(d.now)
+	})
 }
 
 // pausedWithEnd is the reason for which the job was paused in the transaction that ended the run, as
