@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -47,9 +46,11 @@ func (o *Output) String() string {
 	var head, tail string
 	total := o.size
 	if o.size > int64(len(o.head)+len(o.tail)) {
-		head, tail = o.fit(o.head), o.fit(o.tail[max(0, len(o.tail)-MostOutput):])
+		// Marked as cut, so that what is left of a secret there is hidden, too.
+		head, tail = o.fit(string(o.head)+"…"), o.fit("…"+string(o.tail[max(0, len(o.tail)-MostOutput):]))
+		head, tail = strings.TrimSuffix(head, "…"), strings.TrimPrefix(tail, "…")
 	} else {
-		whole := o.fit(slices.Concat(o.head, o.tail))
+		whole := o.fit(string(o.head) + string(o.tail))
 		if len(whole) <= MostOutput {
 			return whole
 		}
@@ -68,8 +69,7 @@ func (o *Output) String() string {
 }
 
 // fit makes a part of what was written fit to be kept.
-func (o *Output) fit(part []byte) string {
-	text := string(part)
+func (o *Output) fit(text string) string {
 	if o.Hide != nil {
 		text = o.Hide(text)
 	}

@@ -139,7 +139,7 @@ func (s *Store) now() any {
 // a text of megabytes, only a beginning is searched for secrets.
 func (s *Store) kept(text string) string {
 	const most = 64 << 10
-	return clip(s.db.Hide(text[:min(len(text), most)]))
+	return clip(s.db.Hide(secret.Cut(text, most)))
 }
 
 // URLError says what is wrong with a database URL.

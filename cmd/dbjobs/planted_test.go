@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -283,9 +284,19 @@ func records(t *testing.T, raw string) map[string]string {
 	if s.Engine().Name == "postgres" {
 		prefix = "dbjobs."
 	}
-	all := map[string]string{}
+	var tables []string
 	for _, table := range []string{"runs", "attempts", "plans", "ticks", "gaps", "pauses"} {
-		rows, err := db.Query("SELECT * FROM " + prefix + table)
+		tables = append(tables, prefix+table)
+	}
+	return rowsOf(t, db, tables)
+}
+
+// rowsOf are the rows of tables as text, with each column.
+func rowsOf(t *testing.T, db *sql.DB, tables []string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, table := range tables {
+		rows, err := db.Query("SELECT * FROM " + table)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,8 @@ package secret
 
 import (
 	"encoding/base64"
+	"encoding/hex"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +27,21 @@ const issuedMost = 64
 const (
 	leastWithin = 6
 	leastAlone  = 3
+	leastCut    = 4  // of what is left of one at a cut
+	leastBegun  = 24 // of the beginning of one, where a server has cut it and says nothing of that
 )
+
+// cut stands where a text was cut. What is left of a secret before it, or after it, is hidden as the whole would be.
+const cut = "…"
+
+// Cut is the beginning of a text, with a mark where it ends. So a text that is too long to be searched is cut first, and what is
+// left of a secret is still hidden.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + cut
+}
 
 // pattern is a secret as it is looked for.
 type pattern struct {
@@ -58,23 +74,63 @@ func (k *Known) Issue(password string) {
 	}
 }
 
-// Add adds a secret that is given out, also as it reads in base64, such as in a header. It is kept as long as the process
-// lives.
+// Add adds a secret that is given out, also as it reads in base64, such as in a header, and in hexadecimal digits. Of a URL,
+// its parts are added too, of a text of several lines, each of them: a server or a program may quote those alone. It is kept
+// as long as the process lives.
 func (k *Known) Add(value string) {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, form := range forms(value) {
-		k.fixed = added(k.fixed, form)
+	for _, part := range append(parts(value), value) {
+		for _, written := range []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)} { // and then encoded
+			for _, form := range forms(written) {
+				k.fixed = added(k.fixed, form)
+			}
+		}
 	}
+}
+
+// leastPart is the least length of a part of a secret that is taken for one: a shorter one is a word.
+const leastPart = 12
+
+// parts are what of a secret may be quoted alone: the path, the password, and what is long in the path and the query of a
+// URL, such as the address of a webhook; the lines of a key.
+func parts(value string) (all []string) {
+	add := func(part string) {
+		if len(part) >= leastPart && !strings.HasPrefix(part, "-----") {
+			all = append(all, part)
+		}
+	}
+	if lines := strings.Split(value, "\n"); len(lines) > 1 {
+		for _, line := range lines {
+			add(strings.TrimSpace(line))
+		}
+	}
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		add(u.RequestURI())
+		add(u.EscapedPath())
+		for _, part := range strings.Split(u.EscapedPath(), "/") {
+			add(part)
+		}
+		for _, list := range u.Query() {
+			for _, v := range list {
+				add(v)
+			}
+		}
+		all = append(all, ofURL(value)...)
+	}
+	return all
 }
 
 // forms are a value, and what of its base64 does not depend on what stands before and after it there: three bytes make
 // four letters, so there are three.
 func forms(value string) []string {
-	all := []string{value}
+	all := []string{value, hex.EncodeToString([]byte(value))}
+	if ascii := strings.Trim(strconv.QuoteToASCII(value), `"`); strings.Contains(ascii, `\u`) { // as some write JSON
+		all = append(all, ascii)
+	}
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
 			text := enc.EncodeToString([]byte(strings.Repeat("x", before) + value))
@@ -120,9 +176,12 @@ func (k *Known) Hide(text string) string {
 
 func (p pattern) hide(text string) string {
 	var b strings.Builder
-	done := 0
+	done, marked := 0, strings.Contains(text, cut)
 	for i := 0; i < len(text); {
 		end := p.at(text, i)
+		if end < 0 && marked && strings.HasSuffix(strings.TrimRight(text[done:i], " \t\r\n"), cut) {
+			end = p.rest(text, i)
+		}
 		if end < 0 {
 			i++
 			continue
@@ -131,6 +190,24 @@ func (p pattern) hide(text string) string {
 		i, done = end, end
 	}
 	return b.String() + text[done:]
+}
+
+// rest tells where what a cut has left of the secret ends, which begins at i, or -1. The cut may have gone through an escape.
+func (p pattern) rest(text string, i int) int {
+	if len(p.folded) < leastWithin {
+		return -1
+	}
+	for broken := 0; broken < longestEscape && i+broken < len(text); broken++ {
+		for from := 1; from <= len(p.folded)-leastCut; from++ {
+			if end := (pattern{folded: p.folded[from:]}).begins(text, i+broken); end >= 0 {
+				return end
+			}
+		}
+		if strings.IndexByte("0123456789abcdefABCDEFux", text[i+broken]) < 0 {
+			break
+		}
+	}
+	return -1
 }
 
 // at tells where the secret ends that begins at i, or -1.
@@ -154,9 +231,21 @@ func (p pattern) at(text string, i int) int {
 	case c != '%' && c != '\\' && lower(c) != p.folded[0]:
 		return -1
 	}
+	return p.begins(text, i)
+}
+
+// begins tells where the secret ends that begins at i in any form, or -1.
+func (p pattern) begins(text string, i int) int {
 	for found := 0; i < len(text); {
+		if found >= leastCut {
+			if left := strings.Index(text[i:min(len(text), i+longestEscape+len(cut))], cut); left == 0 || left > 0 && strings.IndexByte(`%\`, text[i]) >= 0 {
+				return i + left
+			}
+		}
 		c, size := letter(text, i)
 		switch {
+		case c != 0 && c != p.folded[found] && found >= leastBegun && !p.public():
+			return i
 		case c == 0 && found == 0, c != 0 && c != p.folded[found]:
 			return -1
 		case c != 0:
@@ -165,9 +254,20 @@ func (p pattern) at(text string, i int) int {
 		if i += size; found == len(p.folded) {
 			return i
 		}
+		if i == len(text) && found >= leastBegun && !p.public() {
+			return i
+		}
 	}
 	return -1
 }
+
+// public reports whether a secret begins with what others begin with, too, such as a URL with the name of a server.
+func (p pattern) public() bool {
+	return strings.Contains(p.folded, "://") || strings.HasPrefix(p.folded, "-----")
+}
+
+// longestEscape is the length of an escape, such as \u00e4.
+const longestEscape = 6
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 

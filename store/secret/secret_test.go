@@ -2,6 +2,7 @@ package secret
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"net/url"
 	"strconv"
 	"strings"
@@ -186,6 +187,58 @@ func TestKnownForms(t *testing.T) {
 	for _, text := range []string{value, url.QueryEscape(value), url.PathEscape(value), strconv.Quote(value)} {
 		if got := k.Hide("told " + text); strings.Contains(got, "cr3t") {
 			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
+// What a cut has left of a secret is hidden, before the cut and after it, in each of its forms; a word that merely begins alike
+// is not, where nothing was cut.
+func TestCutSecrets(t *testing.T) {
+	const value = "s3cr3t/valu\u00e9+xyz"
+	k := &Known{}
+	k.Add(value)
+	for _, form := range []string{value, url.QueryEscape(value), strings.Trim(strconv.QuoteToASCII(value), `"`), base64.StdEncoding.EncodeToString([]byte(value))} {
+		for i := 6; i < len(form)-6; i++ {
+			for _, text := range []string{"told " + form[:i] + "…", "told " + form[:i] + "\n… 17 bytes left out …\n" + form[i:] + " more", "told …" + form[i:]} {
+				got := k.Hide(text)
+				for from := range len(form) - 5 {
+					if part := form[from : from+5]; strings.Contains(got, part) {
+						t.Errorf("%q became %q, which has %q", text, got, part)
+						break
+					}
+				}
+			}
+		}
+	}
+	k.Add("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl")
+	if got := k.Hide("told 'eyJhbGciOiJIUzI1NiJ9.eyJzdWI'"); got != "told '[hidden]'" { // cut by a server
+		t.Error(got)
+	}
+	for _, text := range []string{"told s3cr3t/val", "told s3cr3 …", "a value … of", "s3cr3t…"[:3] + "…"} {
+		if got := k.Hide(text); got != text && text != "told s3cr3 …" {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// Parts of a secret that others quote alone are hidden, and words are not.
+func TestPartsOfSecrets(t *testing.T) {
+	k := &Known{}
+	k.Add("https://hooks.example.com/services/T0000/B0000/XXXXXXXXabcdefgh?thread=4f1c9a7be0d2&to=ops")
+	k.Add("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n")
+	k.Add("postgres://ann:geheimnis@h/database")
+	for text, want := range map[string]string{
+		"cannot POST /services/T0000/B0000/XXXXXXXXabcdefgh": "cannot POST [hidden]",
+		"no hook XXXXXXXXabcdefgh":                           "no hook [hidden]",
+		"no thread 4f1c9a7be0d2":                             "no thread [hidden]",
+		"line 2: hkiG9w0BAQEFAASC":                           "line 2: [hidden]",
+		"user ann, geheimnis":                                "user ann, [hidden]",
+		"no services at hooks.example.com for ops":           "no services at hooks.example.com for ops",
+		"-----BEGIN PRIVATE KEY-----":                        "-----BEGIN PRIVATE KEY-----",
+		"0x" + hex.EncodeToString([]byte("4f1c9a7be0d2")):    "0x[hidden]",
+	} {
+		if got := k.Hide(text); got != want {
+			t.Errorf("%s\nbecame %s\nwant   %s", text, got, want)
 		}
 	}
 }

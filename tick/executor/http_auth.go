@@ -24,11 +24,14 @@ func (s *HTTPSpec) checkAuth() error {
 	case a.given() != 1:
 		return wrong(errors.New("want exactly one of bearer, basic, aws and gcp"), "auth")
 	case a.Basic != nil:
-		if a.Basic.User == "" || strings.Contains(a.Basic.User, ":") {
-			return wrong(errors.New("is missing or has a colon in it"), "auth", "basic", "user")
+		if a.Basic.User == "" || strings.Contains(reference.ReplaceAllString(a.Basic.User, ""), ":") {
+			return wrong(errNoUser, "auth", "basic", "user")
 		}
 		if err := CheckReferences(a.Basic.User); err != nil {
 			return wrong(err, "auth", "basic", "user")
+		}
+		if a.Basic.Password == "" && secretReference.MatchString(a.Basic.User) { // some services take a key as the user alone
+			return nil
 		}
 		return mustBeSecret(a.Basic.Password, "auth", "basic", "password")
 	case a.Bearer != "":
@@ -40,6 +43,8 @@ func (s *HTTPSpec) checkAuth() error {
 	}
 	return a.GCP.check()
 }
+
+var errNoUser = errors.New("is missing or has a colon in it")
 
 // given is how many of its fields are.
 func (a *HTTPAuth) given() (n int) {
@@ -98,6 +103,9 @@ func (c *call) login(ctx context.Context, req *http.Request) error {
 		user, err := c.expand(a.Basic.User)
 		if err != nil {
 			return err
+		}
+		if user == "" || strings.Contains(user, ":") {
+			return fmt.Errorf("auth.basic.user: %w", errNoUser)
 		}
 		password, err := c.expand(a.Basic.Password)
 		if err != nil {

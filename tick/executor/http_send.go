@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
@@ -187,7 +188,7 @@ func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
 		return nil, errors.New("the redirect leads to no URL")
 	}
 	if to.Scheme != from.Scheme || to.Host != from.Host || to.User != nil {
-		return nil, fmt.Errorf("redirects to another server are not followed; give the URL that it leads to, at %.200q", to.Scheme+"://"+to.Host)
+		return nil, fmt.Errorf("redirects to another server are not followed; give the URL that it leads to, at %.200q", c.host.hide(to.Scheme+"://"+to.Host))
 	}
 	to.Fragment, to.RawFragment = "", ""
 	return to, nil
@@ -201,7 +202,7 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
 	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
 		if v := resp.Header.Get(name); v != "" {
-			fmt.Fprintf(&out, "%s: %.200s\n", name, v)
+			fmt.Fprintf(&out, "%s: %.200s\n", name, c.host.hide(v))
 		}
 	}
 	if head != "" {
@@ -231,7 +232,7 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 // quotes is hidden before the cut, which could leave a part of it; hence a little more is read.
 func (c *call) head(body io.Reader) string {
 	read, _ := io.ReadAll(io.LimitReader(body, 2*httpHead))
-	text := c.host.hide(string(read))
+	text := c.host.hide(secret.Cut(string(read), 2*httpHead-1))
 	return text[:min(len(text), httpHead)]
 }
 

@@ -111,6 +111,7 @@ func TestHTTPLogsIn(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{"url": "URL", "auth": {"bearer": "${secret:TOKEN}"}}`:                             "Bearer t0ken",
 		`{"url": "URL", "auth": {"basic": {"user": "ann", "password": "${secret:TOKEN}"}}}`: "Basic YW5uOnQwa2Vu",
+		`{"url": "URL", "auth": {"basic": {"user": "${secret:TOKEN}"}}}`:                    "Basic dDBrZW46",
 		`{"url": "URL", "headers": {"Authorization": "Token ${secret:TOKEN}"}}`:             "Token t0ken",
 	} {
 		before := len(got())
