@@ -4,13 +4,16 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // nobody is a user who is not root, with the program and a home folder.
@@ -84,6 +87,16 @@ func (n *nobody) dbjobs(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// apply gives the user these definitions.
+func (n *nobody) apply(manifest string) {
+	n.t.Helper()
+	file := filepath.Join(n.home, "jobs.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(manifest, "\t", " ")), 0o644); err != nil {
+		n.t.Fatal(err)
+	}
+	n.dbjobs("apply", "-f", file)
+}
+
 // A program that a step runs is of the tick's own user. What the tick knows is hidden from it all the same.
 func TestProgramsSeeNothingOfTheTick(t *testing.T) {
 	t.Parallel()
@@ -96,5 +109,49 @@ func TestProgramsSeeNothingOfTheTick(t *testing.T) {
 	out := n.dbjobs("run", "show", id)
 	if strings.Contains(out, "geheimnis") || strings.Contains(out, "jobs.db") || strings.Count(out, "Permission denied") < 4 || !strings.Contains(out, "/status") {
 		t.Errorf("a program saw\n%s", out)
+	}
+}
+
+// A program of another user, such as one with sudo, cannot be killed. A tick does not wait for it for ever.
+func TestProgramThatCannotBeKilled(t *testing.T) {
+	t.Parallel()
+	n := asNobody(t)
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil || !n.isRoot() {
+		t.Skip("to have a program of root's, the test has to be root, and needs setpriv")
+	}
+	sh, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooted := filepath.Join(filepath.Dir(n.home), "sh")
+	if err := errors.Join(os.WriteFile(rooted, sh, 0o755), os.Chmod(rooted, 0o755|os.ModeSetuid)); err != nil {
+		t.Fatal(err)
+	}
+	pid := filepath.Join(n.home, "pid")
+	n.dbjobs("migrate")
+	n.apply(`jobs: {stays: {timeout: 1s, shell: {grace: 0s,
+		run: "echo $$ > ` + pid + `; exec ` + rooted + ` -p -c 'exec ` + setpriv + ` --reuid 0 --regid 0 --clear-groups sleep 1000'"}}}`)
+	id := n.dbjobs("job", "run-now", "stays")
+	tick := n.command("tick")
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- tick.Wait() }()
+	select {
+	case err = <-ended:
+	case <-time.After(time.Minute):
+		_ = tick.Process.Kill()
+		t.Error("a minute later the tick still waits")
+	}
+	text, unread := os.ReadFile(pid)
+	number, malformed := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err := errors.Join(err, unread, malformed); err != nil {
+		t.Fatal(err)
+	}
+	out := n.dbjobs("run", "show", id)
+	if killed := syscall.Kill(number, syscall.SIGKILL); killed != nil || !strings.Contains(out, "timeout of 1s") || !strings.Contains(out, "could not be killed") {
+		t.Errorf("%v\n%s", killed, out)
 	}
 }

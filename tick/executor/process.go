@@ -35,8 +35,9 @@ const linger = 2 * time.Second
 // attempt is stopped: SIGTERM, then SIGKILL. What a program leaves in the background as it ends by itself goes on, as with
 // cron; its output is not waited for.
 //
-// Crash window: a tick that is killed cannot stop what it has started. On Linux the kernel kills the program, though not
-// what that has started itself. The next delivery comes when the lease has ended, and may find those still there.
+// Crash window: a tick that is killed cannot stop what it has started, so others do: a watch kills the group, and on Linux
+// the kernel kills the program, too. The next delivery comes when the lease has ended. Where there is no shell for the
+// watch, it may find what the program has started still there.
 type programs struct {
 	host  *Host
 	shell bool
@@ -73,6 +74,9 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	output := &store.Output{Hide: e.host.hide}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer: what comes first stands first
 	err = runGroup(ctx, cmd, grace)
+	if stuck, ok := errors.AsType[*stuckError](err); ok {
+		return Result{Output: stuck.Error()}, context.Cause(ctx)
+	}
 	res := Result{Output: output.String()}
 	return spec.judge(ctx, res, err)
 }
@@ -165,26 +169,52 @@ func homeFolder() string {
 	return string(filepath.Separator)
 }
 
+// stuck is how long a program that was killed is waited for: one that another user owns cannot be killed, and one that
+// waits for a dead disk or file server does not end by it.
+const stuck = 3*time.Second + linger
+
+// stuckError is a program that does not end. What it writes goes on into the output, which must not be read any more.
+type stuckError struct{ pid int }
+
+func (e *stuckError) Error() string {
+	return fmt.Sprintf("process %d could not be killed, and goes on", e.pid)
+}
+
 // runGroup runs the program until it has ended, or until ctx has, which ends its group too.
+//
+// Crash window: between the start of a program and its place on the watch's list, only the kernel ends it with the tick,
+// and that is on Linux.
 func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	runtime.LockOSThread() // the kernel ends the program with the thread that has started it, see apart
 	defer runtime.UnlockOSThread()
+	watching.begin()
 	apart(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ended, stopped := make(chan struct{}), make(chan struct{})
-	unwatch := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		endGroup(cmd, grace, ended)
-	})
-	err := cmd.Wait()
-	close(ended)
-	if !unwatch() {
-		<-stopped
-		return context.Cause(ctx)
+	watching.add(cmd.Process.Pid)
+	ended := make(chan error, 1)
+	gone := make(chan struct{})
+	go func() {
+		ended <- cmd.Wait()
+		close(gone)
+	}()
+	select {
+	case err := <-ended:
+		watching.remove(cmd.Process.Pid)
+		return err
+	case <-ctx.Done():
 	}
-	return err
+	endGroup(cmd, grace, gone)
+	over := time.NewTimer(stuck)
+	defer over.Stop()
+	select {
+	case <-gone:
+		watching.remove(cmd.Process.Pid)
+		return context.Cause(ctx)
+	case <-over.C:
+		return &stuckError{cmd.Process.Pid}
+	}
 }
 
 // judge says what the end of a program means.

@@ -7,6 +7,5 @@ import (
 	"syscall"
 )
 
-// apart gives the program a process group of its own. If the tick is killed, the program goes on: only Linux has a way
-// to end it then.
+// apart gives the program a process group of its own. If the tick is killed, only the watch ends it.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

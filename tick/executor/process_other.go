@@ -15,3 +15,12 @@ func apart(*exec.Cmd) {}
 func endGroup(cmd *exec.Cmd, _ time.Duration, _ <-chan struct{}) {
 	_ = cmd.Process.Kill() // it may have ended just now
 }
+
+// watch is nothing here, since there are no groups to be killed.
+type watch struct{}
+
+var watching watch
+
+func (watch) begin()     {}
+func (watch) add(int)    {}
+func (watch) remove(int) {}
