@@ -78,7 +78,7 @@ func (f definitionFlag) Type() string {
 
 func (c *cli) jobCreate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create NAME --sql STATEMENT|--http URL",
+		Use:   "create NAME --sql STATEMENT|--http URL|--exec PROGRAM|--shell TEXT|--mail-to ADDRESS",
 		Short: "Create a job with one step",
 		Example: `  dbjobs job create tidy --rule "every 5m" --sql "DELETE FROM sessions WHERE expires < CURRENT_TIMESTAMP"
   dbjobs job create report --schedule nightly --sql "INSERT INTO report SELECT * FROM totals" --atomic

@@ -10,10 +10,11 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // warnOf prints the warnings of `rule lint` for the rules that a change created or edited, and warns of what looks like
-// a secret in their steps. What did not change causes no warning again.
+// a secret in their steps, or is hardly meant. What did not change causes no warning again.
 func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 	const most = 20
 	told := 0
@@ -56,11 +57,25 @@ func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 						"name a secret of the host, ${secret:NAME}, in its place", j.FullName(), s.Name, what)
 				}
 			}
+			if what := hardlyMeant(&s); what != "" && broughtIn(by["job "+j.Name], "steps") {
+				if told++; told <= most {
+					c.tell(slog.LevelWarn, "warning: job %s: step %s: %s", j.FullName(), s.Name, what)
+				}
+			}
 		}
 	}
 	if told > most {
 		c.tell(slog.LevelWarn, "warning: and %d more; to see those of one rule, use dbjobs rule lint RULE", told-most)
 	}
+}
+
+// hardlyMeant is the warning of the step's executor; empty: none.
+func hardlyMeant(s *store.Step) string {
+	k := executor.KindOf(s.Executor)
+	if k == nil || k.Warn == nil {
+		return ""
+	}
+	return k.Warn(s.Spec)
 }
 
 // secretIn says which kind of secret a value of a step seems to be; empty: none.

@@ -78,6 +78,14 @@ func programKind(name string, run Type, help string, check func(run []string) er
 		Open: func(_ *store.Store, h *Host) (Executor, error) {
 			return &programs{h, name == "shell", read}, nil
 		},
+		Warn: func(raw json.RawMessage) string {
+			v, err := read(raw)
+			if err != nil || name != "exec" || len(v.Run) != 1 || !strings.Contains(v.Run[0], " ") {
+				return ""
+			}
+			return fmt.Sprintf("the program is %.100q, with its blanks; arguments are a list, as in exec: [%.100s], "+
+				"and a line for the shell is shell", v.Run[0], strings.Join(strings.Fields(v.Run[0]), ", "))
+		},
 	}
 }
 

@@ -30,6 +30,8 @@ type Kind struct {
 	Line   func(spec json.RawMessage) string                   // what it does, in a line; empty: it cannot be read
 	Check  func(spec json.RawMessage) error                    // refuses what no run could do
 	Open   func(s *store.Store, h *Host) (Executor, error)     // one for a process; closed if it is an io.Closer
+
+	Warn func(spec json.RawMessage) string // of what is allowed, and hardly meant; nil, or empty: nothing is
 }
 
 // Key is a key of a step in a manifest, or of a Mapping.

@@ -123,6 +123,25 @@ var sqlKind = Kind{
 		return err
 	},
 	Open: func(s *store.Store, h *Host) (Executor, error) { return newSQL(s, h) },
+	Warn: sqlWarning,
+}
+
+// sqlWarning finds a reference that stands in the text of a statement, where it is not replaced.
+func sqlWarning(raw json.RawMessage) string {
+	spec, err := ReadSQL(raw)
+	if err != nil {
+		return ""
+	}
+	for _, s := range spec.SQL {
+		for _, part := range strings.Split(s.Text, "${")[1:] {
+			name, _, closed := strings.Cut(part, "}")
+			if reference := "${" + name + "}"; closed && CheckReferences(reference) == nil {
+				return fmt.Sprintf("%.100s in the text of a statement stays as it is; "+
+					"write a placeholder there, and the reference in args", reference)
+			}
+		}
+	}
+	return ""
 }
 
 // sqlSpec gives the arguments beside sql to its statement, and refuses those that no one statement would own.

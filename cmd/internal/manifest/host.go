@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"net/mail"
 	"net/netip"
 	"path/filepath"
 	"regexp"
@@ -238,7 +239,21 @@ func (h *Host) readMail(d *decoder, n *yaml.Node, path string) {
 	if len(d.problems) == before && (m.Server == "" || m.From == "") {
 		d.problem(n, path, "needs server and from")
 	}
+	if len(d.problems) == before {
+		m.check(d, n, path)
+	}
 	h.Mail = m
+}
+
+// check refuses a server and a sender with which no mail could be sent.
+func (m *Mail) check(d *decoder, n *yaml.Node, path string) {
+	if _, err := netip.ParseAddr(m.Server); err != nil && strings.ContainsAny(m.Server, ":/ ") {
+		d.problem(n, join(path, "server"),
+			"found %s, want a name or an address alone; port and tls are keys beside it", excerpt(m.Server))
+	}
+	if _, err := mail.ParseAddress(m.From); err != nil {
+		d.problem(n, join(path, "from"), "found %s, want an address such as jobs@example.org", excerpt(m.From))
+	}
 }
 
 // HeartbeatFacts are what the URLs of a heartbeat of the host may name, beside secrets and the message.

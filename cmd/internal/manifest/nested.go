@@ -89,7 +89,7 @@ func followed(n *yaml.Node) *yaml.Node {
 
 // written reads a text, or a number as it is written.
 func written(d *decoder, n *yaml.Node, path string) (string, bool) {
-	n, ok := d.scalar(n, path, "a text (put it in quotes)", "!!str", "!!int", "!!float")
+	n, ok := d.scalar(n, path, "a text"+putInQuotes, "!!str", "!!int", "!!float")
 	if !ok {
 		return "", false
 	}

@@ -117,15 +117,15 @@ func TestNestedProblems(t *testing.T) {
 		`{call: {loud: true}}`:                       "1:18: jobs.a.call.to: is missing, and call needs it",
 		`{call: {to: ann, by: {horm: x}}}`:           "1:33: jobs.a.call.by.horm: unknown key; did you mean horn? (one of voice, horn)",
 		`{call: {to: ann, by: x}}`:                   `1:32: jobs.a.call.by: found the text "x", want a mapping with keys such as voice, horn`,
-		`{call: [ann]}`:                              "1:18: jobs.a.call: found a list, want a text (put it in quotes)",
+		`{call: [ann]}`:                              "1:18: jobs.a.call: found a list, want a text",
 		`{call: {to: nobody}}`:                       "1:23: jobs.a.call.to: nobody is there",
 		`{steps: [{call: nobody}]}`:                  "1:27: jobs.a.steps[0].call.to: nobody is there",
 		`{call: {to: ann, words: [a, "${run_di}"]}}`: "1:39: jobs.a.call.words[1]: ${run_di} is not known; did you mean ${run_id}?",
-		`{call: {to: ann, marks: {x: [y]}}}`:         "1:39: jobs.a.call.marks.x: found a list, want a text (put it in quotes)",
+		`{call: {to: ann, marks: {x: [y]}}}`:         "1:39: jobs.a.call.marks.x: found a list, want a text",
 		`{call: {to: ann, data: null}}`:              "1:34: jobs.a.call.data: found nothing, want a value",
 		`{call: {to: ann, data: [0x10]}}`:            "1:35: jobs.a.call.data[0]: found the number 0x10, want a number as in JSON",
 		`{call: {to: ann, to: bob}}`:                 "1:28: jobs.a.call.to: is given twice",
-		`{call: ann, sql: SELECT 1}`:                 "1:28: jobs.a.sql: call is not a key of the executor sql",
+		`{call: ann, sql: SELECT 1}`:                 "1:28: jobs.a.sql: a step does one thing; sql and call are two steps",
 	} {
 		_, err := decode(t, "jobs: {a: "+text+"}")
 		if err == nil || !strings.HasPrefix(err.Error(), "jobs.yaml:"+want) {

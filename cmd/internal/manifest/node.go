@@ -48,7 +48,7 @@ func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 			p.Path = secret.Hidden
 		}
 		if d.ofHost && !public.MatchString(path) {
-			p.Text = quotedValue.ReplaceAllString(p.Text, "found something else, want")
+			p.Text = quotedValue.ReplaceAllString(p.Text, "want")
 		}
 		if n != nil {
 			p.Line, p.Column = n.Line, n.Column
@@ -197,6 +197,9 @@ func (d *decoder) items(n *yaml.Node, path string) []*yaml.Node {
 	return []*yaml.Node{n}
 }
 
+// putInQuotes says how a number or a word such as yes becomes a text.
+const putInQuotes = " (put it in quotes)"
+
 // scalar returns a value that has one of the tags. Anything else is a problem that says what is wanted.
 func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml.Node, bool) {
 	n, ok := d.enter(n, path)
@@ -204,6 +207,9 @@ func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml
 		return nil, false
 	}
 	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) {
+		if n.Kind != yaml.ScalarNode { // which quotes would not help
+			want = strings.TrimSuffix(want, putInQuotes)
+		}
 		d.problem(n, path, "found %s, want %s", kindOf(n), want)
 		return nil, false
 	}
@@ -216,7 +222,7 @@ func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml
 
 func text(into *string) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
-		if n, ok := d.scalar(n, path, "a text (put it in quotes)", "!!str"); ok {
+		if n, ok := d.scalar(n, path, "a text"+putInQuotes, "!!str"); ok {
 			*into = n.Value
 		}
 	}

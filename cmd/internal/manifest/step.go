@@ -110,7 +110,9 @@ func (g *given) spec(d *decoder, n *yaml.Node, step, path string) json.RawMessag
 	spec, err := kind.Spec(g.values)
 	for name := range g.values {
 		if !slices.Contains(keyNames(kind.Keys), name) {
-			err = fmt.Errorf("%s is not a key of the executor %s", name, kind.Name)
+			if err = fmt.Errorf("%s is not a key of the executor %s", name, kind.Name); slices.Contains(does(), name) {
+				err = fmt.Errorf("a step does one thing; %s and %s are two steps", kind.Name, name)
+			}
 		}
 	}
 	if err != nil {
