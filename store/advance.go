@@ -31,6 +31,7 @@ type writer struct {
 	rules    []ruleRow
 	events   []Event
 	replan   []int64
+	after    map[int64]int    // of jobs that run after others, of which one is new: how many these are
 	owners   []int64          // jobs that were given to another owner
 	planned  map[int64]string // the jobs' plan_input as it was read
 	instants map[time.Time]string
@@ -38,7 +39,7 @@ type writer struct {
 
 // newWriter has room for one run and one plan of each case, which is what most decisions make.
 func newWriter(s *Store, tx *engine.Tx, now time.Time, cases int) *writer {
-	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, instants: map[time.Time]string{},
+	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, after: map[int64]int{}, instants: map[time.Time]string{},
 		made: make([]Run, 0, cases), queued: make([]queuedRow, 0, cases), due: make([]dueRow, 0, cases)}
 }
 
@@ -276,6 +277,9 @@ func (w *writer) write(ctx context.Context) error {
 		return err
 	}
 	if err := w.writeRules(ctx); err != nil {
+		return err
+	}
+	if err := w.writeAfter(ctx); err != nil {
 		return err
 	}
 	if err := w.writeStops(ctx); err != nil {

@@ -1,11 +1,87 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
+
+// After names a job after whose runs another one runs, and which of their ends count.
+type After struct {
+	Job string `json:"job"` // owner/name, or a name of the same owner
+	On  string `json:"on"`  // success (default), failure or end
+	id  int64  // what Job names
+}
+
+// The ends of a run after which another job may run.
+const (
+	OnSuccess = "success"
+	OnFailure = "failure" // it failed, or was lost
+	OnEnd     = "end"     // any end, also of a run that was cancelled
+)
+
+// Ends are the words that After.On may be.
+func Ends() []string { return []string{OnSuccess, OnFailure, OnEnd} }
+
+// String is the job, with the ends that count where it is not success.
+func (f After) String() string {
+	if cmp.Or(f.On, OnSuccess) == OnSuccess {
+		return f.Job
+	}
+	return f.On + " of " + f.Job
+}
+
+// AfterText names all that a job runs after.
+func AfterText(list []After) string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].String()
+	}
+	return strings.Join(names, " and ")
+}
+
+// checkAfter refuses what no job can run after.
+func checkAfter(list []After) error {
+	if len(list) > 1 {
+		return fmt.Errorf("names %d jobs; one is possible", len(list))
+	}
+	for i, f := range list {
+		if err := cmp.Or(notEmpty(f.Job), checkHook(f.Job), oneOf(f.On, Ends()...)); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(list[:i], func(o After) bool { return o.Job == f.Job }) {
+			return fmt.Errorf("names job %s twice", f.Job)
+		}
+	}
+	return nil
+}
+
+// Follower is a job that runs after ends of the runs of another.
+type Follower struct {
+	JobID    int64
+	Queue    string
+	Priority int
+	On       string
+}
+
+// Follows reports whether the job runs after a run that has ended in this state.
+func (f *Follower) Follows(state string) bool {
+	switch f.On {
+	case OnSuccess:
+		return state == Succeeded
+	case OnFailure:
+		return state == Failed || state == Lost
+	case OnEnd:
+		return true
+	}
+	return false // written by plain SQL where the table's check is gone
+}
 
 // readFollowers reads which jobs run after these. It leaves out a job that runs after itself by way of
 // others: no pass would end.
@@ -17,52 +93,89 @@ func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, b
 	var pairs []pair
 	var followers []int64
 	var f pair
-	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority).Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On).Each(func(fault string) error {
 		if fault == "" { // else the follower's own decision says what is wrong with it
 			pairs, followers = append(pairs, f), append(followers, f.JobID)
 		}
 		return nil
 	}))
-	if err != nil {
+	if err != nil || len(followers) == 0 {
 		return err
 	}
-	round, err := s.circles(ctx, tx, followers)
+	astray := map[int64]bool{}
+	err = s.eachAfter(ctx, tx, followers, func(job int64, a after) {
+		astray[job] = astray[job] || a.circle || a.lost
+	})
 	for _, f := range pairs {
-		if _, astray := round[f.JobID]; byJob[f.of] != nil && !astray {
-			c := byJob[f.of]
+		if c := byJob[f.of]; c != nil && !astray[f.JobID] {
 			c.Followers = append(c.Followers, f.Follower)
 		}
 	}
 	return err
 }
 
-// readCircles finds out which of the jobs run after themselves, or after one whose row is gone, where that may have changed.
-func (s *Store) readCircles(ctx context.Context, tx *engine.Tx, n Need, byJob map[int64]*Snapshot) error {
+// readAfter reads after which jobs the jobs run, where that may have changed, and whether any of them
+// runs after itself, or after one whose row is gone.
+func (s *Store) readAfter(ctx context.Context, tx *engine.Tx, n Need, byJob map[int64]*Snapshot) error {
 	var look []int64
 	for id, c := range byJob {
-		if c.Job.afterID != 0 && (n == Check || c.Stale || c.Plan.Parked != "") {
+		if c.follows && (n == Check || n == LinkChanged || c.Stale || c.Plan.Parked != "") {
 			look = append(look, id)
 		}
 	}
-	round, err := s.circles(ctx, tx, look)
-	for id, lost := range round {
-		byJob[id].Circle, byJob[id].AfterLost = !lost, lost
+	if len(look) == 0 {
+		return nil
 	}
-	return err
+	slices.Sort(look)
+	return s.eachAfter(ctx, tx, look, func(job int64, a after) {
+		c := byJob[job]
+		if c.Circle, c.AfterLost = c.Circle || a.circle, c.AfterLost || a.lost; a.circle {
+			return
+		}
+		c.Job.After = append(c.Job.After, After{Job: strconv.FormatInt(a.id, 10), On: OnSuccess, id: a.id})
+		c.AfterChanged = c.AfterChanged || a.unseen
+	})
 }
 
-// circles are the jobs that run after themselves, and, true for these, those that run after a job whose row is gone.
-func (s *Store) circles(ctx context.Context, tx *engine.Tx, ids []int64) (map[int64]bool, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	round := map[int64]bool{}
-	err := tx.Query(ctx, "circles", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-		var id int64
-		var lost bool
-		err := r.Scan(&id, &lost)
-		round[id] = lost
+// after is a row of the statement circles.
+type after struct {
+	id     int64
+	circle bool // the job runs after itself
+	lost   bool // the other job's row is gone
+	unseen bool // no decision has seen this
+}
+
+func (s *Store) eachAfter(ctx context.Context, tx *engine.Tx, ids []int64, fn func(job int64, a after)) error {
+	return tx.Query(ctx, "circles", engine.Args{"ids": ids}, func(r *sql.Rows) error {
+		var job int64
+		var a after
+		err := r.Scan(&job, &a.id, &a.circle, &a.lost, &a.unseen)
+		fn(job, a)
 		return err
 	})
-	return round, err
+}
+
+// writeAfter marks as seen after which jobs the jobs of the batch run. What somebody is editing, or has
+// added since it was read, stays unmarked, so the next pass reads it again.
+func (w *writer) writeAfter(ctx context.Context) error {
+	if len(w.after) == 0 {
+		return nil
+	}
+	free := make(map[int64]int, len(w.after)) // less than were read: somebody has one
+	ids := make([]int64, 0, len(w.after))
+	for id, n := range w.after {
+		ids, free[id] = append(ids, id), -n
+	}
+	slices.Sort(ids)
+	err := w.tx.Query(ctx, "lock_stale_after", engine.Args{"ids": ids}, func(r *sql.Rows) error {
+		var job, other int64
+		err := r.Scan(&job, &other)
+		free[job]++
+		return err
+	})
+	if ids = slices.DeleteFunc(ids, func(id int64) bool { return free[id] != 0 }); err != nil || len(ids) == 0 {
+		return err
+	}
+	_, err = w.tx.Exec(ctx, "mark_after", engine.Args{"ids": ids})
+	return err
 }

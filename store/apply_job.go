@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -39,6 +38,14 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 		}
 		edits = append(edits, changed...)
 		progress(len(part) - len(changed))
+	}
+	for i := range edits {
+		if err := a.after(&edits[i].job); err != nil {
+			return err
+		}
+	}
+	if err := a.circles(edits); err != nil {
+		return err
 	}
 	for part := range slices.Chunk(edits, batchSize) {
 		if err := a.batch(ctx, part); err != nil {
@@ -117,8 +124,8 @@ func (a *applier) check(j Job, there map[string]Job, twice func(j Job, asked str
 	if err := a.start(&j, old); err != nil {
 		return e, false, err
 	}
-	j.ID, j.afterID = old.ID, old.afterID
-	if j.After != "" || j.On != (Hooks{}) { // which jobs those are, is found out when all are there
+	j.ID = old.ID
+	if len(j.After) > 0 || j.On != (Hooks{}) { // which jobs those are, is found out when all are there
 		return edit{job: j, old: old}, true, nil
 	}
 	differs := changed(old, j)
@@ -127,7 +134,7 @@ func (a *applier) check(j Job, there map[string]Job, twice func(j Job, asked str
 
 // changed reports whether a job is not there as it should be. Its predecessor may be another of the same name.
 func changed(old, j Job) bool {
-	return old.ID == 0 || old.fault != "" || old.lostLink || old.afterID != j.afterID || !sameJob(old, j)
+	return old.ID == 0 || old.fault != "" || old.lostLink || !slices.Equal(old.After, j.After) || !sameJob(old, j)
 }
 
 // twice refuses to make a job that the same manifest has made for another login: both would run. It is made all the same
@@ -163,35 +170,6 @@ func (a *applier) start(j *Job, old Job) (err error) {
 		}
 	}
 	return j.ValidatePolicies() // not_after may lie before it
-}
-
-// after finds the job after which a job runs.
-func (a *applier) after(j *Job) error {
-	if j.afterID = 0; j.After == "" {
-		a.known.byID[j.ID].afterID = 0
-		return nil
-	}
-	refuse := func(problem string) error { return &FieldError{"job " + j.FullName(), "after", problem} }
-	other, err := a.known.find(j.After, j.Owner)
-	if err != nil { // what is done keeps its followers
-		done, gone := a.done.find(j.After, j.Owner)
-		if gone != nil {
-			return refuse(err.Error())
-		}
-		other = done
-	}
-	if j.After = other.FullName(); other.ID == j.ID {
-		return refuse("a job cannot run after itself")
-	}
-	j.afterID = other.ID
-	a.known.byID[j.ID].afterID = other.ID
-	path := []string{j.Name}
-	for next := a.known.byID[j.afterID]; next != nil && len(path) <= len(a.known.byID); next = a.known.byID[next.afterID] {
-		if path = append(path, next.Name); next.ID == j.ID {
-			return refuse("the jobs run after each other in a circle: " + strings.Join(path, " after "))
-		}
-	}
-	return nil
 }
 
 // insert makes the rows of the jobs that are not there, and finds their ids.

@@ -10,17 +10,18 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// knownJobs are jobs of which only id, owner, name, manifest and predecessor are read: those that the definitions name, those
+// knownJobs are jobs of which only id, owner, name and manifest are read: those that the definitions name, those
 // after which they run, and those that the manifest owns.
 type knownJobs struct {
 	byName  map[string]*Job   // by full name
 	byPlain map[string][]*Job // by name, of all owners
 	byID    map[int64]*Job
-	owned   []*Job // by the manifest
+	owned   []*Job            // by the manifest
+	after   map[int64][]int64 // the jobs after which they run
 }
 
 func newKnownJobs() knownJobs {
-	return knownJobs{byName: map[string]*Job{}, byPlain: map[string][]*Job{}, byID: map[int64]*Job{}}
+	return knownJobs{byName: map[string]*Job{}, byPlain: map[string][]*Job{}, byID: map[int64]*Job{}, after: map[int64][]int64{}}
 }
 
 func (k *knownJobs) add(j *Job) {
@@ -76,7 +77,7 @@ func legible(names []string) []string {
 func (s *Store) known(ctx context.Context, q engine.Runner, statement string, args engine.Args, take func(*Job)) error {
 	return q.Query(ctx, statement, args, func(r *sql.Rows) error {
 		j := &Job{}
-		err := r.Scan(&j.ID, &j.Owner, &j.Name, engine.Nullable(&j.Manifest), engine.Nullable(&j.afterID))
+		err := r.Scan(&j.ID, &j.Owner, &j.Name, engine.Nullable(&j.Manifest))
 		take(j)
 		return err
 	})
@@ -87,8 +88,9 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 	a.known = newKnownJobs()
 	names := make([]string, 0, len(jobs))
 	for i := range jobs {
-		if names = append(names, jobs[i].Name); jobs[i].After != "" {
-			names = append(names, plainName(jobs[i].After))
+		names = append(names, jobs[i].Name)
+		for _, f := range jobs[i].After {
+			names = append(names, plainName(f.Job))
 		}
 		names = jobs[i].On.names(names)
 	}
@@ -107,33 +109,6 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 		}
 	}
 	return a.findPredecessors(ctx, jobs)
-}
-
-// findPredecessors reads the jobs after which the jobs run, those after which these run, and so on: none may close a circle.
-func (a *applier) findPredecessors(ctx context.Context, jobs []Job) error {
-	var ids []int64
-	for i := range jobs {
-		if jobs[i].After == "" {
-			continue
-		}
-		for _, k := range a.known.byPlain[plainName(jobs[i].After)] {
-			if k.afterID != 0 {
-				ids = append(ids, k.afterID)
-			}
-		}
-	}
-	slices.Sort(ids)
-	for part := range slices.Chunk(slices.Compact(ids), page) {
-		err := a.s.known(ctx, a.tx, "predecessors", engine.Args{"ids": part}, func(j *Job) {
-			if a.known.byID[j.ID] == nil {
-				a.known.byID[j.ID] = j // not by its name: no definition has it
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // definitions reads the whole of jobs that are known, in their order.

@@ -32,6 +32,8 @@ type edits struct {
 	a                            *applier
 	jobs, steps, links, unlinked []row
 	newRules, rules              []row
+	following                    []row
+	unfollowing                  []int64 // jobs whose rows of job_after are written anew
 	ruled, unruled               []int64 // jobs that get a rule of their own, and that lose it
 	stepped, lost, touched       []int64 // whose steps are written anew; that lost a link to plain SQL; whose links go
 	shared                       map[string]int64
@@ -42,9 +44,6 @@ func (a *applier) batch(ctx context.Context, list []edit) error {
 	w := &edits{a: a}
 	var changing []edit
 	for _, e := range list {
-		if err := a.after(&e.job); err != nil {
-			return err
-		}
 		given := e.job.On
 		if err := a.hooks(&e.job); err != nil {
 			return err
@@ -83,7 +82,7 @@ func (w *edits) findShared(ctx context.Context, list []edit) error {
 func (w *edits) add(of *edit) error {
 	e, j, old := w.a.s.Engine(), &of.job, &of.old
 	isNew := old.ID == 0
-	if !isNew || j.afterID != 0 || of.renamed { // a new row names no predecessor: it may be newer still
+	if !isNew || of.renamed { // a new row names hooks as they were given
 		w.jobs = append(w.jobs, jobRow(e, j))
 	}
 	if isNew || old.fault != "" || !reflect.DeepEqual(old.Steps, j.Steps) {
@@ -98,6 +97,7 @@ func (w *edits) add(of *edit) error {
 		return err
 	}
 	w.own(j, old)
+	w.follow(j, old)
 	if isNew {
 		return w.a.record("job", j.FullName(), "create", j.ID, nil, *j)
 	}
@@ -166,6 +166,8 @@ func (w *edits) send(ctx context.Context) error {
 		func() error { return a.write(ctx, "update_jobs", w.jobs) },
 		func() error { return a.exec(ctx, "delete_steps", w.stepped) },
 		func() error { return a.write(ctx, "insert_steps", w.steps) },
+		func() error { return a.exec(ctx, "delete_after", w.unfollowing) },
+		func() error { return a.write(ctx, "insert_after", w.following) },
 		func() error { return a.exec(ctx, "delete_lost_links", w.lost) },
 		func() error { return a.write(ctx, "delete_links", w.unlinked) },
 		func() error { return a.exec(ctx, "touch_jobs", slices.Compact(w.touched)) },

@@ -55,15 +55,16 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	if err := s.lockGroups(ctx, tx, byJob); err != nil {
 		return err
 	}
-	if err := s.readCircles(ctx, tx, p.need, byJob); err != nil {
+	if err := s.readAfter(ctx, tx, p.need, byJob); err != nil {
 		return err
 	}
-	ended := false
+	var followed present
+	followers := false
 	var expired []string
 	var again []int64 // jobs with a run to be tried again
 	failed := map[int64]bool{}
 	var run Run
-	rd := engine.Reads(scanRun(&run)...)
+	rd := engine.Reads(append(scanRun(&run), &followed)...)
 	err := tx.Query(ctx, "batch_runs", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
 		defer func() { run = Run{} }()
 		run.Fault = fault
@@ -72,7 +73,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 				expired = append(expired, run.ID)
 			}
 		}
-		ended = ended || run.State == Succeeded
+		followers = followers || bool(followed)
 		failed[run.JobID] = failed[run.JobID] || run.State == Failed
 		c := byJob[run.JobID]
 		if !utf8.ValidString(run.ID) { // nothing finds it, so that nothing can end it
@@ -100,7 +101,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	if err := s.lockExpired(ctx, tx, expired, byJob); err != nil {
 		return err
 	}
-	if ended { // whatever the need is, an ended run is settled, and wakes its followers
+	if followers { // whatever the need is, an ended run is settled, and wakes its followers
 		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
 			return err
 		}
@@ -221,11 +222,12 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 	var input borrowed
 	var planned sql.NullString
 	var unknown []*Snapshot
-	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, &input, &planned)
+	var follows bool
+	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, &input, &planned, &follows)
 	err := tx.Query(ctx, "batch_inputs", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
 		defer func() { j = Job{} }()
 		c := byJob[j.ID]
-		c.Job, c.Stale, c.ChangedAt = j, planned.Valid, j.changedAt
+		c.Job, c.Stale, c.ChangedAt, c.follows = j, planned.Valid, j.changedAt, follows
 		if c.Stale {
 			c.Planned = readPlanned(planned.String)
 		}

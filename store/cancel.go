@@ -79,15 +79,15 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 	return asked, err
 }
 
-// lockPlans locks the plan of the job, and that of the job that it runs after, whose decisions make runs
+// lockPlans locks the plan of the job, and those of the jobs that it runs after, whose decisions make runs
 // of it. So no decision for either is made until the transaction ends: the statements that follow see
 // earlier decisions, and later decisions see what the statements did. As in a decision, these locks come
 // before those of the runs, in the order of the jobs. If the job has no plan yet, it is inserted first:
 // otherwise the first decision, which inserts it, would not be waited for.
 func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 	list := []int64{j.ID}
-	if j.afterID != 0 {
-		list = append(list, j.afterID)
+	for _, f := range j.After {
+		list = append(list, f.id)
 	}
 	if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": list}); err != nil {
 		return err

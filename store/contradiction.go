@@ -44,10 +44,9 @@ func (j *Job) contradictions() []check {
 	if err := j.EndsBeforeNext(j.Retry.Attempts); err != nil {
 		checks = append(checks, check{"retry.attempts", err})
 	}
-	refuse(j.afterID != 0 && j.afterID == j.ID, "after", "a job cannot run after itself")
 	endless := ""
 	switch {
-	case j.After != "" || j.afterID != 0:
+	case len(j.After) > 0:
 		endless = "after"
 	case j.OnStartup:
 		endless = "on_startup"

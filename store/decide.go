@@ -308,7 +308,10 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused
 	}
 	b.Moved, b.Woken, b.Decided = b.Moved+len(made.wake), len(made.wake), len(made.members)
 	for i := range made.members {
-		b.add(w, made.members[i].Snapshot, &made.members[i].Decision)
+		c := made.members[i].Snapshot
+		if b.add(w, c, &made.members[i].Decision); c.AfterChanged {
+			w.after[c.Plan.JobID] = len(c.Job.After)
+		}
 	}
 	d.hooked = len(w.events) > 0
 	if err := b.raise(ctx, w, refused); err != nil {

@@ -174,7 +174,7 @@ func same(x, y any) bool {
 // sameJob is same for jobs. Most are equal as they are, which is much cheaper to see.
 func sameJob(old, j Job) bool {
 	is := old
-	is.ID, is.CreatedAt, is.afterID, is.lostLink, is.staleTimes = j.ID, j.CreatedAt, j.afterID, j.lostLink, j.staleTimes
+	is.ID, is.CreatedAt, is.lostLink, is.staleTimes = j.ID, j.CreatedAt, j.lostLink, j.staleTimes
 	is.changedAt, is.removedAt, is.fault = j.changedAt, j.removedAt, j.fault
 	if is.Own != nil && j.Own != nil {
 		own := *is.Own

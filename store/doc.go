@@ -11,7 +11,7 @@
 // There are three kinds of tables, and each kind has one writer. Each column is explained in the
 // schema, such as store/engine/sql/postgres/schema/0001_tables.sql.
 //
-//	definitions   schedules, jobs, steps, job_schedules, groups, pauses
+//	definitions   schedules, jobs, steps, job_schedules, job_after, groups, pauses
 //	              written by people: commands, apply, plain SQL; the program writes the column planned only
 //	plans         plans, plan_rules, group_plans
 //	              written by the program, while it has the lock of the job's plan
@@ -29,6 +29,8 @@
 //   - plan_input is computed by the database from all columns that a decision depends on.
 //   - planned is the value of plan_input from which the job was last planned. The program writes
 //     it.
+//
+// Rows of job_schedules and job_after have no plan_input: planned is the id that they lead to.
 //
 // A partial index finds the rows where the two differ: the needs need_job, need_link, need_schedule
 // and need_pause of Need (store/plan.go). The next pass decides for the jobs of those rows, and
@@ -65,6 +67,7 @@
 //	step_end.go, step_ends.go          ending steps and runs, by themselves and together
 //	output.go, step_facts.go           what attempts tell, and what later steps read of that
 //	hook.go                            events of jobs, and the runs that they make
+//	after.go                           which jobs run after which
 //	apply.go and apply_*.go, change.go writing definitions, in batches, with the change log
 //	read.go, schedule_read.go          reading definitions
 //	ledger_read.go, state.go           reading for commands

@@ -29,11 +29,10 @@ func (a *applier) findDone(ctx context.Context, jobs []Job) error {
 		if j.RemoveDone && !a.o.CreateOnly && a.known.byName[a.fullName(*j)] == nil {
 			names = append(names, j.Name)
 		}
-		if j.After == "" {
-			continue
-		}
-		if _, err := a.known.find(j.After, cmp.Or(j.Owner, a.login)); err != nil {
-			names = append(names, plainName(j.After))
+		for _, f := range j.After {
+			if _, err := a.known.find(f.Job, cmp.Or(j.Owner, a.login)); err != nil {
+				names = append(names, plainName(f.Job))
+			}
 		}
 	}
 	for part := range slices.Chunk(legible(names), page) {

@@ -44,7 +44,7 @@ type Job struct {
 	StartZone          string    `json:"start_zone,omitempty"`   // of its wall times; default UTC
 	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // instead of a schedule: the time from the end of a run to the next one
 	OnStartup          bool      `json:"on_startup,omitempty"`
-	After              string    `json:"after,omitempty"` // job (owner/name or name of the same owner)
+	After              []After   `json:"after,omitempty"` // the jobs after which it runs
 	Keep               Keep      `json:"keep,omitzero"`
 	RemoveDone         bool      `json:"remove_when_done,omitempty"`
 	On                 Hooks     `json:"on,omitzero"`
@@ -52,9 +52,8 @@ type Job struct {
 	Manifest           string    `json:"manifest,omitempty"`
 	CreatedAt          time.Time `json:"created_at,omitzero"`
 
-	afterID    int64 // what After names
-	lostLink   bool  // one of its schedules was deleted by plain SQL
-	staleTimes bool  // a schedule or rule of it, or a link, was changed since its plan was made
+	lostLink   bool // one of its schedules was deleted by plain SQL
+	staleTimes bool // a schedule or rule of it, or a link, was changed since its plan was made
 	changedAt  time.Time
 	removedAt  time.Time
 	fault      string // what of its row cannot be read
@@ -123,8 +122,8 @@ var policies = []Policy{
 		column: "repeat_after_ms", null: true, field: func(j *Job) any { return &j.RepeatAfter }},
 	{Key: "on_startup", Help: "run once for each start-up that a tick reports",
 		column: "on_startup", field: func(j *Job) any { return &j.OnStartup }},
-	{Key: "after", Help: "run after each success of this job",
-		column: "after_job_id", null: true, field: func(j *Job) any { return &j.After }, stored: func(j *Job) any { return &j.afterID }},
+	{Key: "after", Help: "run after each success of this job; {job: NAME, on: failure} and on: end name other ends",
+		field: func(j *Job) any { return &j.After }},
 	{Key: "keep.runs", Shared: true, Default: 1000, Least: 1, Help: "how many runs to keep, the newest ({default})",
 		column: "keep_runs", field: func(j *Job) any { return &j.Keep.Runs }},
 	{Key: "keep.age", Shared: true, Default: Duration(90 * 24 * time.Hour), Least: 1, Help: "delete runs older than this ({default})",
@@ -155,6 +154,6 @@ var planInput = []string{
 	"enabled", "removed_at", "not_before", "not_after", "jitter_ms", "repeat_after_ms", "max_runs", "overlap", "max_running",
 	"group_name", "queue", "priority", "missed", "missed_limit", "missed_within_ms", "missed_grace_ms", "retry_attempts",
 	"retry_backoff_ms", "retry_max_backoff_ms", "retry_jitter", "max_deliveries", "on_error", "pause_after_failures",
-	"timeout_ms", "on_startup", "after_job_id", "keep_runs", "keep_age_ms", "remove_when_done", "start_zone", "start_rule",
+	"timeout_ms", "on_startup", "keep_runs", "keep_age_ms", "remove_when_done", "start_zone", "start_rule",
 	"tags", "owner", "on_failed", "on_recovered", "on_missed", "on_late", "on_lost", "on_parked", "on_paused",
 }

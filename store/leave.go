@@ -120,12 +120,13 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 	}
 	followers := map[int64][]Job{}
 	err := a.tx.Query(ctx, "followers", engine.Args{"ids": ids}, func(r *sql.Rows) error {
+		var of int64
 		var f Job
-		if err := r.Scan(&f.afterID, &f.ID, &f.Owner, &f.Name); err != nil {
+		if err := r.Scan(&of, &f.ID, &f.Owner, &f.Name); err != nil {
 			return err
 		}
-		if f.ID != f.afterID && !going[f.ID] {
-			followers[f.afterID] = append(followers[f.afterID], f)
+		if !going[f.ID] {
+			followers[of] = append(followers[of], f)
 		}
 		return nil
 	})

@@ -87,6 +87,7 @@ type Snapshot struct {
 	StepAttempts map[int]Attempts
 	Circle       bool // the job runs after itself, through others; read where that may have changed
 	AfterLost    bool // the row of the job that it runs after was deleted; read likewise
+	AfterChanged bool // no decision has seen one of the jobs that it runs after
 	Recalled     bool // the plan was deleted, and is made again from the records
 	// Mistake says why no run could execute the steps. It is looked for where the definition may be
 	// new, and after a failure.
@@ -95,6 +96,7 @@ type Snapshot struct {
 	// plan. Either parks the job.
 	Fault, PlanFault string
 	input            string
+	follows          bool // the job runs after others: Job.After has their ids where Circle was read
 }
 
 // UntilNext reports whether a step is tried until the next occurrence.
@@ -111,13 +113,6 @@ func (c *Snapshot) name() string {
 		return fmt.Sprintf("with the id %d", c.Plan.JobID)
 	}
 	return c.Job.FullName()
-}
-
-// Follower is a job that runs when a run of another has succeeded.
-type Follower struct {
-	JobID    int64
-	Queue    string
-	Priority int
 }
 
 // Decision is the outcome for one job. All of it is written in the transaction that advances the

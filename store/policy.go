@@ -76,6 +76,14 @@ func (p *Policy) normalize(j *Job) {
 			*v = nil
 		}
 		slices.Sort(*v)
+	case *[]After:
+		if *v = slices.Clone(*v); len(*v) == 0 {
+			*v = nil
+		}
+		for i := range *v {
+			fill(&(*v)[i].On, OnSuccess)
+		}
+		sortAfter(*v)
 	case *time.Time:
 		*v = v.UTC().Truncate(time.Microsecond)
 	}
@@ -109,6 +117,8 @@ func (p *Policy) problem(j *Job) error {
 				return err
 			}
 		}
+	case *[]After:
+		return checkAfter(*v)
 	case *int:
 		return p.below(int64(*v))
 	case *int64:

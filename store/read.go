@@ -64,9 +64,6 @@ func (s *Store) complete(ctx context.Context, q engine.Runner, jobs []*Job) erro
 			}
 		}
 	}
-	if err := s.addPredecessors(ctx, q, jobs, index); err != nil {
-		return err
-	}
 	for _, j := range jobs {
 		j.Normalize()
 	}
@@ -84,16 +81,27 @@ func (s *Store) addRules(ctx context.Context, q engine.Runner, in engine.Args, i
 	})
 }
 
-// addLinks reads which shared schedules the jobs use.
+// addLinks reads which shared schedules the jobs use, and after which jobs they run.
 func (s *Store) addLinks(ctx context.Context, q engine.Runner, in engine.Args, index map[int64]*Job) error {
 	return q.Query(ctx, "job_links", in, func(r *sql.Rows) error {
 		var job, id int64
 		var name sql.NullString
 		var link, schedule bool
-		if err := r.Scan(&job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule)); err != nil {
+		var f After
+		var other Job
+		err := r.Scan(&job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule), engine.Nullable(&f.id), engine.Nullable(&other.Owner), engine.Nullable(&f.On))
+		if err != nil {
 			return err
 		}
 		j := index[job]
+		if f.id != 0 {
+			other.Name = name.String
+			if f.Job = other.FullName(); id == 0 { // deleted by plain SQL
+				f.Job = fmt.Sprintf("job %d, whose row is gone", f.id)
+			}
+			j.After = append(j.After, f)
+			return nil
+		}
 		j.staleTimes = j.staleTimes || link || schedule
 		if name.Valid {
 			j.Schedules = append(j.Schedules, name.String)
@@ -116,38 +124,6 @@ func (s *Store) addSteps(ctx context.Context, q engine.Runner, in engine.Args, i
 		st = Step{}
 		return nil
 	}))
-}
-
-// addPredecessors names the jobs after which the jobs run.
-func (s *Store) addPredecessors(ctx context.Context, q engine.Runner, jobs []*Job, index map[int64]*Job) error {
-	names, missing := map[int64]string{}, []int64{}
-	for _, j := range jobs {
-		id := j.afterID
-		if _, asked := names[id]; id == 0 || asked {
-			continue
-		}
-		if k := index[id]; k != nil {
-			names[id] = k.FullName()
-			continue
-		}
-		names[id] = fmt.Sprintf("job %d, whose row is gone", id) // deleted by plain SQL, unless it is read
-		missing = append(missing, id)
-	}
-	for part := range slices.Chunk(missing, page) {
-		var other Job
-		err := q.Query(ctx, "job_names", engine.Args{"ids": part}, engine.Reads(&other.ID, &other.Owner, &other.Name).Each(func(string) error {
-			names[other.ID] = other.FullName()
-			other = Job{}
-			return nil
-		}))
-		if err != nil {
-			return err
-		}
-	}
-	for _, j := range jobs {
-		j.After = names[j.afterID]
-	}
-	return nil
 }
 
 // findJob finds a job by owner/name, or by a name that only one owner has: the login's own first.

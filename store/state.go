@@ -45,7 +45,7 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 		v.State = JobResumed
 	case v.RunsOpen > 0 || !v.NextRun.IsZero():
 		v.State = JobSleeping
-	case ends && !v.DecidedThrough.IsZero() && v.After == "" && !v.OnStartup:
+	case ends && !v.DecidedThrough.IsZero() && len(v.After) == 0 && !v.OnStartup:
 		v.State = JobFinished
 	default:
 		v.State = JobEnabled

@@ -51,7 +51,8 @@ var words = map[string]string{
 	"@job_columns": jobColumns, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
 	"@job_changes_by_name": jobChangesByName,
 	"@run_columns":         runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
-	"@most": fmt.Sprint(mostMade)}
+	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
+	"@most":     fmt.Sprint(mostMade)}
 
 // Open connects and makes sure that the database answers. It does not read the schema; CheckSchema
 // and Probe do. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a

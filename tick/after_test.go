@@ -3,7 +3,6 @@ package tick_test
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +18,10 @@ func TestAfter(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "third", After: "second", Steps: ok},
-			{Name: "second", After: "first", Steps: ok},
+			{Name: "third", After: []store.After{{Job: "second"}}, Steps: ok},
+			{Name: "second", After: []store.After{{Job: "first"}}, Steps: ok},
 			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok},
-			{Name: "never", After: "failing", Steps: ok},
+			{Name: "never", After: []store.After{{Job: "failing"}}, Steps: ok},
 			{Name: "failing", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}},
 		}})
 		ticktest.Run(t, d)
@@ -35,9 +34,117 @@ func TestAfter(t *testing.T) {
 		if r.Succeeded != 3 || r.Failed != 1 {
 			t.Fatalf("%+v", r)
 		}
-		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "first", After: "third", Steps: ok}}}, store.ApplyOptions{})
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "first", After: []store.After{{Job: "third"}}, Steps: ok}}}, store.ApplyOptions{})
 		if err == nil || !strings.Contains(err.Error(), "circle") {
 			t.Fatalf("a circle: %v", err)
+		}
+	})
+}
+
+// A job runs after the ends that it names: a success, a failure, or any.
+func TestAfterOtherEnds(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok, bad := []store.Step{ticktest.Step("", "SELECT 1")}, []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
+		defs := store.Definitions{Jobs: []store.Job{
+			{Name: "good", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+			{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: bad},
+			{Name: "lost", Own: ticktest.EveryFiveMinutes(), MaxDeliveries: 1, Queue: "nobody", Steps: ok},
+			{Name: "cancelled", Own: ticktest.EveryFiveMinutes(), Queue: "never", Steps: ok},
+		}}
+		for _, job := range defs.Jobs {
+			for _, on := range store.Ends() {
+				defs.Jobs = append(defs.Jobs, store.Job{Name: on + " of " + job.Name, After: []store.After{{Job: job.Name, On: on}}, Steps: ok})
+			}
+		}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		ticktest.Run(t, d)
+		if tasks, err := d.Take(t.Context(), "nobody", 1, store.Holder{Name: "another", Lease: time.Minute}); err != nil || len(tasks) != 1 {
+			t.Fatal(tasks, err)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "cancelled"})
+		if err != nil || len(runs) != 1 {
+			t.Fatal(runs, err)
+		}
+		if _, err := d.CancelRun(t.Context(), runs[0].ID, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(4 * time.Minute)
+		ticktest.Run(t, d)
+		var got []string
+		for _, j := range defs.Jobs[4:] {
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: j.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range runs {
+				if got = append(got, j.Name); r.State != store.Succeeded || r.IntervalEnd.IsZero() {
+					t.Errorf("%s: %s, until %s", j.Name, r.State, r.IntervalEnd)
+				}
+			}
+		}
+		want := []string{"success of good", "end of good", "failure of bad", "end of bad", "failure of lost", "end of lost", "end of cancelled"}
+		if !slices.Equal(got, want) {
+			t.Errorf("there are runs of %q, want those of %q", got, want)
+		}
+		// The same again, and another end.
+		if changes, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil || len(changes) > 0 {
+			t.Errorf("the same file changes %+v, %v", changes, err)
+		}
+		defs.Jobs[4].After[0].On = store.OnFailure
+		if changes, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil || len(changes) != 1 {
+			t.Errorf("%+v, %v", changes, err)
+		}
+		if j, err := d.Job(t.Context(), "success of good"); err != nil || store.AfterText(j.After) != "failure of "+defs.Jobs[0].FullName() && !strings.HasSuffix(store.AfterText(j.After), "/good") {
+			t.Error(store.AfterText(j.After), err)
+		}
+	})
+}
+
+// The jobs of a file may turn round after which ones they run.
+func TestAfterTurnedRound(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		one, two := store.Job{Name: "one", Steps: ok}, store.Job{Name: "two", After: []store.After{{Job: "one"}}, Steps: ok}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{one, two}})
+		one.After, two.After = []store.After{{Job: "two"}}, nil
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{one, two}})
+		ticktest.Request(t, d, "two")
+		if r := ticktest.Run(t, d); r.Succeeded != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// What plain SQL may not write into the table, and what it may: a job that is never done, and runs after another.
+func TestAfterByPlainSQL(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Steps: ok}, {Name: "two", RemoveDone: true, Own: ticktest.EveryFiveMinutes(), Steps: ok}}})
+		ticktest.Run(t, d)
+		insert := func(job, after, on string) error {
+			_, err := d.SQL.Exec(fmt.Sprintf("INSERT INTO %[1]s (job_id, after_job_id, on_end) SELECT a.id, b.id, '%[5]s' FROM %[2]s a, %[2]s b WHERE a.name = '%[3]s' AND b.name = '%[4]s'",
+				d.Table("job_after"), d.Table("jobs"), job, after, on))
+			return err
+		}
+		if insert("one", "one", "success") == nil {
+			t.Error("a job may run after itself")
+		}
+		if insert("two", "one", "whenever") == nil {
+			t.Error("a job may run after nobody knows what")
+		}
+		if err := insert("two", "one", "success"); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(time.Minute) // no hour begins: the row itself says that it is new
+		if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "remove_when_done") {
+			t.Fatalf("%+v", r)
+		}
+		d.Exec(t, "DELETE FROM "+d.Table("job_after"))
+		d.Clock.Add(time.Hour) // what is gone leaves no mark
+		if r := ticktest.Run(t, d); len(r.Parked) != 0 {
+			t.Errorf("%+v", r)
 		}
 	})
 }
@@ -47,11 +154,15 @@ func TestAfterInACircleParks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok}, {Name: "second", After: "first", Steps: ok}, {Name: "third", After: "second", Steps: ok}}})
+			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok}, {Name: "second", After: []store.After{{Job: "first"}}, Steps: ok}, {Name: "third", After: []store.After{{Job: "second"}}, Steps: ok}}})
 		ticktest.Run(t, d)
 		after := func(job, predecessor string) {
 			t.Helper()
-			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET after_job_id = "+predecessor+" WHERE name = '"+job+"'")
+			id := "(SELECT id FROM " + d.Table("jobs") + " WHERE name = '" + job + "')"
+			d.Exec(t, "DELETE FROM "+d.Table("job_after")+" WHERE job_id = "+id)
+			if predecessor != "" {
+				d.Exec(t, "INSERT INTO "+d.Table("job_after")+" (job_id, after_job_id) SELECT "+id+", id FROM "+d.Table("jobs")+" WHERE name = '"+predecessor+"'")
+			}
 		}
 		state := func(want string) {
 			t.Helper()
@@ -67,14 +178,14 @@ func TestAfterInACircleParks(t *testing.T) {
 				t.Fatalf("%s, want %s", got, want)
 			}
 		}
-		after("first", strconv.Itoa(d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'third'")))
+		after("first", "third")
 		ticktest.Request(t, d, "first")
 		d.Clock.Add(5 * time.Minute)
 		if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, "after: the jobs run after each other in a circle") {
 			t.Fatalf("%+v", r)
 		}
 		state("first 1 true; second 0 false; third 0 false; ")
-		after("third", "NULL")
+		after("third", "")
 		d.Clock.Add(5 * time.Minute)
 		ticktest.Run(t, d)
 		state("first 2 false; second 1 false; third 0 false; ")
@@ -87,9 +198,9 @@ func TestAfterOfADisabledJob(t *testing.T) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "first", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-			{Name: "aborted", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
-			{Name: "disabled", After: "first", Disabled: true, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (2)")}},
-			{Name: "follower", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (3)")}},
+			{Name: "aborted", After: []store.After{{Job: "first"}}, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
+			{Name: "disabled", After: []store.After{{Job: "first"}}, Disabled: true, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (2)")}},
+			{Name: "follower", After: []store.After{{Job: "first"}}, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (3)")}},
 		}})
 		ticktest.Run(t, d)
 		if _, err := d.AbortJob(t.Context(), "aborted", false, store.Author{}); err != nil {
@@ -111,7 +222,7 @@ func TestAfterAJobThatWasMadeAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Jobs: []store.Job{
 			{Name: "load", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-			{Name: "tell", After: "load", Steps: []store.Step{ticktest.Step("", "SELECT 2")}},
+			{Name: "tell", After: []store.After{{Job: "load"}}, Steps: []store.Step{ticktest.Step("", "SELECT 2")}},
 		}}
 		ticktest.Apply(t, d, defs)
 		ticktest.Run(t, d)
@@ -156,7 +267,7 @@ func TestAfterWakesWhicheverNeedSettlesThePredecessor(t *testing.T) {
 		for _, n := range needs {
 			defs.Jobs = append(defs.Jobs,
 				store.Job{Name: n.String(), Queue: "others", Own: &store.Schedule{Rule: "every 1h"}, Steps: steps},
-				store.Job{Name: "after " + n.String(), Queue: "others", After: n.String(), Steps: steps})
+				store.Job{Name: "after " + n.String(), Queue: "others", After: []store.After{{Job: n.String()}}, Steps: steps})
 		}
 		change := func() {
 			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {

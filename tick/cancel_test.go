@@ -173,7 +173,7 @@ func TestCancelOfAJobBesideAPredecessorsDecisionMissesNoRun(t *testing.T) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "first", Queue: "others", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-			{Name: "job", After: "first", Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
+			{Name: "job", After: []store.After{{Job: "first"}}, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
 		}})
 		h := store.Holder{Name: "worker", Lease: time.Minute}
 		ticktest.Request(t, d, "first")

@@ -110,20 +110,20 @@ func TestDeletedSchedule(t *testing.T) {
 // A job whose predecessor was deleted is parked until it is there again.
 func TestDeletedPredecessor(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		follower := store.Job{Name: "follower", After: "victim", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		follower := store.Job{Name: "follower", After: []store.After{{Job: "victim"}}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		defs := store.Definitions{Jobs: []store.Job{onRequest("victim"), follower, onRequest("other")}}
 		ticktest.Apply(t, d, defs)
 		ticktest.Run(t, d)
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'victim'")
 		list, err := d.Jobs(t.Context(), store.JobFilter{})
-		if err != nil || len(list) != 2 || !strings.Contains(list[0].After, "whose row is gone") {
+		if err != nil || len(list) != 2 || !strings.Contains(store.AfterText(list[0].After), "whose row is gone") {
 			t.Fatalf("%v: %+v", err, list)
 		}
 		if _, err := d.Job(t.Context(), "follower"); err != nil {
 			t.Error(err)
 		}
 		d.Clock.Add(time.Hour)
-		parkedWith(t, d, "follower", "the row of the job that it runs after was deleted")
+		parkedWith(t, d, "follower", "the row of a job that it runs after was deleted")
 		ticktest.Apply(t, d, defs)
 		mended(t, d)
 		if _, err := d.RunNow(t.Context(), "victim", store.Request{}); err != nil {
@@ -134,7 +134,7 @@ func TestDeletedPredecessor(t *testing.T) {
 		}
 		// A follower that gets no more runs.
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'victim'")
-		follower.After = ""
+		follower.After = nil
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{follower}})
 		d.Clock.Add(time.Hour)
 		mended(t, d)

@@ -295,7 +295,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 		// What runs after a hook, and has that hook, would be a circle.
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "say", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-			{Name: "round", After: "say", On: store.Hooks{Failed: "say"}, Steps: []store.Step{ticktest.Call("")}},
+			{Name: "round", After: []store.After{{Job: "say"}}, On: store.Hooks{Failed: "say"}, Steps: []store.Step{ticktest.Call("")}},
 		}})
 		if _, err := d.RunNow(t.Context(), "round", store.Request{}); err != nil {
 			t.Fatal(err)

@@ -131,7 +131,7 @@ func newHostile(t *testing.T, engine string, checked bool) *hostile {
 	for i := range unharmed {
 		jobs = append(jobs, ticktest.Hourly(fmt.Sprintf("healthy %d", i+1)))
 	}
-	follower := store.Job{Name: "follower", After: "culprit", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+	follower := store.Job{Name: "follower", After: []store.After{{Job: "culprit"}}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 	ticktest.Apply(t, h.DB, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 5}}, Schedules: []store.Schedule{{Name: "shared", Rule: "every 1h"}}, Jobs: append(jobs, follower)})
 	ticktest.Run(t, h.DB)
 	h.Clock.Add(time.Hour)

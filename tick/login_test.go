@@ -26,10 +26,10 @@ func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func
 	one := []store.Step{ticktest.Step("", "SELECT 1")}
 	ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}}, Jobs: []store.Job{
 		{Name: "mine", Owner: mine, Schedules: []string{"shared"}, Steps: one},
-		{Name: "my follower", Owner: mine, After: theirs + "/theirs", Steps: one},
+		{Name: "my follower", Owner: mine, After: []store.After{{Job: theirs + "/theirs"}}, Steps: one},
 		{Name: "theirs", Owner: theirs, Schedules: []string{"shared"}, Missed: "all", Overlap: "wait-all", Steps: one},
 		{Name: "their own rule", Owner: theirs, Own: &store.Schedule{Rule: "every 20m"}, Steps: one},
-		{Name: "their follower", Owner: theirs, After: mine + "/mine", Steps: one},
+		{Name: "their follower", Owner: theirs, After: []store.After{{Job: mine + "/mine"}}, Steps: one},
 		{Name: "their request", Owner: theirs, Steps: one},
 		{Name: "their repetition", Owner: theirs, RepeatAfter: store.Duration(10 * time.Minute), Steps: one},
 		{Name: "their start", Owner: theirs, OnStartup: true, Steps: one}}})

@@ -65,8 +65,6 @@ var refusals = []struct {
 	{"keep_runs = -1", "keep_runs = 1000", func(j *store.Job) { j.Keep.Runs = -1 }},
 	{"keep_age_ms = 3185136000000", "keep_age_ms = 7776000000", func(j *store.Job) { j.Keep.Age = store.Duration(century) }},
 	{"remove_when_done = true, on_startup = true", "remove_when_done = false", func(j *store.Job) { j.RemoveDone, j.OnStartup = true, true }},
-	{"remove_when_done = true, after_job_id = 1", "remove_when_done = false", func(j *store.Job) { j.RemoveDone, j.After = true, "good" }},
-	{"after_job_id = id", "after_job_id = NULL", nil},
 	{`tags = '["a/b"]'`, "tags = '[]'", func(j *store.Job) { j.Tags = []string{"a/b"} }},
 	{"tags = '3'", "tags = '[]'", nil},
 }

@@ -133,7 +133,7 @@ func TestPassRunsWhatFollowsFromIt(t *testing.T) {
 		attempts, backoff, jitter := store.Attempts(3), store.Duration(0), 0
 		first, second, third := lastingJob("first"), lastingJob("second"), lastingJob("third")
 		first.Own, first.Missed, first.Overlap = &store.Schedule{Rule: "every 5s"}, "all", "wait-all"
-		second.After, third.After = "first", "second"
+		second.After, third.After = []store.After{{Job: "first"}}, []store.After{{Job: "second"}}
 		second.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{first, second, third}})
 		ticktest.Run(t, d)
@@ -186,7 +186,7 @@ func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 	rule := &store.Schedule{Rule: "every 10s"}
 	for name, jobs := range map[string][]store.Job{
 		"own run":            {{Name: "a", Own: rule, Steps: long}},
-		"what follows on it": {{Name: "a", Own: rule, Steps: quick}, {Name: "f", After: "a", Steps: long}},
+		"what follows on it": {{Name: "a", Own: rule, Steps: quick}, {Name: "f", After: []store.After{{Job: "a"}}, Steps: long}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {

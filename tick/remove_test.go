@@ -87,7 +87,7 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		j := once()
 		j.Own.Rule, j.MaxRuns, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
-		follower := store.Job{Name: "follower", Queue: "another", After: "job", Steps: j.Steps}
+		follower := store.Job{Name: "follower", Queue: "another", After: []store.After{{Job: "job"}}, Steps: j.Steps}
 		defs := store.Definitions{Jobs: []store.Job{j, follower}}
 		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: decide.Start}
 		bring := func(defs store.Definitions) string {

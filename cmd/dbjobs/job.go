@@ -48,7 +48,7 @@ func (f definitionFlag) String() string { return "" }
 
 func (f definitionFlag) Set(value string) error {
 	switch f.Kind {
-	case manifest.Texts:
+	case manifest.Texts, manifest.Entries:
 		f.given[f.Name] = append(f.given[f.Name], value)
 		return nil
 	case manifest.Switch:
@@ -63,7 +63,7 @@ func (f definitionFlag) Set(value string) error {
 }
 
 // several reports whether the flag may be given several times.
-func (f definitionFlag) several() bool { return f.Kind == manifest.Texts }
+func (f definitionFlag) several() bool { return f.Kind == manifest.Texts || f.Kind == manifest.Entries }
 
 // Type is the word for the value in the help.
 func (f definitionFlag) Type() string {

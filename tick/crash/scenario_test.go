@@ -81,7 +81,7 @@ func hourlyOf(j store.Job, missed, overlap string) store.Job {
 // it. Without names, they are all.
 func (w *world) jobs(names ...string) []store.Job {
 	follows := patient("follows", w.effect("tell", true))
-	follows.After = "chain"
+	follows.After = []store.After{{Job: "chain"}}
 	boots := patient("boots", act("boot", 0))
 	boots.OnStartup = true
 	doomed := hourlyOf(patient("doomed", act("fail", 9)), "latest", "wait")

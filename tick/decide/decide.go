@@ -31,7 +31,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	d.readStart()
 	d.readRules()
 	d.addRepetition()
-	if !d.gone() && (c.Stale || d.changed || c.Plan.Parked != "") { // plain SQL checks nothing
+	if !d.gone() && (c.Stale || c.AfterChanged || d.changed || c.Plan.Parked != "") { // plain SQL checks nothing
 		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
 			d.park("%v", err)
 		}
@@ -46,7 +46,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	}
 	if d.snapshot.AfterLost && d.plan.Parked == "" && !d.gone() {
 		d.retryElsewhere = true
-		d.park("job %s: after: the row of the job that it runs after was deleted; change after, or apply the file that has that job", d.job().FullName())
+		d.park("job %s: after: the row of a job that it runs after was deleted; change after, or apply the file that has that job", d.job().FullName())
 	}
 	if g := d.snapshot.Group; g != nil && g.MaxRunning == 0 && !d.gone() {
 		d.retryElsewhere = true // the repair is a change of the group

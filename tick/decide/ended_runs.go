@@ -59,13 +59,13 @@ func (d *decision) settleRun(r store.Run, was string) {
 			d.raiseOfRun(store.EventRecovered, &r)
 		}
 		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
-		d.makeFollowers(&r)
 	case store.Failed, store.Lost:
 		p.LastError = r.Error
 		p.Streak++
 		d.raiseOfRun(r.State, &r)
 		d.onError(&r)
 	}
+	d.makeFollowers(&r)
 	p.Cycles++
 	keep := time.Duration(d.job().Keep.Age)
 	if keep == 0 { // the definition is gone
@@ -76,7 +76,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 		ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
-// makeFollowers makes a run of each job that runs after this one, with the same data interval. The
+// makeFollowers makes a run of each job that runs after such an end, with the same data interval. The
 // decision of that job queues it. Nothing follows the run of a hook: if it led to a job with that
 // hook, the two would go on for ever.
 func (d *decision) makeFollowers(run *store.Run) {
@@ -84,6 +84,9 @@ func (d *decision) makeFollowers(run *store.Run) {
 		return
 	}
 	for _, f := range d.snapshot.Followers {
+		if !f.Follows(run.State) {
+			continue
+		}
 		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run.ID),
 			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
 			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd})

@@ -29,15 +29,16 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 		SELECT i + 1000, i, %s, %s, %s FROM NUMBERS AND i %% 2 = 1`, n.jobs, w.join(w.text("i % 60"), "' '", w.text("12 + i % 11"), "' * * *'"), now, now)
 	exec(`INSERT INTO dbjobs.groups (name, max_running) SELECT %s, 3 FROM NUMBERS`, 10, w.join("'group '", w.text("i")))
 	exec(`INSERT INTO dbjobs.jobs (id, owner, name, created_at, changed_at, tags, group_name, overlap, missed, jitter_ms, max_runs,
-			on_error, timeout_ms, keep_runs, on_startup, after_job_id, queue, priority)
+			on_error, timeout_ms, keep_runs, on_startup, queue, priority)
 		SELECT i, %s, %s, %s, %s, %s, CASE WHEN i %% 500 = 0 THEN %s END,
 			CASE i %% 1000 WHEN 20 THEN 'replace' WHEN 30 THEN 'skip' WHEN 40 THEN 'wait-all' ELSE 'wait' END,
 			CASE i %% 1000 WHEN 40 THEN 'all' WHEN 50 THEN 'skip' ELSE 'latest' END, CASE i %% 1000 WHEN 60 THEN 60000 ELSE 0 END,
 			CASE i %% 1000 WHEN 70 THEN 1000 END, CASE i %% 1000 WHEN 80 THEN 'pause' ELSE 'continue' END, CASE i %% 1000 WHEN 90 THEN 60000 END,
-			CASE i %% 1000 WHEN 90 THEN 1 ELSE 1000 END, CASE i %% 1000 WHEN 3 THEN %s ELSE %s END, CASE i %% 1000 WHEN 97 THEN i + 3 END, CASE i %% 100 WHEN 50 THEN 'reports' ELSE 'tick' END, CASE WHEN i %% 500 = 0 THEN 9 ELSE 0 END
+			CASE i %% 1000 WHEN 90 THEN 1 ELSE 1000 END, CASE i %% 1000 WHEN 3 THEN %s ELSE %s END, CASE i %% 100 WHEN 50 THEN 'reports' ELSE 'tick' END, CASE WHEN i %% 500 = 0 THEN 9 ELSE 0 END
 		FROM NUMBERS`, n.jobs, quoteLogin(t, d), w.join("'job '", w.text("i")), now, now, w.json(`CASE WHEN i % 1000 = 10 THEN '["red"]' ELSE '[]' END`), w.join("'group '", w.text("1 + i % 10")), w.yes, w.no)
 	exec(`INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
 		SELECT i, CASE WHEN i %% 2 = 1 THEN i + 1000 WHEN i %% 10 = 0 THEN 1 ELSE 2 + i %% 19 END, %s FROM NUMBERS`, n.jobs, now)
+	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id) SELECT i, i + 3 FROM NUMBERS AND i %% 1000 = 97", n.jobs)
 	exec(`INSERT INTO dbjobs.steps (job_id, position, name, executor, spec) SELECT i, 1, 'one', 'sql', %s FROM NUMBERS`, n.jobs, w.json(`'{"sql": ["SELECT 1"]}'`))
 
 	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET on_failed = 'job 1' WHERE id = 80")

@@ -34,7 +34,7 @@ func TestExplainOneJobIsReadAlone(t *testing.T) {
 			}
 			ctx, who := t.Context(), store.Author{By: "ada"}
 			paused := store.Subject{Scope: store.ScopeJob, Name: "job 11"}
-			another := store.Definitions{Jobs: []store.Job{{Name: "another", Schedules: []string{"schedule 2"}, After: "job 9",
+			another := store.Definitions{Jobs: []store.Job{{Name: "another", Schedules: []string{"schedule 2"}, After: []store.After{{Job: "job 9"}},
 				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
 			commands := map[string]func() error{
 				"job show":          func() error { _, err := d.Job(ctx, "job 8"); return err },

@@ -78,9 +78,9 @@ func bunch(n, version int) store.Definitions {
 		case 1:
 			j.Schedules = []string{fmt.Sprint("shared ", version%2)}
 		case 2:
-			j.After = fmt.Sprintf("job %03d", (i+3)%n/3*3)
+			j.After = []store.After{{Job: fmt.Sprintf("job %03d", (i+3)%n/3*3)}}
 			if version == 3 {
-				j.After = ""
+				j.After = nil
 				j.Schedules = []string{"shared 0"}
 			}
 		}

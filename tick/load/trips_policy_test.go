@@ -132,16 +132,17 @@ func tenJobs(t *testing.T, d *storetest.DB, n int) {
 		SELECT 400000 + i, i, CASE i %% 10 WHEN 0 THEN 'every 30m' ELSE 'at 2026-01-05T09:00:00' END, %s, %s FROM NUMBERS AND i %% 10 IN (0, 9)`, n, now, now)
 	exec("INSERT INTO dbjobs.groups (name, max_running) SELECT %s, 1 FROM NUMBERS AND i %% 10 = 1", n, w.join("'group '", g))
 	exec(`INSERT INTO dbjobs.jobs (id, owner, name, created_at, changed_at, queue, group_name, tags, overlap, max_running, missed, missed_limit, missed_within_ms, missed_grace_ms,
-			jitter_ms, max_runs, pause_after_failures, repeat_after_ms, start_rule, on_startup, after_job_id, remove_when_done)
+			jitter_ms, max_runs, pause_after_failures, repeat_after_ms, start_rule, on_startup, remove_when_done)
 		SELECT i, %s, %s, %s, %s, 'another', CASE WHEN i %% 10 IN (1, 2) THEN %s END, CASE i %% 10 WHEN 3 THEN %s ELSE %s END,
 			CASE i %% 10 WHEN 2 THEN 'wait-all' WHEN 3 THEN 'skip' WHEN 4 THEN 'allow' WHEN 5 THEN 'replace' ELSE 'wait' END, CASE i %% 10 WHEN 4 THEN 2 ELSE 1 END,
 			CASE i %% 10 WHEN 2 THEN 'all' WHEN 4 THEN 'all' WHEN 8 THEN 'all' WHEN 6 THEN 'skip' ELSE 'latest' END, CASE i %% 10 WHEN 2 THEN 3 WHEN 4 THEN 2 WHEN 8 THEN 3 ELSE 100 END,
 			CASE i %% 10 WHEN 4 THEN 1200000 END, CASE i %% 10 WHEN 6 THEN 60000 ELSE 120000 END, CASE i %% 10 WHEN 1 THEN 60000 ELSE 0 END,
 			CASE i %% 10 WHEN 8 THEN 1 END, CASE i %% 10 WHEN 6 THEN 1 END, CASE i %% 10 WHEN 7 THEN 3600000 END, CASE i %% 10 WHEN 7 THEN 'at 2026-01-05T08:30:00' END,
-			CASE i %% 10 WHEN 7 THEN %s ELSE %s END, CASE i %% 10 WHEN 8 THEN i + 1 END, CASE i %% 10 WHEN 9 THEN %s ELSE %s END
+			CASE i %% 10 WHEN 7 THEN %s ELSE %s END, CASE i %% 10 WHEN 9 THEN %s ELSE %s END
 		FROM NUMBERS`, n, quoteLogin(t, d), w.join("'job '", w.text("i")), now, now, w.join("'group '", g), w.json(`'["red"]'`), w.json(`'[]'`), w.yes, w.no, w.yes, w.no)
 	exec(`INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
 		SELECT i, CASE WHEN i %% 10 IN (0, 9) THEN 400000 + i WHEN i %% 10 IN (4, 5, 8) THEN 100000 + %s ELSE 1 END, %s FROM NUMBERS AND i %% 10 <> 7`, n, w.div("(i - 1)", 10), now)
+	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id) SELECT i, i + 1 FROM NUMBERS AND i %% 10 = 8", n)
 	exec("INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at) SELECT i, 300000 + %s, %s FROM NUMBERS AND i %% 10 = 8", n, w.div("(i - 1)", 20), now)
 }
 

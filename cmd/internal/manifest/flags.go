@@ -32,6 +32,7 @@ const (
 	Texts               // the same, given several times
 	Literal             // a number, a duration, an instant: read as a manifest reads it
 	Switch              // present or not
+	Entries             // texts, or mappings in braces, given several times
 )
 
 // RuleFlags describe a schedule.
@@ -154,6 +155,8 @@ func (fl Flag) node(values []string) *yaml.Node {
 		return list(values)
 	case Text:
 		return quoted(last)
+	case Entries:
+		return entryList(values)
 	case Switch:
 		return plain("true")
 	default:

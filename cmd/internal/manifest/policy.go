@@ -87,6 +87,8 @@ func (e entry) read(j *store.Job) reading {
 		return text(into)
 	case *[]string:
 		return texts(into)
+	case *[]store.After:
+		return afters(into)
 	case *int:
 		return number(into, e.Least, cmp.Or(e.Most, math.MaxInt32))
 	case *int64:
@@ -172,6 +174,8 @@ func (o *object) policy(e entry, j, usual *store.Job) {
 		if len(*v) > 0 {
 			o.put(e.key, list(*v))
 		}
+	case *[]store.After:
+		o.after(e.key, *v)
 	case *int:
 		o.number(e.key, int64(*v), int64(*e.Of(usual).(*int)))
 	case *int64:
@@ -215,6 +219,8 @@ func policyFlags() (flags []Flag) {
 			kind = Text
 		case *[]string:
 			kind = Texts
+		case *[]store.After:
+			kind = Entries
 		case *bool:
 			kind = Switch
 		}

@@ -37,8 +37,8 @@ func when(j store.Job) string {
 	if j.Own != nil {
 		parts = append(parts, ruleLine(*j.Own))
 	}
-	if j.After != "" {
-		parts = append(parts, "after "+j.After)
+	if len(j.After) > 0 {
+		parts = append(parts, "after "+store.AfterText(j.After))
 	}
 	if j.RepeatAfter > 0 {
 		parts = append(parts, j.RepeatAfter.String()+" after its end")
@@ -205,6 +205,8 @@ func policy(p store.Policy, j *store.Job) string {
 		return fmt.Sprintf("%s %s", name, *v)
 	case *time.Time:
 		return name + " " + Instant(*v)
+	case *[]store.After:
+		return name + " " + store.AfterText(*v)
 	case **store.Attempts:
 		text, _ := (*v).MarshalText() // never fails
 		return name + " " + string(text)

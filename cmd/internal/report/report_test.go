@@ -100,7 +100,7 @@ func TestPolicies(t *testing.T) {
 			Missed: "all", MissedLimit: 7, MissedWithin: store.Duration(36 * time.Hour),
 			Retry:         store.Retry{Attempts: new(store.Attempts(0)), Backoff: new(store.Duration(time.Minute)), MaxBackoff: new(store.Duration(time.Minute)), Jitter: new(0)},
 			MaxDeliveries: 1, PauseAfterFailures: 3, Timeout: store.Duration(time.Hour), Jitter: store.Duration(90 * time.Second), MaxRuns: 1000,
-			NotBefore: at, NotAfter: at, Start: "D 17:30", StartZone: "Asia/Tokyo", RepeatAfter: store.Duration(time.Minute), OnStartup: true, After: "others",
+			NotBefore: at, NotAfter: at, Start: "D 17:30", StartZone: "Asia/Tokyo", RepeatAfter: store.Duration(time.Minute), OnStartup: true, After: []store.After{{Job: "others"}},
 			Keep: store.Keep{Runs: 10, Age: store.Duration(30 * 24 * time.Hour)}, RemoveDone: true, On: store.Hooks{Failed: "tell", Lost: "ann/pager"}},
 		"overlap replace, missed skip, missed_grace 5m, on_error pause, keep 1000 runs, 7d": {
 			Overlap: "replace", Missed: "skip", MissedGrace: store.Duration(5 * time.Minute), OnError: "pause", Keep: store.Keep{Age: store.Duration(7 * 24 * time.Hour)}},

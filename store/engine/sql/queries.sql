@@ -38,7 +38,8 @@ SELECT @now, i.version, i.oldest, i.instance,
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
   (SELECT MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),
-  (SELECT job_id FROM dbjobs.job_schedules WHERE @stale_link ORDER BY job_id LIMIT 1),
+  COALESCE((SELECT job_id FROM dbjobs.job_schedules WHERE @stale_link ORDER BY job_id LIMIT 1),
+    (SELECT job_id FROM dbjobs.job_after WHERE @stale_after ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE @queued = :queue AND @runnable ORDER BY @urgency, ready_at, id LIMIT 1),
@@ -118,7 +119,11 @@ WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT 
 SELECT @now, id, NULL, id FROM dbjobs.jobs WHERE @stale AND id > :id ORDER BY id LIMIT :limit;
 
 -- name: need_link
-SELECT @now, job_id, NULL, job_id FROM dbjobs.job_schedules WHERE @stale_link AND job_id > :id ORDER BY job_id LIMIT :limit;
+SELECT @now, u.id, NULL, u.id FROM (
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs.job_schedules WHERE @stale_link AND job_id > :id ORDER BY job_id LIMIT :limit) AS l
+  UNION
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs.job_after WHERE @stale_after AND job_id > :id ORDER BY job_id LIMIT :limit) AS a
+) AS u ORDER BY u.id LIMIT :limit;
 
 -- Of the definitions that changed, as many at a time as stale_schedules and stale_pauses read: without a limit, the planner
 -- takes an index that holds next to nothing for as long as the table.
@@ -143,8 +148,8 @@ SELECT @now, u.id, NULL, u.id FROM (
 SELECT @now, u.id, NULL, u.id FROM (
   SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.jobs o ON o.id = j.after_job_id
-  WHERE j.after_job_id IS NOT NULL AND o.id IS NULL AND j.removed_at IS NULL
+  SELECT a.job_id FROM dbjobs.job_after a JOIN dbjobs.jobs j ON j.id = a.job_id LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
+  WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
   UNION
@@ -185,10 +190,12 @@ FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) 
 -- name: lock_plans
 SELECT job_id FROM dbjobs.plans WHERE job_id @among ORDER BY job_id @lock;
 
--- Who the jobs are, and what shows whether one is alike to another; what it was planned from only where that differs.
+-- Who the jobs are, and what shows whether one is alike to another; what it was planned from only where that differs; and
+-- whether it runs after others.
 
 -- name: batch_inputs
-SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN @stale THEN COALESCE(planned, '') END
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN @stale THEN COALESCE(planned, '') END,
+  CASE WHEN (SELECT a.job_id FROM dbjobs.job_after a WHERE a.job_id = dbjobs.jobs.id LIMIT 1) IS NULL THEN @false ELSE @true END
 FROM dbjobs.jobs WHERE id @among ORDER BY id;
 
 -- name: batch_jobs
@@ -229,30 +236,36 @@ FROM dbjobs.schedules s
 WHERE s.job_id @among AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
 -- name: batch_followers
-SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
-WHERE j.after_job_id @among AND j.removed_at IS NULL AND j.enabled = @true ORDER BY j.after_job_id, j.id;
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
+WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = @true ORDER BY a.after_job_id, j.id;
 
 -- The jobs that events name as hooks.
 
 -- name: hooks
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE @live @among_names;
 
--- Which of the jobs run after themselves, by way of others, and which after one whose row is gone. No command makes such.
+-- After which jobs the jobs run: which of these have no row any more, and which the pass has not seen. Before them, the jobs
+-- that run after themselves, by way of others. No command makes such, nor jobs that run after one without a row.
 
 -- name: circles
 WITH RECURSIVE up (id, after_id) AS (
-  SELECT id, after_job_id FROM dbjobs.jobs WHERE id @among AND after_job_id IS NOT NULL
+  SELECT job_id, after_job_id FROM dbjobs.job_after WHERE job_id @among
   UNION
-  SELECT up.id, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+  SELECT up.id, a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.after_id WHERE up.after_id <> up.id
 )
-SELECT id, @false FROM up WHERE after_id = id
+SELECT id, after_id, @true, @false, @false FROM up WHERE after_id = id
 UNION ALL
-SELECT j.id, @true FROM dbjobs.jobs j
-WHERE j.id @among AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs.jobs o WHERE o.id = j.after_job_id) IS NULL;
+SELECT a.job_id, a.after_job_id, @false,
+  CASE WHEN (SELECT o.id FROM dbjobs.jobs o WHERE o.id = a.after_job_id) IS NULL THEN @true ELSE @false END,
+  CASE WHEN @stale_after THEN @true ELSE @false END
+FROM dbjobs.job_after a WHERE a.job_id @among;
+
+-- Whether other jobs run after its job is read with each run, so that nothing more is asked where none does.
 
 -- name: batch_runs
 -- overridden: mysql, postgres
-SELECT @run_columns FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
+SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
 -- name: lock_runs
 SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
@@ -307,6 +320,12 @@ SELECT job_id FROM dbjobs.job_schedules WHERE job_id @among ORDER BY job_id, sch
 -- name: mark_links
 UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
+
+-- name: lock_stale_after
+SELECT job_id, after_job_id FROM dbjobs.job_after WHERE job_id @among ORDER BY job_id, after_job_id @skip;
+
+-- name: mark_after
+UPDATE dbjobs.job_after SET planned = after_job_id WHERE job_id @these;
 
 -- A job's own schedule, with the job.
 
@@ -500,39 +519,43 @@ LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHE
 WHERE j.removed_at IS NULL AND j.id >= :first AND j.id <= :last ORDER BY j.name, j.owner;
 
 -- name: jobs_named
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE @live @among_names;
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE @live @among_names;
 
 -- name: jobs_owned
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE manifest = :manifest AND removed_at IS NULL;
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE manifest = :manifest AND removed_at IS NULL;
 
--- The jobs with these ids, those after which they run, and so on.
+-- The jobs after which these run, those after which they run, and so on.
 
 -- name: predecessors
-WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
-  SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE id @among AND removed_at IS NULL
+WITH RECURSIVE up (job_id, after_id) AS (
+  SELECT job_id, after_job_id FROM dbjobs.job_after WHERE job_id @among
   UNION
-  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+  SELECT a.job_id, a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.after_id
 )
-SELECT id, owner, name, manifest, after_id FROM up;
+SELECT up.job_id, j.id, j.owner, j.name FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL;
 
 -- name: removed_job
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
 -- name: followers
-SELECT after_job_id, id, owner, name FROM dbjobs.jobs WHERE after_job_id @among AND removed_at IS NULL;
+SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
+WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL;
 
 -- name: job_name
 SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
 
--- name: job_names
-SELECT id, owner, name FROM dbjobs.jobs WHERE id @among;
+-- The schedules of jobs, and the jobs after which they run.
 
 -- name: job_links
 SELECT l.job_id, s.id, s.name,
   (SELECT CASE WHEN @stale_link THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
-  (SELECT CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.schedules y WHERE y.id = l.schedule_id)
+  (SELECT CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.schedules y WHERE y.id = l.schedule_id), NULL, NULL, NULL
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE l.job_id @among ORDER BY l.job_id, s.name;
+WHERE l.job_id @among
+UNION ALL
+SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
+FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
+WHERE a.job_id @among ORDER BY 1, 3;
 
 -- name: insert_jobs
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, @job_fields)
@@ -593,6 +616,13 @@ DELETE FROM dbjobs.steps WHERE job_id @these;
 -- name: insert_links
 INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
 SELECT d.job_id, d.schedule_id, @now FROM @rows(job_id bigint, schedule_id bigint);
+
+-- name: insert_after
+INSERT INTO dbjobs.job_after (job_id, after_job_id, on_end)
+SELECT d.job_id, d.after_job_id, d.on_end FROM @rows(job_id bigint, after_job_id bigint, on_end text);
+
+-- name: delete_after
+DELETE FROM dbjobs.job_after WHERE job_id @these;
 
 -- name: delete_lost_links
 DELETE FROM dbjobs.job_schedules

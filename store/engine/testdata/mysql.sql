@@ -33,12 +33,14 @@ WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
 
 -- name: batch_followers
 -- arguments: each_ids
-SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs_jobs j
-WHERE j.after_job_id IN (each_) AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY j.after_job_id, j.id;
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
+WHERE a.after_job_id IN (each_) AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY a.after_job_id, j.id;
 
 -- name: batch_inputs
 -- arguments: each_ids
-SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN stale = 1 THEN COALESCE(planned, '') END
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN stale = 1 THEN COALESCE(planned, '') END,
+  CASE WHEN (SELECT a.job_id FROM dbjobs_job_after a WHERE a.job_id = dbjobs_jobs.id LIMIT 1) IS NULL THEN 0 ELSE 1 END
 FROM dbjobs_jobs WHERE id IN (each_) ORDER BY id;
 
 -- name: batch_jobs
@@ -46,9 +48,9 @@ FROM dbjobs_jobs WHERE id IN (each_) ORDER BY id;
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
-  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
-  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (each_) ORDER BY j.id;
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (each_) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: each_ids, each_ids
@@ -85,7 +87,7 @@ WHERE r.job_id IN (each_) ORDER BY r.job_id, r.schedule_id;
 -- arguments: each_ids
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IN (each_) ORDER BY open_job_id, id;
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IN (each_) ORDER BY open_job_id, id;
 
 -- name: batch_steps
 -- arguments: each_ids
@@ -124,14 +126,16 @@ WHERE (? = '' OR kind = ?) AND (? = '' OR subject = ?) ORDER BY id DESC LIMIT ?;
 -- name: circles
 -- arguments: each_ids, each_ids
 WITH RECURSIVE up (id, after_id) AS (
-  SELECT id, after_job_id FROM dbjobs_jobs WHERE id IN (each_) AND after_job_id IS NOT NULL
+  SELECT job_id, after_job_id FROM dbjobs_job_after WHERE job_id IN (each_)
   UNION
-  SELECT up.id, j.after_job_id FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+  SELECT up.id, a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.after_id WHERE up.after_id <> up.id
 )
-SELECT id, 0 FROM up WHERE after_id = id
+SELECT id, after_id, 1, 0, 0 FROM up WHERE after_id = id
 UNION ALL
-SELECT j.id, 1 FROM dbjobs_jobs j
-WHERE j.id IN (each_) AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs_jobs o WHERE o.id = j.after_job_id) IS NULL;
+SELECT a.job_id, a.after_job_id, 0,
+  CASE WHEN (SELECT o.id FROM dbjobs_jobs o WHERE o.id = a.after_job_id) IS NULL THEN 1 ELSE 0 END,
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END
+FROM dbjobs_job_after a WHERE a.job_id IN (each_);
 
 -- name: count_ahead
 -- arguments: now, later_ms
@@ -155,6 +159,10 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARAC
 STRAIGHT_JOIN dbjobs_schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
   AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous)
 SET s.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
+
+-- name: delete_after
+-- arguments: each_ids
+DELETE FROM dbjobs_job_after WHERE job_id IN (each_);
 
 -- name: delete_attempts
 -- arguments: each_ids
@@ -303,7 +311,8 @@ WHERE l.schedule_id = ? ORDER BY l.job_id LIMIT ?;
 
 -- name: followers
 -- arguments: each_ids
-SELECT after_job_id, id, owner, name FROM dbjobs_jobs WHERE after_job_id IN (each_) AND removed_at IS NULL;
+SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
+WHERE a.after_job_id IN (each_) AND j.id = a.job_id AND j.removed_at IS NULL;
 
 -- name: forget_plan_rules
 -- arguments: each_ids
@@ -351,6 +360,11 @@ SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? 
 -- arguments: each_ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE live_name IN (each_);
 
+-- name: insert_after
+-- arguments: rows
+INSERT INTO dbjobs_job_after (job_id, after_job_id, on_end)
+SELECT d.job_id, d.after_job_id, d.on_end FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', after_job_id BIGINT PATH '$.after_job_id', on_end LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_end')) AS d;
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -374,20 +388,20 @@ INSERT INTO dbjobs_groups (name, max_running) VALUES (?, ?);
 INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
-  start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
-  on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
+  start_rule, start_zone, repeat_after_ms, on_startup, keep_runs, keep_age_ms, remove_when_done, on_failed,
+  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
 SELECT d.owner, d.name, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
-  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
-  d.on_failed, d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
+  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.keep_runs, d.keep_age_ms, d.remove_when_done, d.on_failed,
+  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
 FROM JSON_TABLE(?, '$[*]' COLUMNS (owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description', enabled TINYINT PATH '$.enabled', tags LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.tags', queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue',
   priority INT PATH '$.priority', group_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.group_name', overlap LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.overlap', max_running INT PATH '$.max_running', missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.missed', missed_limit INT PATH '$.missed_limit',
   missed_within_ms BIGINT PATH '$.missed_within_ms', missed_grace_ms BIGINT PATH '$.missed_grace_ms', retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter',
   max_deliveries INT PATH '$.max_deliveries', on_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_error', pause_after_failures INT PATH '$.pause_after_failures', timeout_ms BIGINT PATH '$.timeout_ms', jitter_ms BIGINT PATH '$.jitter_ms', max_runs BIGINT PATH '$.max_runs',
   not_before DATETIME(6) PATH '$.not_before', not_after DATETIME(6) PATH '$.not_after', start_rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_rule', start_zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_zone', repeat_after_ms BIGINT PATH '$.repeat_after_ms', on_startup TINYINT PATH '$.on_startup',
-  after_job_id BIGINT PATH '$.after_job_id', keep_runs INT PATH '$.keep_runs', keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', on_failed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failed', on_recovered LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_recovered',
-  on_missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_missed', on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late', on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d;
+  keep_runs INT PATH '$.keep_runs', keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', on_failed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failed', on_recovered LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_recovered', on_missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_missed',
+  on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late', on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d;
 
 -- name: insert_links
 -- arguments: now, rows
@@ -456,29 +470,29 @@ SELECT interval_start, interval_end FROM dbjobs_runs
 WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_start < ?);
 
 -- name: job_links
--- arguments: each_ids
+-- arguments: each_ids, each_ids
 SELECT l.job_id, s.id, s.name,
   (SELECT CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
-  (SELECT CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules y WHERE y.id = l.schedule_id)
+  (SELECT CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules y WHERE y.id = l.schedule_id), NULL, NULL, NULL
 FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
-WHERE l.job_id IN (each_) ORDER BY l.job_id, s.name;
+WHERE l.job_id IN (each_)
+UNION ALL
+SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
+FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
+WHERE a.job_id IN (each_) ORDER BY 1, 3;
 
 -- name: job_name
 -- arguments: id
 SELECT owner, name FROM dbjobs_jobs WHERE id = ?;
-
--- name: job_names
--- arguments: each_ids
-SELECT id, owner, name FROM dbjobs_jobs WHERE id IN (each_);
 
 -- name: jobs
 -- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
-  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
-  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id),
@@ -491,11 +505,11 @@ WHERE j.removed_at IS NULL AND j.id >= ? AND j.id <= ? ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: each_ids
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE live_name IN (each_);
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE live_name IN (each_);
 
 -- name: jobs_owned
 -- arguments: manifest
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE manifest = ? AND removed_at IS NULL;
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE manifest = ? AND removed_at IS NULL;
 
 -- name: link_own_rules
 -- arguments: now, each_ids
@@ -571,6 +585,10 @@ SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (each_) FOR UPDATE SKIP 
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts
 FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
 
+-- name: lock_stale_after
+-- arguments: each_ids
+SELECT job_id, after_job_id FROM dbjobs_job_after WHERE job_id IN (each_) ORDER BY job_id, after_job_id FOR UPDATE SKIP LOCKED;
+
 -- name: lock_stale_jobs
 -- arguments: each_ids
 SELECT id, plan_input FROM dbjobs_jobs WHERE id IN (each_) FOR UPDATE SKIP LOCKED;
@@ -595,6 +613,10 @@ SELECT SUBSTRING_INDEX(USER(), '@', 1);
 -- name: lose_attempts
 -- arguments: now, each_ids
 UPDATE dbjobs_attempts SET state = 'lost', finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE run_id IN (each_) AND state = 'running';
+
+-- name: mark_after
+-- arguments: each_ids
+UPDATE dbjobs_job_after SET planned = after_job_id WHERE job_id IN (each_);
 
 -- name: mark_jobs
 -- arguments: each_ids
@@ -622,8 +644,8 @@ AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id =
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM (
   SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_jobs o ON o.id = j.after_job_id
-  WHERE j.after_job_id IS NOT NULL AND o.id IS NULL AND j.removed_at IS NULL
+  SELECT a.job_id FROM dbjobs_job_after a JOIN dbjobs_jobs j ON j.id = a.job_id LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
+  WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
   UNION
@@ -637,8 +659,12 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), id, NULL, id FROM dbjobs_jobs WHERE stale = 1 AND id > ? ORDER BY id LIMIT ?;
 
 -- name: need_link
--- arguments: now, id, limit
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, NULL, job_id FROM dbjobs_job_schedules WHERE stale = 1 AND job_id > ? ORDER BY job_id LIMIT ?;
+-- arguments: now, id, limit, id, limit, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM (
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs_job_schedules WHERE stale = 1 AND job_id > ? ORDER BY job_id LIMIT ?) AS l
+  UNION
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs_job_after WHERE stale = 1 AND job_id > ? ORDER BY job_id LIMIT ?) AS a
+) AS u ORDER BY u.id LIMIT ?;
 
 -- name: need_pause
 -- arguments: window, now, id, id, wide, limit, limit
@@ -749,12 +775,12 @@ WHERE ? = 1 OR p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTA
 
 -- name: predecessors
 -- arguments: each_ids
-WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
-  SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE id IN (each_) AND removed_at IS NULL
+WITH RECURSIVE up (job_id, after_id) AS (
+  SELECT job_id, after_job_id FROM dbjobs_job_after WHERE job_id IN (each_)
   UNION
-  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+  SELECT a.job_id, a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.after_id
 )
-SELECT id, owner, name, manifest, after_id FROM up;
+SELECT up.job_id, j.id, j.owner, j.name FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL;
 
 -- name: probe
 -- arguments: now, now, queue, now, name, name
@@ -763,7 +789,8 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)),
   (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs_jobs WHERE stale = 1 ORDER BY id LIMIT 1),
-  (SELECT job_id FROM dbjobs_job_schedules WHERE stale = 1 ORDER BY job_id LIMIT 1),
+  COALESCE((SELECT job_id FROM dbjobs_job_schedules WHERE stale = 1 ORDER BY job_id LIMIT 1),
+    (SELECT job_id FROM dbjobs_job_after WHERE stale = 1 ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) ORDER BY urgency, ready_at, id LIMIT 1),
@@ -1015,15 +1042,15 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', description LONGTEXT
   group_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.group_name', overlap LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.overlap', max_running INT PATH '$.max_running', missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.missed', missed_limit INT PATH '$.missed_limit', missed_within_ms BIGINT PATH '$.missed_within_ms',
   missed_grace_ms BIGINT PATH '$.missed_grace_ms', retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter', max_deliveries INT PATH '$.max_deliveries',
   on_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_error', pause_after_failures INT PATH '$.pause_after_failures', timeout_ms BIGINT PATH '$.timeout_ms', jitter_ms BIGINT PATH '$.jitter_ms', max_runs BIGINT PATH '$.max_runs', not_before DATETIME(6) PATH '$.not_before',
-  not_after DATETIME(6) PATH '$.not_after', start_rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_rule', start_zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_zone', repeat_after_ms BIGINT PATH '$.repeat_after_ms', on_startup TINYINT PATH '$.on_startup', after_job_id BIGINT PATH '$.after_job_id',
-  keep_runs INT PATH '$.keep_runs', keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', on_failed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failed', on_recovered LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_recovered', on_missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_missed',
-  on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late', on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d
+  not_after DATETIME(6) PATH '$.not_after', start_rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_rule', start_zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_zone', repeat_after_ms BIGINT PATH '$.repeat_after_ms', on_startup TINYINT PATH '$.on_startup', keep_runs INT PATH '$.keep_runs',
+  keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', on_failed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failed', on_recovered LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_recovered', on_missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_missed', on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late',
+  on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d
 STRAIGHT_JOIN dbjobs_jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
 SET j.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.description = d.description, j.enabled = d.enabled, j.tags = d.tags, j.queue = d.queue, j.priority = d.priority, j.group_name = d.group_name, j.overlap = d.overlap, j.max_running = d.max_running,
   j.missed = d.missed, j.missed_limit = d.missed_limit, j.missed_within_ms = d.missed_within_ms, j.missed_grace_ms = d.missed_grace_ms, j.retry_attempts = d.retry_attempts, j.retry_backoff_ms = d.retry_backoff_ms, j.retry_max_backoff_ms = d.retry_max_backoff_ms, j.retry_jitter = d.retry_jitter,
   j.max_deliveries = d.max_deliveries, j.on_error = d.on_error, j.pause_after_failures = d.pause_after_failures, j.timeout_ms = d.timeout_ms, j.jitter_ms = d.jitter_ms, j.max_runs = d.max_runs, j.not_before = d.not_before, j.not_after = d.not_after,
-  j.start_rule = d.start_rule, j.start_zone = d.start_zone, j.repeat_after_ms = d.repeat_after_ms, j.on_startup = d.on_startup, j.after_job_id = d.after_job_id, j.keep_runs = d.keep_runs, j.keep_age_ms = d.keep_age_ms, j.remove_when_done = d.remove_when_done,
-  j.on_failed = d.on_failed, j.on_recovered = d.on_recovered, j.on_missed = d.on_missed, j.on_late = d.on_late, j.on_lost = d.on_lost, j.on_parked = d.on_parked, j.on_paused = d.on_paused, j.manifest = d.manifest;
+  j.start_rule = d.start_rule, j.start_zone = d.start_zone, j.repeat_after_ms = d.repeat_after_ms, j.on_startup = d.on_startup, j.keep_runs = d.keep_runs, j.keep_age_ms = d.keep_age_ms, j.remove_when_done = d.remove_when_done, j.on_failed = d.on_failed,
+  j.on_recovered = d.on_recovered, j.on_missed = d.on_missed, j.on_late = d.on_late, j.on_lost = d.on_lost, j.on_parked = d.on_parked, j.on_paused = d.on_paused, j.manifest = d.manifest;
 
 -- name: update_own_rules
 -- arguments: rows

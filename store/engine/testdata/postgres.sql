@@ -35,12 +35,14 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
 -- name: batch_followers
 -- arguments: ids
-SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs.jobs j
-WHERE j.after_job_id = ANY($1::bigint[]) AND j.removed_at IS NULL AND j.enabled = true ORDER BY j.after_job_id, j.id;
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
+WHERE a.after_job_id = ANY($1::bigint[]) AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = true ORDER BY a.after_job_id, j.id;
 
 -- name: batch_inputs
 -- arguments: ids
-SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN planned IS DISTINCT FROM plan_input THEN COALESCE(planned, '') END
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN planned IS DISTINCT FROM plan_input THEN COALESCE(planned, '') END,
+  CASE WHEN (SELECT a.job_id FROM dbjobs.job_after a WHERE a.job_id = dbjobs.jobs.id LIMIT 1) IS NULL THEN false ELSE true END
 FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) ORDER BY id;
 
 -- name: batch_jobs
@@ -48,9 +50,9 @@ FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) ORDER BY id;
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
-  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
-  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.id;
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: ids
@@ -89,7 +91,7 @@ FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (
 -- arguments: ids
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)
 FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
 
@@ -130,14 +132,16 @@ WHERE ($1 = '' OR kind = $1) AND ($2 = '' OR subject = $2) ORDER BY id DESC LIMI
 -- name: circles
 -- arguments: ids
 WITH RECURSIVE up (id, after_id) AS (
-  SELECT id, after_job_id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) AND after_job_id IS NOT NULL
+  SELECT job_id, after_job_id FROM dbjobs.job_after WHERE job_id = ANY($1::bigint[])
   UNION
-  SELECT up.id, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+  SELECT up.id, a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.after_id WHERE up.after_id <> up.id
 )
-SELECT id, false FROM up WHERE after_id = id
+SELECT id, after_id, true, false, false FROM up WHERE after_id = id
 UNION ALL
-SELECT j.id, true FROM dbjobs.jobs j
-WHERE j.id = ANY($1::bigint[]) AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs.jobs o WHERE o.id = j.after_job_id) IS NULL;
+SELECT a.job_id, a.after_job_id, false,
+  CASE WHEN (SELECT o.id FROM dbjobs.jobs o WHERE o.id = a.after_job_id) IS NULL THEN true ELSE false END,
+  CASE WHEN planned IS DISTINCT FROM after_job_id THEN true ELSE false END
+FROM dbjobs.job_after a WHERE a.job_id = ANY($1::bigint[]);
 
 -- name: count_ahead
 -- arguments: now, later_ms
@@ -160,6 +164,10 @@ SELECT pg_catalog.COUNT(*) FROM (
 UPDATE dbjobs.schedules AS s SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, rule text, zone text, nonexistent text, ambiguous text)
 WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+
+-- name: delete_after
+-- arguments: ids
+DELETE FROM dbjobs.job_after WHERE job_id = ANY($1::bigint[]);
 
 -- name: delete_attempts
 -- arguments: ids
@@ -310,7 +318,8 @@ WHERE l.schedule_id = $1 ORDER BY l.job_id LIMIT $2;
 
 -- name: followers
 -- arguments: ids
-SELECT after_job_id, id, owner, name FROM dbjobs.jobs WHERE after_job_id = ANY($1::bigint[]) AND removed_at IS NULL;
+SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
+WHERE a.after_job_id = ANY($1::bigint[]) AND j.id = a.job_id AND j.removed_at IS NULL;
 
 -- name: forget_plan_rules
 -- arguments: ids
@@ -359,6 +368,11 @@ SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND hold
 -- arguments: ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE removed_at IS NULL AND name = ANY($1::text[]);
 
+-- name: insert_after
+-- arguments: rows
+INSERT INTO dbjobs.job_after (job_id, after_job_id, on_end)
+SELECT d.job_id, d.after_job_id, d.on_end FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, after_job_id bigint, on_end text);
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -382,20 +396,20 @@ INSERT INTO dbjobs.groups (name, max_running) VALUES ($1, $2);
 INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
-  start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
-  on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
+  start_rule, start_zone, repeat_after_ms, on_startup, keep_runs, keep_age_ms, remove_when_done, on_failed,
+  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
 SELECT d.owner, d.name, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp()), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
-  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
-  d.on_failed, d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
+  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.keep_runs, d.keep_age_ms, d.remove_when_done, d.on_failed,
+  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
 FROM pg_catalog.json_to_recordset($2::json) AS d(owner text, name text, description text, enabled boolean, tags jsonb, queue text,
   priority int, group_name text, overlap text, max_running int, missed text, missed_limit int,
   missed_within_ms bigint, missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int,
   max_deliveries int, on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint,
   not_before timestamptz, not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean,
-  after_job_id bigint, keep_runs int, keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text,
-  on_missed text, on_late text, on_lost text, on_parked text, on_paused text, manifest text);
+  keep_runs int, keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text, on_missed text,
+  on_late text, on_lost text, on_parked text, on_paused text, manifest text);
 
 -- name: insert_links
 -- arguments: now, rows
@@ -467,26 +481,26 @@ WHERE job_id = $1 AND interval_end >= $2 AND (interval_start IS NULL OR interval
 -- arguments: ids
 SELECT l.job_id, s.id, s.name,
   (SELECT CASE WHEN planned IS DISTINCT FROM schedule_id THEN 1 ELSE 0 END FROM dbjobs.job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
-  (SELECT CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules y WHERE y.id = l.schedule_id)
+  (SELECT CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules y WHERE y.id = l.schedule_id), NULL, NULL, NULL
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
-WHERE l.job_id = ANY($1::bigint[]) ORDER BY l.job_id, s.name;
+WHERE l.job_id = ANY($1::bigint[])
+UNION ALL
+SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
+FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
+WHERE a.job_id = ANY($1::bigint[]) ORDER BY 1, 3;
 
 -- name: job_name
 -- arguments: id
 SELECT owner, name FROM dbjobs.jobs WHERE id = $1;
-
--- name: job_names
--- arguments: ids
-SELECT id, owner, name FROM dbjobs.jobs WHERE id = ANY($1::bigint[]);
 
 -- name: jobs
 -- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
-  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
-  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id),
@@ -499,11 +513,11 @@ WHERE j.removed_at IS NULL AND j.id >= $1 AND j.id <= $2 ORDER BY j.name, j.owne
 
 -- name: jobs_named
 -- arguments: ids
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE removed_at IS NULL AND name = ANY($1::text[]);
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL AND name = ANY($1::text[]);
 
 -- name: jobs_owned
 -- arguments: manifest
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE manifest = $1 AND removed_at IS NULL;
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE manifest = $1 AND removed_at IS NULL;
 
 -- name: link_own_rules
 -- arguments: now, ids
@@ -580,6 +594,10 @@ SELECT id, plan_input FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) FOR UPD
 SELECT id, COALESCE((SELECT pg_catalog.MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts
 FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
 
+-- name: lock_stale_after
+-- arguments: ids
+SELECT job_id, after_job_id FROM dbjobs.job_after WHERE job_id = ANY($1::bigint[]) ORDER BY job_id, after_job_id FOR UPDATE SKIP LOCKED;
+
 -- name: lock_stale_jobs
 -- arguments: ids
 SELECT id, plan_input FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
@@ -604,6 +622,10 @@ SELECT session_user::text;
 -- name: lose_attempts
 -- arguments: now, ids
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE run_id = ANY($2::uuid[]) AND state = 'running';
+
+-- name: mark_after
+-- arguments: ids
+UPDATE dbjobs.job_after SET planned = after_job_id WHERE job_id = ANY($1::bigint[]);
 
 -- name: mark_jobs
 -- arguments: ids
@@ -631,8 +653,8 @@ AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id =
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, u.id FROM (
   SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.jobs o ON o.id = j.after_job_id
-  WHERE j.after_job_id IS NOT NULL AND o.id IS NULL AND j.removed_at IS NULL
+  SELECT a.job_id FROM dbjobs.job_after a JOIN dbjobs.jobs j ON j.id = a.job_id LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
+  WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
   UNION
@@ -647,7 +669,11 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), id, NULL, id
 
 -- name: need_link
 -- arguments: now, id, limit
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, NULL, job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id AND job_id > $2 ORDER BY job_id LIMIT $3;
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, u.id FROM (
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id AND job_id > $2 ORDER BY job_id LIMIT $3) AS l
+  UNION
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs.job_after WHERE planned IS DISTINCT FROM after_job_id AND job_id > $2 ORDER BY job_id LIMIT $3) AS a
+) AS u ORDER BY u.id LIMIT $3;
 
 -- name: need_pause
 -- arguments: window, now, id, wide, limit
@@ -767,12 +793,12 @@ WHERE $1 = true OR p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz
 
 -- name: predecessors
 -- arguments: ids
-WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
-  SELECT id, owner, name, manifest, after_job_id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) AND removed_at IS NULL
+WITH RECURSIVE up (job_id, after_id) AS (
+  SELECT job_id, after_job_id FROM dbjobs.job_after WHERE job_id = ANY($1::bigint[])
   UNION
-  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+  SELECT a.job_id, a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.after_id
 )
-SELECT id, owner, name, manifest, after_id FROM up;
+SELECT up.job_id, j.id, j.owner, j.name FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL;
 
 -- name: probe
 -- arguments: now, queue, name
@@ -781,7 +807,8 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = (session_user::text COLLATE pg_catalog."default")),
   (SELECT pg_catalog.MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
-  (SELECT job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id ORDER BY job_id LIMIT 1),
+  COALESCE((SELECT job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id ORDER BY job_id LIMIT 1),
+    (SELECT job_id FROM dbjobs.job_after WHERE planned IS DISTINCT FROM after_job_id ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs.schedules WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = (session_user::text COLLATE pg_catalog."default") ORDER BY priority DESC, ready_at, id LIMIT 1),
@@ -1038,15 +1065,15 @@ UPDATE dbjobs.groups SET max_running = $1 WHERE name = $2;
 UPDATE dbjobs.jobs AS j SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), description = d.description, enabled = d.enabled, tags = d.tags, queue = d.queue, priority = d.priority, group_name = d.group_name, overlap = d.overlap, max_running = d.max_running,
   missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
   max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
-  start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, after_job_id = d.after_job_id, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done,
-  on_failed = d.on_failed, on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
+  start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done, on_failed = d.on_failed,
+  on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
 FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, description text, enabled boolean, tags jsonb, queue text, priority int,
   group_name text, overlap text, max_running int, missed text, missed_limit int, missed_within_ms bigint,
   missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, max_deliveries int,
   on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint, not_before timestamptz,
-  not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean, after_job_id bigint,
-  keep_runs int, keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text, on_missed text,
-  on_late text, on_lost text, on_parked text, on_paused text, manifest text) WHERE j.id = d.id;
+  not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean, keep_runs int,
+  keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text, on_missed text, on_late text,
+  on_lost text, on_parked text, on_paused text, manifest text) WHERE j.id = d.id;
 
 -- name: update_own_rules
 -- arguments: rows

@@ -35,12 +35,14 @@ WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 
 -- name: batch_followers
 -- arguments: ids
-SELECT j.after_job_id, j.id, j.queue, j.priority FROM dbjobs_jobs j
-WHERE j.after_job_id IN (SELECT value FROM json_each(?1)) AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY j.after_job_id, j.id;
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
+WHERE a.after_job_id IN (SELECT value FROM json_each(?1)) AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY a.after_job_id, j.id;
 
 -- name: batch_inputs
 -- arguments: ids
-SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN planned IS NOT plan_input THEN COALESCE(planned, '') END
+SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN planned IS NOT plan_input THEN COALESCE(planned, '') END,
+  CASE WHEN (SELECT a.job_id FROM dbjobs_job_after a WHERE a.job_id = dbjobs_jobs.id LIMIT 1) IS NULL THEN 0 ELSE 1 END
 FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id;
 
 -- name: batch_jobs
@@ -48,9 +50,9 @@ FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id;
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
-  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
-  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: ids
@@ -87,7 +89,7 @@ WHERE r.job_id IN (SELECT value FROM json_each(?1)) ORDER BY r.job_id, r.schedul
 -- arguments: ids
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?1)) ORDER BY job_id, id;
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?1)) ORDER BY job_id, id;
 
 -- name: batch_steps
 -- arguments: ids
@@ -126,14 +128,16 @@ WHERE (?1 = '' OR kind = ?1) AND (?2 = '' OR subject = ?2) ORDER BY id DESC LIMI
 -- name: circles
 -- arguments: ids
 WITH RECURSIVE up (id, after_id) AS (
-  SELECT id, after_job_id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) AND after_job_id IS NOT NULL
+  SELECT job_id, after_job_id FROM dbjobs_job_after WHERE job_id IN (SELECT value FROM json_each(?1))
   UNION
-  SELECT up.id, j.after_job_id FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.after_job_id IS NOT NULL AND up.after_id <> up.id
+  SELECT up.id, a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.after_id WHERE up.after_id <> up.id
 )
-SELECT id, 0 FROM up WHERE after_id = id
+SELECT id, after_id, 1, 0, 0 FROM up WHERE after_id = id
 UNION ALL
-SELECT j.id, 1 FROM dbjobs_jobs j
-WHERE j.id IN (SELECT value FROM json_each(?1)) AND j.after_job_id IS NOT NULL AND (SELECT o.id FROM dbjobs_jobs o WHERE o.id = j.after_job_id) IS NULL;
+SELECT a.job_id, a.after_job_id, 0,
+  CASE WHEN (SELECT o.id FROM dbjobs_jobs o WHERE o.id = a.after_job_id) IS NULL THEN 1 ELSE 0 END,
+  CASE WHEN planned IS NOT after_job_id THEN 1 ELSE 0 END
+FROM dbjobs_job_after a WHERE a.job_id IN (SELECT value FROM json_each(?1));
 
 -- name: count_ahead
 -- arguments: now, later_ms
@@ -156,6 +160,10 @@ SELECT COUNT(*) FROM (
 UPDATE dbjobs_schedules AS s SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous FROM json_each(?2)) AS d
 WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+
+-- name: delete_after
+-- arguments: ids
+DELETE FROM dbjobs_job_after WHERE job_id IN (SELECT value FROM json_each(?1));
 
 -- name: delete_attempts
 -- arguments: ids
@@ -303,7 +311,8 @@ WHERE l.schedule_id = ?1 ORDER BY l.job_id LIMIT ?2;
 
 -- name: followers
 -- arguments: ids
-SELECT after_job_id, id, owner, name FROM dbjobs_jobs WHERE after_job_id IN (SELECT value FROM json_each(?1)) AND removed_at IS NULL;
+SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
+WHERE a.after_job_id IN (SELECT value FROM json_each(?1)) AND j.id = a.job_id AND j.removed_at IS NULL;
 
 -- name: forget_plan_rules
 -- arguments: ids
@@ -352,6 +361,11 @@ SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (SELECT value FROM json
 -- arguments: ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE removed_at IS NULL AND name IN (SELECT value FROM json_each(?1));
 
+-- name: insert_after
+-- arguments: rows
+INSERT INTO dbjobs_job_after (job_id, after_job_id, on_end)
+SELECT d.job_id, d.after_job_id, d.on_end FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'after_job_id' AS after_job_id, value ->> 'on_end' AS on_end FROM json_each(?1)) AS d;
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -375,20 +389,20 @@ INSERT INTO dbjobs_groups (name, max_running) VALUES (?1, ?2);
 INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabled, tags, queue, priority, group_name, overlap, max_running,
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
-  start_rule, start_zone, repeat_after_ms, on_startup, after_job_id, keep_runs, keep_age_ms, remove_when_done,
-  on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
+  start_rule, start_zone, repeat_after_ms, on_startup, keep_runs, keep_age_ms, remove_when_done, on_failed,
+  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
 SELECT d.owner, d.name, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
-  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.after_job_id, d.keep_runs, d.keep_age_ms, d.remove_when_done,
-  d.on_failed, d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
+  d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.keep_runs, d.keep_age_ms, d.remove_when_done, d.on_failed,
+  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
 FROM (SELECT value ->> 'owner' AS owner, value ->> 'name' AS name, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue,
   value ->> 'priority' AS priority, value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit,
   value ->> 'missed_within_ms' AS missed_within_ms, value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter,
   value ->> 'max_deliveries' AS max_deliveries, value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs,
   value ->> 'not_before' AS not_before, value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup,
-  value ->> 'after_job_id' AS after_job_id, value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered,
-  value ->> 'on_missed' AS on_missed, value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
+  value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed,
+  value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
 
 -- name: insert_links
 -- arguments: now, rows
@@ -459,26 +473,26 @@ WHERE job_id = ?1 AND interval_end >= ?2 AND (interval_start IS NULL OR interval
 -- arguments: ids
 SELECT l.job_id, s.id, s.name,
   (SELECT CASE WHEN planned IS NOT schedule_id THEN 1 ELSE 0 END FROM dbjobs_job_schedules x WHERE x.job_id = l.job_id AND x.schedule_id = l.schedule_id),
-  (SELECT CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules y WHERE y.id = l.schedule_id)
+  (SELECT CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules y WHERE y.id = l.schedule_id), NULL, NULL, NULL
 FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
-WHERE l.job_id IN (SELECT value FROM json_each(?1)) ORDER BY l.job_id, s.name;
+WHERE l.job_id IN (SELECT value FROM json_each(?1))
+UNION ALL
+SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
+FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
+WHERE a.job_id IN (SELECT value FROM json_each(?1)) ORDER BY 1, 3;
 
 -- name: job_name
 -- arguments: id
 SELECT owner, name FROM dbjobs_jobs WHERE id = ?1;
-
--- name: job_names
--- arguments: ids
-SELECT id, owner, name FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: jobs
 -- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
-  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.after_job_id,
-  j.keep_runs, j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost,
-  j.on_parked, j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
@@ -491,11 +505,11 @@ WHERE j.removed_at IS NULL AND j.id >= ?1 AND j.id <= ?2 ORDER BY j.name, j.owne
 
 -- name: jobs_named
 -- arguments: ids
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE removed_at IS NULL AND name IN (SELECT value FROM json_each(?1));
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL AND name IN (SELECT value FROM json_each(?1));
 
 -- name: jobs_owned
 -- arguments: manifest
-SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE manifest = ?1 AND removed_at IS NULL;
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE manifest = ?1 AND removed_at IS NULL;
 
 -- name: link_own_rules
 -- arguments: now, ids
@@ -561,6 +575,10 @@ SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts
 FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND settled_at IS NOT NULL ORDER BY id ;
 
+-- name: lock_stale_after
+-- arguments: ids
+SELECT job_id, after_job_id FROM dbjobs_job_after WHERE job_id IN (SELECT value FROM json_each(?1)) ORDER BY job_id, after_job_id ;
+
 -- name: lock_stale_jobs
 -- arguments: ids
 SELECT id, plan_input FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) ;
@@ -585,6 +603,10 @@ SELECT '';
 -- name: lose_attempts
 -- arguments: now, ids
 UPDATE dbjobs_attempts SET state = 'lost', finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE run_id IN (SELECT value FROM json_each(?2)) AND state = 'running';
+
+-- name: mark_after
+-- arguments: ids
+UPDATE dbjobs_job_after SET planned = after_job_id WHERE job_id IN (SELECT value FROM json_each(?1));
 
 -- name: mark_jobs
 -- arguments: ids
@@ -612,8 +634,8 @@ AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id =
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id FROM (
   SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_jobs o ON o.id = j.after_job_id
-  WHERE j.after_job_id IS NOT NULL AND o.id IS NULL AND j.removed_at IS NULL
+  SELECT a.job_id FROM dbjobs_job_after a JOIN dbjobs_jobs j ON j.id = a.job_id LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
+  WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
   UNION
@@ -628,7 +650,11 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), id, NULL, id FROM
 
 -- name: need_link
 -- arguments: now, id, limit
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), job_id, NULL, job_id FROM dbjobs_job_schedules WHERE planned IS NOT schedule_id AND job_id > ?2 ORDER BY job_id LIMIT ?3;
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id FROM (
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs_job_schedules WHERE planned IS NOT schedule_id AND job_id > ?2 ORDER BY job_id LIMIT ?3) AS l
+  UNION
+  SELECT * FROM (SELECT job_id AS id FROM dbjobs_job_after WHERE planned IS NOT after_job_id AND job_id > ?2 ORDER BY job_id LIMIT ?3) AS a
+) AS u ORDER BY u.id LIMIT ?3;
 
 -- name: need_pause
 -- arguments: window, now, id, wide, limit
@@ -748,12 +774,12 @@ WHERE ?1 = 1 OR p.resumed_at IS NULL AND p.ends_at > coalesce(?2, strftime('%Y-%
 
 -- name: predecessors
 -- arguments: ids
-WITH RECURSIVE up (id, owner, name, manifest, after_id) AS (
-  SELECT id, owner, name, manifest, after_job_id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) AND removed_at IS NULL
+WITH RECURSIVE up (job_id, after_id) AS (
+  SELECT job_id, after_job_id FROM dbjobs_job_after WHERE job_id IN (SELECT value FROM json_each(?1))
   UNION
-  SELECT j.id, j.owner, j.name, j.manifest, j.after_job_id FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL
+  SELECT a.job_id, a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.after_id
 )
-SELECT id, owner, name, manifest, after_id FROM up;
+SELECT up.job_id, j.id, j.owner, j.name FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL;
 
 -- name: probe
 -- arguments: now, queue, name
@@ -762,7 +788,8 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ''),
   (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs_jobs WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
-  (SELECT job_id FROM dbjobs_job_schedules WHERE planned IS NOT schedule_id ORDER BY job_id LIMIT 1),
+  COALESCE((SELECT job_id FROM dbjobs_job_schedules WHERE planned IS NOT schedule_id ORDER BY job_id LIMIT 1),
+    (SELECT job_id FROM dbjobs_job_after WHERE planned IS NOT after_job_id ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs_schedules WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_pauses WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_runs WHERE state = 'queued' AND queue = ?2 AND 1 = 1 ORDER BY priority DESC, ready_at, id LIMIT 1),
@@ -1013,15 +1040,15 @@ UPDATE dbjobs_groups SET max_running = ?1 WHERE name = ?2;
 UPDATE dbjobs_jobs AS j SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), description = d.description, enabled = d.enabled, tags = d.tags, queue = d.queue, priority = d.priority, group_name = d.group_name, overlap = d.overlap, max_running = d.max_running,
   missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
   max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
-  start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, after_job_id = d.after_job_id, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done,
-  on_failed = d.on_failed, on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
+  start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done, on_failed = d.on_failed,
+  on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
 FROM (SELECT value ->> 'id' AS id, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue, value ->> 'priority' AS priority,
   value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit, value ->> 'missed_within_ms' AS missed_within_ms,
   value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'max_deliveries' AS max_deliveries,
   value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs, value ->> 'not_before' AS not_before,
-  value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup, value ->> 'after_job_id' AS after_job_id,
-  value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed,
-  value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
+  value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup, value ->> 'keep_runs' AS keep_runs,
+  value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed, value ->> 'on_late' AS on_late,
+  value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
 
 -- name: update_own_rules
 -- arguments: rows

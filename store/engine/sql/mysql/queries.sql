@@ -25,7 +25,7 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 -- Most rows are NULL in that index, so that the optimizer takes it for useless.
 
 -- name: batch_runs
-SELECT @run_columns FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
+SELECT @run_columns, @followed FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
 
 -- Likewise, or it counts the runs of all jobs: job by job of the groups.
 

@@ -33,7 +33,7 @@ SELECT i.id, l.* FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATE
   OFFSET 0) AS l;
 
 -- name: batch_runs
-SELECT @run_columns
+SELECT @run_columns, @followed
 FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
 

@@ -67,7 +67,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   start_zone       varchar(190),                              -- the zone of its wall times; NULL: UTC
   repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
   on_startup       boolean NOT NULL DEFAULT false CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports
-  after_job_id     bigint,                                     -- runs when a run of that job has succeeded
   keep_runs        int NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done boolean NOT NULL DEFAULT false CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
@@ -91,7 +90,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
       jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_runs, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),
       priority, missed, missed_limit, COALESCE(missed_within_ms, ''), missed_grace_ms, retry_attempts, retry_backoff_ms,
       retry_max_backoff_ms, retry_jitter, max_deliveries, on_error, COALESCE(pause_after_failures, ''), COALESCE(timeout_ms, ''), on_startup,
-      COALESCE(after_job_id, ''), keep_runs, keep_age_ms, remove_when_done, COALESCE(start_zone, ''),
+      keep_runs, keep_age_ms, remove_when_done, COALESCE(start_zone, ''),
       COALESCE(start_rule, ''), tags, owner,
       COALESCE(on_failed, ''), COALESCE(on_recovered, ''), COALESCE(on_missed, ''), COALESCE(on_late, ''),
       COALESCE(on_lost, ''), COALESCE(on_parked, ''), COALESCE(on_paused, ''))) STORED,
@@ -99,7 +98,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
   UNIQUE KEY jobs_name (live_name, owner),
-  KEY jobs_after (after_job_id),
   KEY jobs_group (group_name),
   KEY jobs_startup (on_startup, id),
   KEY jobs_stale (stale, id)
@@ -133,6 +131,19 @@ CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> schedule_id THEN NULL ELSE 1 END) STORED,
   KEY job_schedules_schedule (schedule_id, job_id),
   KEY job_schedules_stale (stale, job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Which jobs run after which others, and after which ends of their runs.
+CREATE TABLE IF NOT EXISTS dbjobs_job_after (
+  job_id       bigint NOT NULL,
+  after_job_id bigint NOT NULL,
+  on_end       varchar(190) NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any, a cancelled run too
+  planned      bigint,                                         -- the after_job_id that a decision has seen
+  PRIMARY KEY (job_id, after_job_id),
+  CHECK (job_id <> after_job_id),
+  stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> after_job_id THEN NULL ELSE 1 END) STORED,
+  KEY job_after_job (after_job_id, job_id),
+  KEY job_after_stale (stale, job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- A cap that several jobs share.

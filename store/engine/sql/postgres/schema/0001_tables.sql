@@ -67,7 +67,6 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
   repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
   on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports
-  after_job_id     bigint,                                     -- runs when a run of that job has succeeded
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done boolean NOT NULL DEFAULT false,             -- removed when nothing is to come and its last run has succeeded
@@ -96,7 +95,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
     || E'\x1F' || missed_grace_ms::text || E'\x1F' || retry_attempts::text || E'\x1F' || retry_backoff_ms::text
     || E'\x1F' || retry_max_backoff_ms::text || E'\x1F' || retry_jitter::text || E'\x1F' || max_deliveries::text || E'\x1F' || on_error
     || E'\x1F' || coalesce(pause_after_failures::text, '') || E'\x1F' || coalesce(timeout_ms::text, '') || E'\x1F' || on_startup::text
-    || E'\x1F' || coalesce(after_job_id::text, '') || E'\x1F' || keep_runs::text || E'\x1F' || keep_age_ms::text
+    || E'\x1F' || keep_runs::text || E'\x1F' || keep_age_ms::text
     || E'\x1F' || remove_when_done::text || E'\x1F' || coalesce(start_zone, '') || E'\x1F' || coalesce(start_rule, '')
     || E'\x1F' || tags::text || E'\x1F' || owner
     || E'\x1F' || coalesce(on_failed, '') || E'\x1F' || coalesce(on_recovered, '') || E'\x1F' || coalesce(on_missed, '')
@@ -105,7 +104,6 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   planned          text                                        -- the plan_input that its plan was made from
 );
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (name, owner) WHERE removed_at IS NULL;
-CREATE INDEX IF NOT EXISTS jobs_after ON dbjobs.jobs (after_job_id) WHERE after_job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_group ON dbjobs.jobs (group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_startup ON dbjobs.jobs (id) WHERE on_startup;
 CREATE INDEX IF NOT EXISTS jobs_stale ON dbjobs.jobs (id) WHERE planned IS DISTINCT FROM plan_input;
@@ -138,6 +136,18 @@ CREATE TABLE IF NOT EXISTS dbjobs.job_schedules (
 );
 CREATE INDEX IF NOT EXISTS job_schedules_schedule ON dbjobs.job_schedules (schedule_id, job_id);
 CREATE INDEX IF NOT EXISTS job_schedules_stale ON dbjobs.job_schedules (job_id) WHERE planned IS DISTINCT FROM schedule_id;
+
+-- Which jobs run after which others, and after which ends of their runs.
+CREATE TABLE IF NOT EXISTS dbjobs.job_after (
+  job_id       bigint NOT NULL,
+  after_job_id bigint NOT NULL,
+  on_end       text NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any, a cancelled run too
+  planned      bigint,                                         -- the after_job_id that a decision has seen
+  PRIMARY KEY (job_id, after_job_id),
+  CHECK (job_id <> after_job_id)
+);
+CREATE INDEX IF NOT EXISTS job_after_job ON dbjobs.job_after (after_job_id, job_id);
+CREATE INDEX IF NOT EXISTS job_after_stale ON dbjobs.job_after (job_id) WHERE planned IS DISTINCT FROM after_job_id;
 
 -- A cap that several jobs share.
 CREATE TABLE IF NOT EXISTS dbjobs.groups (

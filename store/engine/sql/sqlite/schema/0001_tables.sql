@@ -65,7 +65,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
   repeat_after_ms  integer CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
   on_startup       integer NOT NULL DEFAULT 0 CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports
-  after_job_id     integer,                                     -- runs when a run of that job has succeeded
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done integer NOT NULL DEFAULT 0 CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
@@ -92,7 +91,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
     || char(31) || missed_grace_ms || char(31) || retry_attempts || char(31) || retry_backoff_ms
     || char(31) || retry_max_backoff_ms || char(31) || retry_jitter || char(31) || max_deliveries || char(31) || on_error
     || char(31) || coalesce(pause_after_failures, '') || char(31) || coalesce(timeout_ms, '') || char(31) || on_startup
-    || char(31) || coalesce(after_job_id, '') || char(31) || keep_runs || char(31) || keep_age_ms
+    || char(31) || keep_runs || char(31) || keep_age_ms
     || char(31) || remove_when_done || char(31) || coalesce(start_zone, '') || char(31) || coalesce(start_rule, '')
     || char(31) || tags || char(31) || owner
     || char(31) || coalesce(on_failed, '') || char(31) || coalesce(on_recovered, '') || char(31) || coalesce(on_missed, '')
@@ -101,7 +100,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   planned          text                                        -- the plan_input that its plan was made from
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (name, owner) WHERE removed_at IS NULL;
-CREATE INDEX IF NOT EXISTS dbjobs_jobs_after ON dbjobs_jobs (after_job_id) WHERE after_job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_group ON dbjobs_jobs (group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_startup ON dbjobs_jobs (id) WHERE on_startup = 1;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_stale ON dbjobs_jobs (id) WHERE planned IS NOT plan_input;
@@ -134,6 +132,18 @@ CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_schedule ON dbjobs_job_schedules (schedule_id, job_id);
 CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_stale ON dbjobs_job_schedules (job_id) WHERE planned IS NOT schedule_id;
+
+-- Which jobs run after which others, and after which ends of their runs.
+CREATE TABLE IF NOT EXISTS dbjobs_job_after (
+  job_id       integer NOT NULL,
+  after_job_id integer NOT NULL,
+  on_end       text NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any, a cancelled run too
+  planned      integer,                                         -- the after_job_id that a decision has seen
+  PRIMARY KEY (job_id, after_job_id),
+  CHECK (job_id <> after_job_id)
+) STRICT;
+CREATE INDEX IF NOT EXISTS dbjobs_job_after_job ON dbjobs_job_after (after_job_id, job_id);
+CREATE INDEX IF NOT EXISTS dbjobs_job_after_stale ON dbjobs_job_after (job_id) WHERE planned IS NOT after_job_id;
 
 -- A cap that several jobs share.
 CREATE TABLE IF NOT EXISTS dbjobs_groups (
