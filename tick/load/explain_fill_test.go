@@ -39,6 +39,7 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	exec(`INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
 		SELECT i, CASE WHEN i %% 2 = 1 THEN i + 1000 WHEN i %% 10 = 0 THEN 1 ELSE 2 + i %% 19 END, %s FROM NUMBERS`, n.jobs, now)
 	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id) SELECT i, i + 3 FROM NUMBERS AND i %% 1000 = 97", n.jobs)
+	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i + 1, i + 1 FROM NUMBERS AND i %% 10 = 5", n.jobs) // of which none is due
 	exec(`INSERT INTO dbjobs.steps (job_id, position, name, executor, spec) SELECT i, 1, 'one', 'sql', %s FROM NUMBERS`, n.jobs, w.json(`'{"sql": ["SELECT 1"]}'`))
 
 	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET on_failed = 'job 1' WHERE id = 80")

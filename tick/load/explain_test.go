@@ -28,7 +28,7 @@ var hot = []struct {
 	{"runs", `(?s)^SELECT r.id, .* ORDER BY r.created_at DESC`, "runs_created"},
 	{"oldest_queued", `(?s)MIN\((r\.)?ready_at\)`, "runs_queued"},
 	{"need_job", `(?s)^SELECT .*, id, NULL, id FROM dbjobs.jobs`, "jobs_stale"},
-	{"need_link", `(?s)^SELECT .*, job_id, NULL, job_id FROM dbjobs.job_schedules`, "job_schedules_stale"},
+	{"need_link", `(?s)^SELECT .*SELECT job_id AS id FROM dbjobs.job_schedules`, "job_schedules_stale"},
 	{"need_schedule", `(?s)^WITH s AS .*FROM dbjobs.schedules`, "schedules_stale"},
 	{"need_startup", `(?s)^SELECT .*j.on_startup = `, "jobs_startup"},
 	{"recall", `(?i)^SELECT p.job_id, \(SELECT (pg_catalog\.)?MAX`, "runs_number|job_id"},

@@ -236,6 +236,7 @@ FROM dbjobs.schedules s
 WHERE s.job_id @among AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
 -- name: batch_followers
+-- overridden: postgres
 SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
 FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
 WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = @true ORDER BY a.after_job_id, j.id;
@@ -532,7 +533,7 @@ WITH RECURSIVE up (job_id, after_id) AS (
   UNION
   SELECT a.job_id, a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.after_id
 )
-SELECT up.job_id, j.id, j.owner, j.name FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL;
+SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
 -- name: removed_job
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;

@@ -780,7 +780,7 @@ WITH RECURSIVE up (job_id, after_id) AS (
   UNION
   SELECT a.job_id, a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.after_id
 )
-SELECT up.job_id, j.id, j.owner, j.name FROM up JOIN dbjobs_jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL;
+SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
 -- name: probe
 -- arguments: now, now, queue, now, name, name

@@ -36,8 +36,10 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 -- name: batch_followers
 -- arguments: ids
 SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
-FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
-WHERE a.after_job_id = ANY($1::bigint[]) AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = true ORDER BY a.after_job_id, j.id;
+FROM pg_catalog.unnest($1::bigint[]) AS i(id)
+CROSS JOIN LATERAL (SELECT * FROM dbjobs.job_after x WHERE x.after_job_id = i.id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dbjobs.jobs y WHERE y.id = a.job_id OFFSET 0) AS j
+WHERE j.removed_at IS NULL AND j.enabled ORDER BY a.after_job_id, j.id;
 
 -- name: batch_inputs
 -- arguments: ids
@@ -798,7 +800,7 @@ WITH RECURSIVE up (job_id, after_id) AS (
   UNION
   SELECT a.job_id, a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.after_id
 )
-SELECT up.job_id, j.id, j.owner, j.name FROM up JOIN dbjobs.jobs j ON j.id = up.after_id WHERE j.removed_at IS NULL;
+SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
 -- name: probe
 -- arguments: now, queue, name

@@ -37,6 +37,13 @@ SELECT @run_columns, @followed
 FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
 
+-- name: batch_followers
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+FROM pg_catalog.unnest(:ids::bigint[]) AS i(id)
+CROSS JOIN LATERAL (SELECT * FROM dbjobs.job_after x WHERE x.after_job_id = i.id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dbjobs.jobs y WHERE y.id = a.job_id OFFSET 0) AS j
+WHERE j.removed_at IS NULL AND j.enabled ORDER BY a.after_job_id, j.id;
+
 -- A run that another session has taken since the statement's snapshot is locked by FOR UPDATE all the same, as it is now,
 -- before its state is looked at again, and its holder would wait to finish it. Who has this lock, of as many runs as are
 -- wanted, in the order of the list, finds them in the next statement, and so by a newer snapshot, as the last to have it
