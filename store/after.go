@@ -52,7 +52,7 @@ func checkAfter(list []After) error {
 		return fmt.Errorf("names %d jobs; one is possible", len(list))
 	}
 	for i, f := range list {
-		if err := cmp.Or(notEmpty(f.Job), checkHook(f.Job), oneOf(f.On, Ends()...)); err != nil {
+		if err := cmp.Or(notEmpty(f.Job), CheckHook(f.Job), oneOf(f.On, Ends()...)); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(list[:i], func(o After) bool { return o.Job == f.Job }) {
