@@ -51,11 +51,33 @@ func (j *Job) TellsSteps() bool {
 	return slices.ContainsFunc(j.Steps, func(st Step) bool { return st.Refers() })
 }
 
-// checkReferences refuses a reference to a step that the job does not have.
-func (st *Step) checkReferences(names map[string]bool) error {
+// StepReference is what a spec wants to know of a step, as it is written: ${steps.NAME.FACT}.
+type StepReference struct{ Text, Step string }
+
+// References are those of the step, in order.
+func (st *Step) References() (list []StepReference) {
 	for _, found := range reference.FindAllStringSubmatch(string(st.Spec), -1) {
-		if name, _, ok := StepFact(found[1]); ok && !names[name] {
-			return fmt.Errorf("%.200s: there is no step %.100q in the job", found[0], name)
+		if name, _, ok := StepFact(found[1]); ok {
+			list = append(list, StepReference{found[0], name})
+		}
+	}
+	return list
+}
+
+// checkReferences refuses what step number i can never learn: of a step that the job does not have, and of
+// one that never ends before this one begins. A step may have been left out on the way: then it has told
+// nothing.
+func (j *Job) checkReferences(i int) error {
+	for _, r := range j.Steps[i].References() {
+		of := slices.IndexFunc(j.Steps, func(st Step) bool { return st.Name == r.Step })
+		switch {
+		case of < 0:
+			return fmt.Errorf("%.200s: there is no step %.100q in the job", r.Text, r.Step)
+		case j.leads(of, i):
+		case of == i:
+			return fmt.Errorf("%.200s: a step cannot learn of itself, unless another one leads back to it", r.Text)
+		default:
+			return fmt.Errorf("%.200s: the step %.100q never runs before this one; name an earlier step", r.Text, r.Step)
 		}
 	}
 	return nil

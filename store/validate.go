@@ -214,7 +214,7 @@ func (j *Job) validateSteps(subject string) error {
 	for i := range j.Steps {
 		st := &j.Steps[i]
 		err := firstError(subject+", step "+st.Name,
-			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{st.Executor, st.checkSpec()}, check{st.Executor, st.checkReferences(names)},
+			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{st.Executor, st.checkSpec()}, check{st.Executor, j.checkReferences(i)},
 			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)},
 			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)})
 		if err != nil {
@@ -244,11 +244,30 @@ func (st *Step) checkSpec() error {
 // endless returns the name of a step that a run can reach and from which it can never end, whatever
 // happens.
 func (j *Job) endless() string {
+	onward, back := j.ways()
+	comes, ends := reached(onward, 0), reached(back, len(j.Steps))
+	for i := range j.Steps {
+		if comes[i] && !ends[i] {
+			return j.Steps[i].Name
+		}
+	}
+	return ""
+}
+
+// leads reports whether a run can come from one step to another, or back to the same.
+func (j *Job) leads(from, to int) bool {
+	onward, _ := j.ways()
+	return slices.ContainsFunc(onward[from], func(next int) bool { return reached(onward, next)[to] })
+}
+
+// ways lists for each step which ones may come next, and from which ones a run may have come. The number
+// of steps stands for the end.
+func (j *Job) ways() (onward, back [][]int) {
 	position := map[string]int{}
 	for i := range j.Steps {
 		position[StepNamed+j.Steps[i].Name] = i
 	}
-	after := func(i int, what string) int { // the number of steps stands for the end
+	after := func(i int, what string) int {
 		switch to, ok := position[what]; {
 		case ok:
 			return to
@@ -257,19 +276,13 @@ func (j *Job) endless() string {
 		}
 		return len(j.Steps)
 	}
-	onward, back := make([][]int, len(j.Steps)+1), make([][]int, len(j.Steps)+1)
+	onward, back = make([][]int, len(j.Steps)+1), make([][]int, len(j.Steps)+1)
 	for i := range j.Steps {
 		for _, to := range []int{after(i, j.Steps[i].OnSuccess), after(i, j.Steps[i].OnFailure)} {
 			onward[i], back[to] = append(onward[i], to), append(back[to], i)
 		}
 	}
-	comes, ends := reached(onward, 0), reached(back, len(j.Steps))
-	for i := range j.Steps {
-		if comes[i] && !ends[i] {
-			return j.Steps[i].Name
-		}
-	}
-	return ""
+	return onward, back
 }
 
 // reached reports which places can be reached from a place; ways lists the next places of each.

@@ -56,7 +56,7 @@ func note(d *storetest.DB, atomic bool, job string, args ...any) store.Step {
 // A step may name how an earlier one ended, and the first row that it returned.
 func TestStepsTellLaterOnes(t *testing.T) {
 	all := []any{"${steps.ask.status}", "${steps.ask.rows}", "${steps.ask.error}", "${steps.ask.output}", "of ${steps.ask.row.a.b}: ${steps.ask.row.n}", "${steps.ask.row.n}",
-		"${steps.ask.row.missing}", "${steps.note.status}", "${steps.ask.row}"}
+		"${steps.ask.row.missing}", "${steps.ask.row}"}
 	row := func(name string) func(*storetest.DB) store.Step {
 		return func(*storetest.DB) store.Step {
 			return ticktest.Step(name, `SELECT 7 AS n, 'ä"<' AS `+"`a.b`"+`, NULL AS missing UNION ALL SELECT 8, 'x', NULL ORDER BY n`)
@@ -68,7 +68,7 @@ func TestStepsTellLaterOnes(t *testing.T) {
 		want  string // of effects
 		error string // of the run
 	}{
-		"rows": {row("ask"), all, `succeeded | succeeded | 2 | NULL | {"n": 7, "a.b": "ä\"<", "missing": null}` + "\n" + `{"n": 8, "a.b": "x", "missing": null} | of ä"<: 7 | 7 | NULL | NULL | {"a.b":"ä\"<","missing":null,"n":7}`, ""},
+		"rows": {row("ask"), all, `succeeded | succeeded | 2 | NULL | {"n": 7, "a.b": "ä\"<", "missing": null}` + "\n" + `{"n": 8, "a.b": "x", "missing": null} | of ä"<: 7 | 7 | NULL | {"a.b":"ä\"<","missing":null,"n":7}`, ""},
 		"no row": {func(*storetest.DB) store.Step { return ticktest.Step("ask", "SELECT 1 AS n FROM effects WHERE n = 99") },
 			[]any{"${steps.ask.status}", "${steps.ask.rows}", "${steps.ask.row.n}", "<${steps.ask.row.n}>"}, "succeeded | succeeded | 0 | NULL | <>", ""},
 		"no rows at all": {func(*storetest.DB) store.Step { return ticktest.Step("ask", "UPDATE effects SET n = 1 WHERE n = 99") },
@@ -173,15 +173,47 @@ func TestStepFactsOfTheLastStep(t *testing.T) {
 	})
 }
 
-// A reference to a step that is not there is refused with the definition.
+// A reference to a step that is not there is refused with the definition, and so is one to a step that can never have ended
+// before. One that a run may leave out is not.
 func TestStepFactsOfNoStepAreRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		leads := func(st store.Step, success, failure string) store.Step {
+			st.OnSuccess, st.OnFailure = success, failure
+			return st
+		}
+		names := func(of string) store.Step {
+			st := note(d, false, "job", "${steps."+of+".rows}")
+			st.Name = "names " + of
+			return st
+		}
+		one, two := ticktest.Step("one", "SELECT 1 AS n"), ticktest.Step("two", "SELECT 1 AS n")
+		for name, c := range map[string]struct {
+			steps []store.Step
+			want  string
+		}{
+			"later":             {[]store.Step{names("one"), one}, `${steps.one.rows}: the step "one" never runs before this one`},
+			"one's own":         {[]store.Step{one, ticktest.StepWith(false, "SELECT 1", "${steps.step 2.rows}")}, "a step cannot learn of itself"},
+			"later in a circle": {[]store.Step{names("one"), leads(one, "step:names one", "fail"), two}, ""},
+			"itself in a circle": {[]store.Step{one, func() store.Step {
+				st := names("x")
+				st.Spec = []byte(strings.ReplaceAll(string(st.Spec), "steps.x.", "steps.names x."))
+				return st
+			}(), leads(two, "step:names x", "fail")}, ""},
+			"left out":          {[]store.Step{leads(one, "step:names two", "next"), two, names("two")}, ""},
+			"of another branch": {[]store.Step{leads(one, "step:names two", "next"), leads(two, "succeed", "succeed"), names("two")}, `the step "two" never runs before this one`},
+		} {
+			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "job", Steps: c.steps}}}, store.ApplyOptions{})
+			wrong, refused := errors.AsType[*store.FieldError](err)
+			if c.want == "" && err != nil || c.want != "" && (!refused || !strings.Contains(wrong.Error(), c.want)) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		}
 		for arg, want := range map[string]string{
 			"${steps.aks.row.n}":  `${steps.aks.row.n}: there is no step "aks" in the job`,
 			"${steps.ask.rwo.n}":  "${steps.ask.rwo.n} is not known; of a step there are ${steps.NAME.status}, rows, ",
 			"${steps.ask}":        "${steps.ask} is not known; of a step there are ",
 			"${steps.ask.row.n}":  "",
-			"${steps.note.error}": "",
+			"${steps.note.error}": "a step cannot learn of itself",
 		} {
 			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("ask", "SELECT 1 AS n"), note(d, false, "job", arg)}}}}, store.ApplyOptions{})
 			wrong, refused := errors.AsType[*store.FieldError](err)

@@ -41,6 +41,9 @@ func (f *file) readJob(p pair) {
 	}
 	f.dropDefaults(&j, path)
 	j.Normalize()
+	if f.misnamedStep(&j, p.key, path); len(f.problems) > before {
+		return
+	}
 	if err := j.Validate(); err != nil {
 		f.invalid(err, p.key, path)
 		return

@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -237,20 +236,4 @@ func literal(d *decoder, n *yaml.Node, path string) (any, bool) {
 		return json.Number(n.Value), true
 	}
 	return n.Value, true
-}
-
-// misnamed says what is wrong with a ${...} reference, and which one was probably meant.
-func misnamed(err error) string {
-	unknown, ok := errors.AsType[*executor.ReferenceError](err)
-	if !ok {
-		return err.Error()
-	}
-	known := make([]string, 0, 9)
-	for _, name := range append(executor.References(), "args.NAME") {
-		known = append(known, "${"+name+"}")
-	}
-	if found := "${" + unknown.Name + "}"; nearest.To(found, known) != "" {
-		return fmt.Sprintf("%s is not known; %s", found, oneOf(found, known))
-	}
-	return err.Error()
 }
