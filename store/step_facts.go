@@ -29,18 +29,24 @@ const mostSteps = 200
 // reference finds what a spec wants to know of steps. It may be named anywhere in the spec.
 var reference = regexp.MustCompile(`\$\{steps\.([^}"\\]*)\}`)
 
-// StepFact divides what stands in ${steps.NAME.FACT}. The fact is status, rows, error, output, row, or
-// row.COLUMN. A name may have dots, and so may a column.
+// stepFacts are the facts of a step; row and body have parts.
+var stepFacts = []string{"status", "rows", "error", "output", "code", "row", "body"}
+
+// StepFact divides what stands in ${steps.NAME.FACT}. The fact is one of stepFacts, row.COLUMN, or
+// body.MEMBER. A name may have dots, and so may a column.
 func StepFact(text string) (name, fact string, ok bool) {
-	if name, column, found := strings.Cut(text, ".row."); found {
-		return name, "row." + column, name != "" && column != ""
+	if at := partOf.FindStringIndex(text); at != nil {
+		return text[:at[0]], text[at[0]+1:], at[0] > 0 && at[1] < len(text)
 	}
 	i := strings.LastIndexByte(text, '.')
-	if i <= 0 || !slices.Contains([]string{"status", "rows", "error", "output", "row"}, text[i+1:]) {
+	if i <= 0 || !slices.Contains(stepFacts, text[i+1:]) {
 		return "", "", false
 	}
 	return text[:i], text[i+1:], true
 }
+
+// partOf is what stands before a column, or before a member.
+var partOf = regexp.MustCompile(`\.(row|body)\.`)
 
 // Refers reports whether the step wants to know something of steps.
 func (st *Step) Refers() bool { return strings.Contains(string(st.Spec), "${steps.") }
@@ -119,6 +125,12 @@ func (s *Store) result(text string) any {
 	dec.UseNumber()
 	if err := dec.Decode(&v); err == nil && len(text) <= mostResult {
 		if b, err := json.Marshal(s.hidden(v)); err == nil && len(b) <= mostResult {
+			return string(b)
+		}
+	}
+	if told, ok := v.(map[string]any); ok && told["body"] != nil { // an answer that is too long; the rest is kept
+		delete(told, "body")
+		if b, err := json.Marshal(told); err == nil {
 			return string(b)
 		}
 	}

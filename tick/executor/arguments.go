@@ -45,6 +45,7 @@ func stepFacts(t *store.Task, facts map[string]any) {
 	if t.Steps == nil {
 		return
 	}
+	members := membersWanted(t)
 	for i := range t.Job.Steps {
 		name := t.Job.Steps[i].Name
 		told, ended := t.Steps[name]
@@ -62,6 +63,15 @@ func stepFacts(t *store.Task, facts map[string]any) {
 			rows, counted = *told.Rows, true
 		}
 		add("rows", rows, counted)
+		code, given := told.Result["code"]
+		add("code", code, given)
+		body, answered := told.Result["body"]
+		add("body", body, answered)
+		for _, path := range members[name] {
+			if v, known := member(body, path); known || !ended {
+				add("body."+path, v, true)
+			}
+		}
 		row, returned := told.Result["row"].(map[string]any)
 		add("row", row, returned)
 		for column, v := range row {
@@ -70,14 +80,65 @@ func stepFacts(t *store.Task, facts map[string]any) {
 	}
 }
 
+// membersWanted are the members of the answers of steps that the step under way names, by those steps.
+func membersWanted(t *store.Task) map[string][]string {
+	wanted := map[string][]string{}
+	if step := t.StepAt(t.Run.Step); step != nil {
+		for _, found := range reference.FindAllString(string(step.Spec), -1) {
+			named, of := strings.CutPrefix(strings.Trim(found, "${}"), "steps.")
+			if name, fact, ok := store.StepFact(named); of && ok {
+				if path, of := strings.CutPrefix(fact, "body."); of {
+					wanted[name] = append(wanted[name], path)
+				}
+			}
+		}
+	}
+	return wanted
+}
+
+// member is the part of an answer that a path such as items.0.id leads to.
+func member(v any, path string) (any, bool) {
+	for part := range strings.SplitSeq(path, ".") {
+		switch list := v.(type) {
+		case map[string]any:
+			inner, found := list[part]
+			if !found {
+				return nil, false
+			}
+			v = inner
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(list) {
+				return nil, false
+			}
+			v = list[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
 // noFact is what is wrong with a reference that is no fact. A column of a step that returned no row is nothing, and no error.
 func noFact(name string, facts map[string]any) error {
-	if step, fact, ok := store.StepFact(strings.TrimPrefix(name, "steps.")); ok && strings.HasPrefix(name, "steps.") && strings.HasPrefix(fact, "row.") {
-		switch row, known := facts["steps."+step+".row"].(map[string]any); {
-		case known:
-			return fmt.Errorf("the row of step %q has no such column, or it has more than 1 KiB; its columns are %s", step, strings.Join(slices.Sorted(maps.Keys(row)), ", "))
-		case facts != nil:
+	if told, of := strings.CutPrefix(name, "steps."); of && facts != nil {
+		step, fact, _ := store.StepFact(told)
+		kind, _, isPart := strings.Cut(fact, ".")
+		whole := facts["steps."+step+"."+kind]
+		parts, _ := whole.(map[string]any)
+		names := strings.Join(slices.Sorted(maps.Keys(parts)), ", ")
+		switch {
+		case !isPart:
+		case kind == "row" && parts == nil:
 			return nil
+		case kind == "row":
+			return fmt.Errorf("the row of step %q has no such column, or it has more than 1 KiB; its columns are %s", step, names)
+		case whole == nil:
+			return fmt.Errorf("step %q had no answer, or one that is not JSON, or has more than 16 KiB", step)
+		case parts == nil:
+			return fmt.Errorf("the answer of step %q has no such member", step)
+		default:
+			return fmt.Errorf("the answer of step %q has no such member; its members are %.500s", step, names)
 		}
 	}
 	return fmt.Errorf("there is no ${%s}; there are %s", name, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))

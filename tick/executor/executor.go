@@ -34,7 +34,7 @@ var ErrFinal = errors.New("not tried again")
 type Result struct {
 	Rows   *int64 // affected, where it is known
 	Output string // any text, also of an attempt that failed. store.Output gathers it in bounded memory
-	Facts  string // a JSON object of what later steps may name: row, rows
+	Facts  string // a JSON object of what later steps may name: row, rows, code, body
 	Ended  bool   // the end is on record already (EndIn)
 	Skip   bool   // there is nothing to do: the run ends here, and has succeeded
 }

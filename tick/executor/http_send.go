@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/secret"
@@ -31,6 +33,7 @@ type HTTP struct {
 // The bounds of an attempt.
 const (
 	httpHead      = 4 << 10         // of an answer's body that is kept
+	httpFacts     = 16 << 10        // of an answer that later steps may name
 	httpRedirects = 5               // to the same server
 	httpPatience  = 5 * time.Minute // of an attempt for which neither step nor run nor pass has a bound
 )
@@ -197,7 +200,7 @@ func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
 // judge says whether an answer is one of success, and keeps its head.
 func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	defer resp.Body.Close()
-	head := c.head(resp.Body)
+	head, facts := c.head(resp)
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
 	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
@@ -208,7 +211,7 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	if head != "" {
 		fmt.Fprintf(&out, "\n%s", head)
 	}
-	res := Result{Output: out.String()}
+	res := Result{Output: out.String(), Facts: facts}
 	if c.spec.expects(resp.StatusCode) {
 		return res, nil
 	}
@@ -229,11 +232,20 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 }
 
 // head is the head of an answer's body. What cannot be read changes nothing: the status is there. A secret that the server
-// quotes is hidden before the cut, which could leave a part of it; hence a little more is read.
-func (c *call) head(body io.Reader) string {
-	read, _ := io.ReadAll(io.LimitReader(body, 2*httpHead))
-	text := c.host.hide(secret.Cut(string(read), 2*httpHead-1))
-	return text[:min(len(text), httpHead)]
+// quotes is hidden before the cut, which could leave a part of it; hence a little more is read. For later steps that is the whole
+// answer, if it is JSON and not too long.
+func (c *call) head(resp *http.Response) (head, facts string) {
+	most := 2 * httpHead
+	if c.task.Job.TellsSteps() {
+		most = httpFacts + 1
+	}
+	read, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)))
+	facts = fmt.Sprintf(`{"code": %d}`, resp.StatusCode)
+	if err == nil && len(read) < most && utf8.Valid(read) && json.Valid(read) {
+		facts = fmt.Sprintf(`{"code": %d, "body": %s}`, resp.StatusCode, read)
+	}
+	text := c.host.hide(secret.Cut(string(read[:min(len(read), 2*httpHead)]), 2*httpHead-1))
+	return text[:min(len(text), httpHead)], facts
 }
 
 // retryAfter is how long the server wants no other try. A date is compared with the server's own clock where it shows it.

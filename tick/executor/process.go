@@ -78,6 +78,9 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{Output: stuck.Error()}, context.Cause(ctx)
 	}
 	res := Result{Output: output.String()}
+	if cmd.ProcessState != nil && cmd.ProcessState.Exited() {
+		res.Facts = fmt.Sprintf(`{"code": %d}`, cmd.ProcessState.ExitCode())
+	}
 	return spec.judge(ctx, res, err)
 }
 

@@ -294,7 +294,7 @@ type ReferenceError struct{ Name string }
 
 func (e *ReferenceError) Error() string {
 	if strings.HasPrefix(e.Name, "steps.") {
-		return fmt.Sprintf("${%.100s} is not known; of a step there are ${steps.NAME.status}, rows, error, output, row and row.COLUMN", e.Name)
+		return fmt.Sprintf("${%.100s} is not known; of a step there are ${steps.NAME.status}, rows, error, output, code, row, row.COLUMN, body and body.MEMBER", e.Name)
 	}
 	if strings.HasPrefix(e.Name, "secret:") {
 		return "${secret:} names no secret; write ${secret:NAME}"
