@@ -5,8 +5,8 @@
 // $XDG_CONFIG_HOME/dbjobs/config.yaml (~/.config without that variable; elsewhere than on Unix, and on a Mac, the
 // folder that the system has for it) and /etc/dbjobs/config.yaml. Files are never merged.
 //
-// A user who can write the file can do all that the user of dbjobs can. So a file that other users may write is refused, and
-// one that others may read if it holds a secret itself.
+// A user who can write the file can do all that the user of dbjobs can. So a file that other users may write, or replace
+// by a folder or link on the way to it, is refused, and one that others may read if it holds a secret itself.
 package host
 
 import (
@@ -114,6 +114,10 @@ func (s *Settings) read() error {
 	defer f.Close()
 	if why := writableByOthers(info); why != "" {
 		return fmt.Errorf("host settings: %s: %s, who could allow himself anything; chmod go-w it, and let it belong to you or to root", s.From, why)
+	}
+	if why := replaceable(s.From); why != "" {
+		return fmt.Errorf("host settings: %s: %s, so others could put a file of their own there; chmod go-w it, "+
+			"and let it belong to you or to root", s.From, why)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {

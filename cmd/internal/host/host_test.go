@@ -168,6 +168,51 @@ func TestModes(t *testing.T) {
 }
 
 // Each mistake is reported with its place, and without a value that could be a secret.
+// A file of ours by a way that others can turn is refused: they could allow themselves anything.
+func TestFolders(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := file(t, filepath.Join(dir, "etc/dbjobs/config.yaml"), "", 0o600)
+	load := func(path string) error {
+		_, err := Load(lookup(map[string]string{Variable: path}), nil)
+		return err
+	}
+	for folder, modes := range map[string]map[os.FileMode]string{
+		filepath.Dir(path):        {0o777: "the folder " + filepath.Dir(path) + " may be written by all users", 0o770: "by its group", 0o755: "", os.ModeSticky | 0o777: ""},
+		filepath.Join(dir, "etc"): {0o777: "the folder " + dir + "/etc may be written by all users", 0o755: ""},
+	} {
+		for mode, want := range modes {
+			if err := os.Chmod(folder, mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := load(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s with mode %v: %v, want %q", folder, mode, err, want)
+			}
+		}
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "theirs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "theirs/config.yaml")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := load(link); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(filepath.Dir(link), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := load(link); err == nil {
+		t.Error("a link that others can turn is followed")
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"program: [/bin/sh]", "DBJOBS_CONFIG:1:1: program: unknown key; did you mean programs?"},

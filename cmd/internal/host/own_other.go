@@ -8,6 +8,8 @@ import "io/fs"
 
 func writableByOthers(fs.FileInfo) string { return "" }
 
+func replaceable(string) string { return "" }
+
 func readableByOthers(fs.FileInfo) bool { return false }
 
 // OnlyOurs reports whether nobody but this user can write the file: never, where that is not known.

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,12 +29,25 @@ func writableByOthers(info fs.FileInfo) string {
 func readableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o004 != 0 }
 
 // OnlyOurs reports whether nobody but this user and root can write the file, or put another one in its place: not the
-// file, what SQLite keeps beside it, or any folder on the way to it. Links are followed one by one: a link that others can
-// turn may have led to another file when the database was opened. Access lists show in the mode of the group.
+// file, what SQLite keeps beside it, or any folder on the way to it. Access lists show in the mode of the group.
 func OnlyOurs(path string) bool {
+	file, shared, why := follow(path)
+	return why == "" && !shared && onlyOursIn(file)
+}
+
+// replaceable says by which folder or link others could put another file in the place of this one; empty: by none.
+func replaceable(path string) string {
+	_, _, why := follow(path)
+	return why
+}
+
+// follow is the file that a path leads to, and whether all may add to its folder. why says by which folder or link others
+// could lead it to another file. Links are followed one by one: a link that others can turn may lead elsewhere by the time
+// that the file is opened.
+func follow(path string) (file string, shared bool, why string) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return false
+		return "", false, err.Error()
 	}
 	const separator = string(filepath.Separator)
 	folder, way := separator, strings.Split(path, separator)
@@ -46,28 +60,34 @@ func OnlyOurs(path string) bool {
 			folder = filepath.Dir(folder)
 			continue
 		}
-		ours, shared := keepsNames(folder)
+		if shared, why = keepsNames(folder); why != "" {
+			return "", false, why
+		}
 		next := filepath.Join(folder, name)
 		info, err := os.Lstat(next)
 		switch {
-		case !ours || err != nil || !belongsToUs(info):
-			return false
+		case err != nil:
+			return "", false, err.Error()
+		case !belongsToUs(info):
+			return "", false, next + " belongs to another user"
 		case info.IsDir():
 			folder = next
 		case info.Mode()&fs.ModeSymlink != 0:
 			to, err := os.Readlink(next)
 			if links++; err != nil || links > mostLinks {
-				return false
+				return "", false, next + " is a link that leads nowhere"
 			}
 			if filepath.IsAbs(to) {
 				folder = separator
 			}
 			way = append(strings.Split(to, separator), way...)
+		case len(way) > 0:
+			return "", false, next + " is no folder"
 		default:
-			return len(way) == 0 && !shared && onlyOursIn(next)
+			return next, shared, ""
 		}
 	}
-	return false
+	return "", false, folder + " is a folder"
 }
 
 // mostLinks is how many links the system would follow.
@@ -87,15 +107,24 @@ func onlyOursIn(file string) bool {
 	return true
 }
 
-// keepsNames reports whether nobody else can rename or remove what is ours in a folder. It is shared where all may add to
-// it, as in /tmp.
-func keepsNames(folder string) (ours, shared bool) {
+// keepsNames says why others can rename or remove what is ours in a folder; empty: they cannot. It is shared where all may
+// add to it, as in /tmp. Nobody can in a file system that is mounted to be read only, whatever the mode says: Kubernetes
+// mounts its ConfigMaps so, with folders that all may write.
+func keepsNames(folder string) (shared bool, why string) {
 	info, err := os.Lstat(folder)
-	if err != nil || !belongsToUs(info) {
-		return false, false
+	if err != nil {
+		return false, err.Error()
 	}
-	shared = writableByOthers(info) != ""
-	return !shared || info.Mode()&fs.ModeSticky != 0, shared
+	if !belongsToUs(info) {
+		return false, folder + " belongs to another user"
+	}
+	writable := writableByOthers(info)
+	if writable == "" || errors.Is(syscall.Access(folder, 2), syscall.EROFS) {
+		return false, ""
+	} else if info.Mode()&fs.ModeSticky != 0 {
+		return true, ""
+	}
+	return true, "the folder " + folder + strings.TrimPrefix(writable, "it")
 }
 
 // belongsToUs reports whether the owner is this user or root.
