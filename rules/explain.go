@@ -76,8 +76,20 @@ func (r *Rule) occurrence(t time.Time) Occurrence {
 
 // local writes an instant as the wall clock of the rule's zone shows it, such
 // as "Mon 2026-03-30 02:30:00 +02:00".
-func (r *Rule) local(t int64) string {
-	off := int(r.zone.at(t).off)
+func (r *Rule) local(t int64) string { return r.zone.local(t) }
+
+// Local writes an instant as the wall clock of a zone shows it, such as "Mon 2026-03-30 02:30:00 +02:00"; in UTC if
+// there is no such zone.
+func Local(t time.Time, zone string) string {
+	z, err := zoneNamed(zone)
+	if err != nil {
+		z = utc
+	}
+	return z.local(t.Unix())
+}
+
+func (z *zone) local(t int64) string {
+	off := int(z.at(t).off)
 	return time.Unix(t, 0).In(time.FixedZone("", off)).Format("Mon 2006-01-02 15:04:05 -07:00")
 }
 

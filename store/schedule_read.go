@@ -41,10 +41,9 @@ func (s *Store) schedulesNamed(ctx context.Context, q engine.Runner, names []str
 	return found, nil
 }
 
-// KnownSchedules are those of the names that shared schedules have.
-func (s *Store) KnownSchedules(ctx context.Context, names []string) ([]string, error) {
-	found, err := s.schedulesNamed(ctx, s.db, names)
-	return slices.Sorted(maps.Keys(found)), err
+// KnownSchedules are the shared schedules of these names, by name.
+func (s *Store) KnownSchedules(ctx context.Context, names []string) (map[string]Schedule, error) {
+	return s.schedulesNamed(ctx, s.db, names)
 }
 
 // countUsers counts the jobs that use the schedules.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -54,8 +55,8 @@ unless --take-ownership is given.`,
 		if err != nil {
 			return err
 		}
-		c.warnOf(m.Definitions, changes)
-		a := report.Applied{Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes)}
+		c.warnOf(m, changes)
+		a := report.Applied{Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes), FirstRuns: report.List(c.firstRuns(m.Definitions, changes))}
 		return c.print(a, func() error { return report.Changes(c.stdout, a) })
 	})
 	return c.prints(c.authored(cmd))
@@ -132,10 +133,10 @@ func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
 		return err
 	}
 	defer s.Close()
-	names, err := s.KnownSchedules(cmd.Context(), used)
-	if err != nil {
+	if c.shared, err = s.KnownSchedules(cmd.Context(), used); err != nil {
 		return err
 	}
+	names := slices.Sorted(maps.Keys(c.shared))
 	if len(names) < len(used) { // one is missing: the message lists what there is
 		all, err := s.Schedules(cmd.Context())
 		if err != nil {

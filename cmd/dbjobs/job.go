@@ -103,8 +103,12 @@ func (c *cli) jobCreate() *cobra.Command {
 		if err != nil {
 			return already(err, "job", args[0])
 		}
-		c.say("created job %s", args[0])
-		c.warnOf(m.Definitions, changes)
+		first := ""
+		for _, f := range c.firstRuns(m.Definitions, changes) {
+			first = "; first run: " + report.First(f)
+		}
+		c.say("created job %s%s", args[0], first)
+		c.warnOf(m, changes)
 		return c.showJob(cmd.Context(), s, m.Jobs[0].FullName())
 	})
 	return c.prints(c.authored(cmd))

@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/secret"
@@ -15,9 +17,14 @@ import (
 
 // warnOf prints the warnings of `rule lint` for the rules that a change created or edited, and warns of what looks like
 // a secret in their steps, or is hardly meant. What did not change causes no warning again.
-func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
+func (c *cli) warnOf(m *manifest.Manifest, changes []store.Change) {
 	const most = 20
-	told := 0
+	told, d := 0, m.Definitions
+	warn := func(subject, format string, args ...any) {
+		if told++; told <= most {
+			c.tell(slog.LevelWarn, "warning: %s: %s", subject, fmt.Sprintf(format, args...))
+		}
+	}
 	by := map[string][]store.Change{}
 	for _, ch := range changes {
 		key := ch.Kind + " " + ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:] // without the owner of a job
@@ -33,9 +40,12 @@ func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 			return
 		}
 		for _, w := range list {
-			if told++; told <= most {
-				c.tell(slog.LevelWarn, "warning: %s: %s: %s", subject, w.Code, w.Message)
-			}
+			warn(subject, "%s: %s", w.Code, w.Message)
+		}
+	}
+	for _, subject := range m.Zoneless {
+		if broughtIn(by[subject], "rule", "own") {
+			warn(subject, "its cron text is read in UTC; name its zone, as in zone: Europe/Berlin, or zone: UTC if that is meant")
 		}
 	}
 	for i := range d.Schedules {
@@ -52,15 +62,11 @@ func (c *cli) warnOf(d store.Definitions, changes []store.Change) {
 		j := &d.Jobs[i]
 		for _, s := range j.Steps {
 			if what := secretIn(s.Spec); what != "" && broughtIn(by["job "+j.Name], "steps") {
-				if told++; told <= most {
-					c.tell(slog.LevelWarn, "warning: job %s: step %s holds what looks like %s, for all to see who may read the database; "+
-						"name a secret of the host, ${secret:NAME}, in its place", j.FullName(), s.Name, what)
-				}
+				warn("job "+j.FullName(), "step %s holds what looks like %s, for all to see who may read the database; "+
+					"name a secret of the host, ${secret:NAME}, in its place", s.Name, what)
 			}
 			if what := hardlyMeant(&s); what != "" && broughtIn(by["job "+j.Name], "steps") {
-				if told++; told <= most {
-					c.tell(slog.LevelWarn, "warning: job %s: step %s: %s", j.FullName(), s.Name, what)
-				}
+				warn("job "+j.FullName(), "step %s: %s", s.Name, what)
 			}
 		}
 	}

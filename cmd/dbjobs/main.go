@@ -100,10 +100,11 @@ type cli struct {
 	asJSON    bool   // --json
 	who       store.Author
 	db        settings.Database
-	settings  *host.Settings // of the host; nil until they are asked for
-	secrets   *secret.Known  // secrets among the arguments and variables, wherever they stand
-	found     bool           // a command was found and its flags are valid: errors are the command's own
-	told      bool           // the error that ends the command is in a log line already
+	settings  *host.Settings            // of the host; nil until they are asked for
+	shared    map[string]store.Schedule // those of the database that a manifest names
+	secrets   *secret.Known             // secrets among the arguments and variables, wherever they stand
+	found     bool                      // a command was found and its flags are valid: errors are the command's own
+	told      bool                      // the error that ends the command is in a log line already
 
 	warm       *warm       // set where the process serves several commands
 	invocation []slog.Attr // the platform's names for this invocation

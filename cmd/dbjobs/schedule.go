@@ -38,7 +38,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			return already(err, "schedule", args[0])
 		}
 		c.say("created schedule %s", args[0])
-		c.warnOf(m.Definitions, changes)
+		c.warnOf(m, changes)
 		if !c.asJSON {
 			return nil
 		}

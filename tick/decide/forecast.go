@@ -16,6 +16,18 @@ type Forecast struct {
 	Problem string
 }
 
+// First is the first nominal time that a schedule gives to a job which is created now; zero: there is none.
+func First(j store.Job, s store.Schedule, now time.Time) (time.Time, error) {
+	if j.CreatedAt = now; s.CreatedAt.IsZero() {
+		s.CreatedAt = now
+	}
+	n, err := NewNominal(&j, []store.Rule{{Schedule: s}})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return n.Next(now)
+}
+
 // Forecast finds what is to come, with the next nominal times, at most count of them. A job that is
 // disabled, parked, or paused until somebody resumes it has none.
 func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Forecast) {

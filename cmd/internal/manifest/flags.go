@@ -92,7 +92,7 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 			entry.at(fl.Path, fl.node(values))
 		}
 	}
-	f := &file{decoder: &decoder{file: "job create"}, m: &Manifest{}, now: now, zone: "UTC", names: map[string]bool{}}
+	f := &file{decoder: &decoder{file: "job create"}, m: &Manifest{}, now: now, names: map[string]bool{}}
 	if node := f.reread(given, entry); node != nil {
 		f.readJob(pair{quoted(name), node})
 	}
@@ -114,7 +114,7 @@ func ScheduleFromFlags(name string, given Given, now time.Time) (*Manifest, erro
 			entry.put(fl.Path, fl.node(values))
 		}
 	}
-	f := &file{decoder: &decoder{file: "schedule create"}, m: &Manifest{}, now: now, zone: "UTC"}
+	f := &file{decoder: &decoder{file: "schedule create"}, m: &Manifest{}, now: now}
 	if node := f.reread(given, entry); node != nil {
 		all := &object{}
 		all.put(name, node)

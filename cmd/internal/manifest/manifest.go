@@ -24,6 +24,10 @@ type Manifest struct {
 	Named bool   // the name is in the file itself; many files are called jobs.yaml
 	store.Definitions
 
+	// Zoneless are the schedules and jobs, such as "job tidy", that name no zone for a cron text which means other times in
+	// another zone.
+	Zoneless []string
+
 	elsewhere []reference // schedules that jobs name and this file does not define
 	targets   []reference // of the host, that steps name
 }
@@ -56,7 +60,7 @@ func Decode(r io.Reader, o Options) (*Manifest, error) {
 	} else if crowded(data) {
 		d.problem(nil, "", "may hold more than %d values; split it into several files", maxMarks)
 	} else if root := d.document(data); root != nil {
-		f := &file{decoder: d, m: m, now: o.Now, zone: "UTC"}
+		f := &file{decoder: d, m: m, now: o.Now}
 		f.read(root)
 	}
 	if len(d.problems) > 0 {
@@ -179,7 +183,7 @@ type file struct {
 	*decoder
 	m        *Manifest
 	now      time.Time
-	zone     string // of schedules without a zone
+	zone     string // of rules without a zone; empty: the file names none, and they are read in UTC
 	defaults store.Job
 	names    map[string]bool // of the schedules read so far
 }

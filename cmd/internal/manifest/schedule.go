@@ -46,7 +46,7 @@ func (f *file) readSchedules(n *yaml.Node) {
 		s := store.Schedule{Name: p.key.Value}
 		path := join("schedules", s.Name)
 		f.names[s.Name] = true
-		if !f.readRule(&s, p.value, path, s.Name, f.zone) {
+		if !f.readRule(&s, p.value, path, "schedule "+s.Name, s.Name, f.zone) {
 			continue
 		}
 		if err := s.Validate(); err != nil {
@@ -58,8 +58,8 @@ func (f *file) readSchedules(n *yaml.Node) {
 }
 
 // readRule reads a bare rule, or a mapping with a rule, its zone and so on, and parses the rule. The zone given is that
-// of a rule without one. It returns false if it found a problem.
-func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, seed, zone string) bool {
+// of a rule without one, and subject is whose rule it is. It returns false if it found a problem.
+func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zone string) bool {
 	before := len(f.problems)
 	f.places = map[string]*yaml.Node{}
 	rulePath := path
@@ -81,13 +81,31 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, seed, zone string
 	if s.Zone == "" {
 		s.Zone = zone
 	}
+	zoneless := s.Zone == ""
 	s.Normalize()
-	_, err := rules.Parse(s.Rule, rules.Defaults{
+	r, err := rules.Parse(s.Rule, rules.Defaults{
 		Zone: s.Zone, Start: f.now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous})
 	if err != nil {
 		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(err.Error(), "rule: "))
+	} else if zoneless && f.hasHours(r, s.Rule) {
+		f.m.Zoneless = append(f.m.Zoneless, subject)
 	}
 	return err == nil
+}
+
+// hasHours reports whether a rule in UTC is a cron text that means other times in another zone, as every five minutes
+// does not.
+func (f *file) hasHours(r *rules.Rule, text string) bool {
+	if r.Form() != "cron" {
+		return false
+	}
+	west, errWest := rules.Parse(text, rules.Defaults{Zone: "Etc/GMT+5", Start: f.now, Seed: "seed"})
+	next, err := r.Next(f.now)
+	if err != nil || errWest != nil {
+		return false
+	}
+	other, err := west.Next(f.now)
+	return err == nil && !other.Equal(next)
 }
 
 func scheduleFields(s *store.Schedule) []field {

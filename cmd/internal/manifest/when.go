@@ -43,7 +43,7 @@ func (f *file) readWhen(j *store.Job, when whenNodes, path string) (zone string)
 	}
 	if ruleNode != nil {
 		own, places := &store.Schedule{}, f.places
-		if f.readRule(own, ruleNode, rulePath, j.Name, zone) {
+		if f.readRule(own, ruleNode, rulePath, "job "+j.Name, j.Name, zone) {
 			j.Own = own
 		}
 		f.places = places

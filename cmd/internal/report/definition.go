@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
 
@@ -54,10 +56,32 @@ type Applied struct {
 	Manifest string         `json:"manifest"`
 	DryRun   bool           `json:"dry_run"`
 	Changes  []store.Change `json:"changes"`
+	// FirstRuns are of the jobs that are created. They are left out where there are more than 1,000.
+	FirstRuns []FirstRun `json:"first_runs"`
+}
+
+// FirstRun is when a new job runs first.
+type FirstRun struct {
+	Job  string    `json:"job"`
+	At   time.Time `json:"at,omitzero"`
+	Zone string    `json:"zone,omitempty"` // of the rule that gives the time
+	Why  string    `json:"why,omitempty"`  // where no time is known
+}
+
+// First is the time in the zone of its rule, or why there is none.
+func First(f FirstRun) string {
+	if f.At.IsZero() {
+		return f.Why
+	}
+	return rules.Local(f.At, f.Zone) + " (" + f.Zone + ")"
 }
 
 // Changes prints a line for each changed definition, and under it a line for each changed field.
 func Changes(w io.Writer, a Applied) error {
+	firsts := map[string]FirstRun{}
+	for _, f := range a.FirstRuns {
+		firsts[f.Job] = f
+	}
 	marks := map[string]string{"create": "+", "change": "~", "remove": "-"}
 	for _, c := range a.Changes {
 		if c.Action == "done" {
@@ -78,6 +102,11 @@ func Changes(w io.Writer, a Applied) error {
 		}
 		if _, err := fmt.Fprintf(w, "%s %s %s\n", mark, c.Kind, Line(c.Subject)); err != nil {
 			return err
+		}
+		if first, ok := firsts[c.Subject]; ok && c.Kind == "job" && c.Action == "create" {
+			if _, err := fmt.Fprintf(w, "    first run: %s\n", First(first)); err != nil {
+				return err
+			}
 		}
 		if c.Action != "change" {
 			continue

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// firstRuns says when the jobs that a change created run first. Of more than most it says nothing.
+func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.FirstRun {
+	const most = 1000
+	created := map[string]string{} // the full name by the name in the file
+	for _, ch := range changes {
+		if ch.Kind == "job" && ch.Action == "create" {
+			created[ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:]] = ch.Subject
+		}
+	}
+	if len(created) > most {
+		return nil
+	}
+	shared := map[string]store.Schedule{}
+	for _, s := range d.Schedules {
+		shared[s.Name] = s
+	}
+	var list []report.FirstRun
+	for _, j := range d.Jobs {
+		if name := created[j.Name]; name != "" {
+			list = append(list, c.firstRun(name, j, shared))
+		}
+	}
+	return list
+}
+
+// firstRun is the first nominal time of all rules of a job, or why there is none.
+func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedule) report.FirstRun {
+	now, first := time.Now(), report.FirstRun{Job: name}
+	rules := make([]store.Schedule, 0, 1+len(j.Schedules))
+	if j.Own != nil {
+		rules = append(rules, *j.Own)
+	}
+	for _, name := range j.Schedules {
+		s, inFile := shared[name]
+		if !inFile {
+			s = c.shared[name]
+		}
+		rules = append(rules, s)
+	}
+	for _, s := range rules {
+		t, err := decide.First(j, s, now)
+		if err == nil && !t.IsZero() && (first.At.IsZero() || t.Before(first.At)) {
+			first.At, first.Zone = t, s.Zone
+		}
+	}
+	var when []string
+	if j.RepeatAfter > 0 {
+		when = append(when, "at the next tick")
+	}
+	if len(j.After) > 0 {
+		when = append(when, "after "+store.AfterText(j.After))
+	}
+	if j.OnStartup {
+		when = append(when, "when a tick reports a start")
+	}
+	switch {
+	case j.Disabled:
+		first = report.FirstRun{Job: name, Why: "none, it is disabled"}
+	case first.At.IsZero() && len(rules) > 0 && len(when) == 0:
+		first.Why = "none, no time is to come"
+	case first.At.IsZero():
+		first.Why = cmp.Or(strings.Join(when, ", or "), "on request only")
+	}
+	return first
+}
