@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,12 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 		r.Add("setting", "", shown(value), name, nil)
 	}
 	problems := set.Describe(&r)
-	err = c.print(r, func() error { return r.Print(c.stdout) })
+	err = c.print(r, func() error {
+		if set.From == "" {
+			c.say("this host has no settings; their file would be %s", strings.Join(host.Places(host.Lookup(c.env)), ", or "))
+		}
+		return r.Print(c.stdout)
+	})
 	if len(problems) > 0 {
 		err = errors.Join(err, &manifest.Error{Problems: problems})
 	}

@@ -141,7 +141,11 @@ func noFact(name string, facts map[string]any) error {
 			return fmt.Errorf("the answer of step %q has no such member; its members are %.500s", step, names)
 		}
 	}
-	return fmt.Errorf("there is no ${%s}; there are %s", name, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
+	how := ""
+	if arg, of := strings.CutPrefix(name, "args."); of {
+		how = fmt.Sprintf(", as the run was requested without it (--arg %s=VALUE)", arg)
+	}
+	return fmt.Errorf("there is no ${%s}%s; there are %s", name, how, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
 }
 
 // Expand replaces ${name} in an argument. One that is nothing but a reference becomes the fact itself, an instant or

@@ -95,9 +95,9 @@ func (e *RefusedError) Error() string {
 // Refused is the refusal of what the host does not allow. line is what would give the leave, such as
 // "addresses: [10.0.0.0/8]".
 func (h *Host) Refused(what, line string) error {
-	in := "the host settings"
+	in := "the host settings (`dbjobs config check` says where they may be)"
 	if h != nil && h.Settings != "" {
-		in += " (" + h.Settings + ")"
+		in = "the host settings (" + h.Settings + ")"
 	}
 	return &RefusedError{what, line, in}
 }

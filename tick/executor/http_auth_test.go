@@ -70,7 +70,7 @@ func TestHTTPAuthProblems(t *testing.T) {
 		want string
 	}{
 		{nil, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "does not allow to act as it does in the cloud aws"},
-		{&Host{Own: true}, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "the host settings: clouds: [aws]"},
+		{&Host{Own: true}, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "says where they may be): clouds: [aws]"},
 		{&Host{Clouds: []Cloud{{Name: "aws", Owners: Owners{"bob"}}}}, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "clouds: [{cloud: aws, owners: [bob, ann]}]"},
 		{gcp, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "does not allow to act"},
 		{aws, nil, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"},

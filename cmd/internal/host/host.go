@@ -64,7 +64,7 @@ func Load(env Lookup, environ []string) (*Settings, error) {
 		s.From = value
 		return s, s.read()
 	}
-	for _, path := range places(env) {
+	for _, path := range Places(env) {
 		s.From = path
 		if err := s.read(); !errors.Is(err, fs.ErrNotExist) {
 			return s, err
@@ -79,8 +79,8 @@ func isText(value string) bool {
 	return strings.ContainsAny(value, "\n\r") || strings.Contains(value, ": ")
 }
 
-// places are where the file may be, the first one that is there counts.
-func places(env Lookup) (list []string) {
+// Places are where the file may be; the first one that is there counts.
+func Places(env Lookup) (list []string) {
 	if dir := folder(env); dir != "" {
 		list = append(list, filepath.Join(dir, "dbjobs", "config.yaml"))
 	}
