@@ -159,20 +159,23 @@ func alone(db *sql.DB, sessions string) bool {
 }
 
 // emptying drops what a test made in the schema public, and empties or drops our tables. What else
-// it may have made, catalogue finds.
+// it may have made, catalogue finds. To truncate a table makes new files for it and each of its
+// indexes: for all tables together 30 ms of the server's time, where DELETE takes one. It would also
+// hide from catalogue that a table was analyzed, so one that was is never truncated.
 func emptying(migrated bool) string {
 	ours := `DROP SCHEMA IF EXISTS dbjobs CASCADE;`
 	if migrated {
 		ours = `
-  FOR o IN SELECT c.oid::regclass AS name FROM pg_class c WHERE c.relnamespace =
-      'dbjobs'::regnamespace AND c.relkind = 'r'
-      AND c.relname <> 'installation' AND pg_relation_size(c.oid) > 0 LOOP
-    EXECUTE format('TRUNCATE %s', o.name);
+  FOR o IN SELECT c.oid::regclass AS name, pg_relation_size(c.oid) AS size, c.reltuples FROM pg_class c
+      WHERE c.relnamespace = 'dbjobs'::regnamespace AND c.relkind = 'r' LOOP
+    IF o.size > 65536 AND o.reltuples <= 0 THEN
+      EXECUTE format('TRUNCATE %s', o.name);
+    ELSIF o.size > 0 AND o.name <> 'dbjobs.installation'::regclass THEN
+      EXECUTE format('DELETE FROM %s', o.name);
+    END IF;
   END LOOP;
-  FOR o IN SELECT format('%I.%I', schemaname, sequencename) AS name FROM pg_sequences WHERE
-      schemaname = 'dbjobs' AND last_value IS NOT NULL LOOP
-    EXECUTE format('ALTER SEQUENCE %s RESTART', o.name);
-  END LOOP;
+  PERFORM setval(s.seqrelid, s.seqstart, false) FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+      WHERE c.relnamespace = 'dbjobs'::regnamespace AND pg_sequence_last_value(s.seqrelid) IS NOT NULL;
   UPDATE dbjobs.installation SET instance = NULL WHERE instance IS NOT NULL;`
 	}
 	return `DO $$ DECLARE o record; BEGIN
@@ -197,8 +200,7 @@ END $$`
 // catalogue is a query that answers with another text once anything but rows has changed in a
 // database: a table, a right, a setting, what the planner has learned. The xmin of a row of the
 // catalogue is the transaction that wrote it. Of a table and its indexes it is none, since
-// emptying writes it. The names of tables spare the view pg_stats a look at the rights on each column
-// of the system's own tables, which took most of the query's time.
+// emptying may write it.
 func catalogue(migrated bool) string {
 	text := `SELECT md5(string_agg(x, '|' ORDER BY x)) FROM (
   SELECT concat_ws(',', oid, relname, relnamespace, relkind, relowner, relacl, reloptions,
@@ -211,9 +213,6 @@ func catalogue(migrated bool) string {
   UNION ALL SELECT concat_ws(',', 'namespace', oid, xmin) FROM pg_namespace WHERE nspname NOT
       LIKE 'pg\_t%'
   UNION ALL SELECT concat_ws(',', 'index', indexrelid, xmin) FROM pg_index WHERE indexrelid >= 16384
-  UNION ALL SELECT concat_ws(',', 'statistic', schemaname, tablename, attname) FROM pg_stats
-      WHERE schemaname IN ('dbjobs', 'public') AND tablename = ANY (ARRAY(
-      SELECT relname FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'p', 'm')))
   UNION ALL SELECT concat_ws(',', 'setting', setrole, setconfig) FROM pg_db_role_setting s JOIN
       pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database()
   UNION ALL SELECT concat_ws(',', 'database', oid, xmin) FROM pg_database WHERE datname =
