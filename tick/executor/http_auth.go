@@ -122,7 +122,7 @@ func (c *call) login(ctx context.Context, req *http.Request) error {
 	case req.URL.Scheme != "https":
 		return errors.New("what logs in to a cloud is sent by https only")
 	case a.AWS != nil:
-		return c.loginAWS(req)
+		return c.loginAWS(ctx, req)
 	}
 	return c.loginGCP(ctx, req)
 }
@@ -138,11 +138,11 @@ func bearer(req *http.Request, token string) error {
 // regionOfService finds the region in the name of a service's host, such as sqs.eu-central-1.amazonaws.com.
 var regionOfService = regexp.MustCompile(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws|on\.aws)$`)
 
-func (c *call) loginAWS(req *http.Request) error {
+func (c *call) loginAWS(ctx context.Context, req *http.Request) error {
 	if err := c.host.AllowsCloud(c.task.Job.Owner, "aws"); err != nil {
 		return err
 	}
-	credentials, err := aws.CredentialsOf(c.env)
+	credentials, err := c.aws.Credentials(ctx, c.now)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"context"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // cloud is a server that stands for all services of all clouds, by TLS, and an executor whose connections all lead there.
@@ -22,6 +23,7 @@ func cloud(t *testing.T, h *Host, env map[string]string) (*HTTP, func() []receiv
 	x := NewHTTP(h)
 	t.Cleanup(func() { x.Close() })
 	x.env = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	x.aws = aws.NewSource(x.env)
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	x.transports["ann"] = &http.Transport{
@@ -62,7 +64,7 @@ func TestHTTPSignsForAWS(t *testing.T) {
 }
 
 func TestHTTPAuthProblems(t *testing.T) {
-	aws, gcp := &Host{Clouds: []Cloud{{Name: "aws", Owners: Owners{"ann"}}}}, &Host{Clouds: []Cloud{{Name: "gcp"}}}
+	onAWS, gcp := &Host{Clouds: []Cloud{{Name: "aws", Owners: Owners{"ann"}}}}, &Host{Clouds: []Cloud{{Name: "gcp"}}}
 	for _, c := range []struct {
 		host *Host
 		env  map[string]string
@@ -73,13 +75,13 @@ func TestHTTPAuthProblems(t *testing.T) {
 		{&Host{Own: true}, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "says where they may be): clouds: [aws]"},
 		{&Host{Clouds: []Cloud{{Name: "aws", Owners: Owners{"bob"}}}}, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "clouds: [{cloud: aws, owners: [bob, ann]}]"},
 		{gcp, credentials, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "does not allow to act"},
-		{aws, nil, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"},
-		{aws, credentials, `{"url": "https://example.org/", "auth": {"aws": {"service": "sqs"}}}`, "auth.aws.region is missing"},
-		{aws, credentials, `{"url": "http://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "https only"},
-		{aws, credentials, `{"url": "${args.url}", "auth": {"aws": {"service": "sqs"}}}`, "https only"},
-		{aws, credentials, `{"url": "https://h/", "auth": {"aws": {"service": "S Q S"}}}`, "auth.aws.service: found"},
-		{aws, credentials, `{"url": "https://h/", "auth": {"aws": {"service": "sqs", "region": "a b"}}}`, "auth.aws.region: found"},
-		{aws, nil, `{"url": "https://pubsub.googleapis.com/", "auth": {"gcp": {"token": "access"}}}`, "in the cloud gcp"},
+		{onAWS, map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}, `{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "no credentials of AWS: neither AWS_ACCESS_KEY_ID"},
+		{onAWS, credentials, `{"url": "https://example.org/", "auth": {"aws": {"service": "sqs"}}}`, "auth.aws.region is missing"},
+		{onAWS, credentials, `{"url": "http://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs"}}}`, "https only"},
+		{onAWS, credentials, `{"url": "${args.url}", "auth": {"aws": {"service": "sqs"}}}`, "https only"},
+		{onAWS, credentials, `{"url": "https://h/", "auth": {"aws": {"service": "S Q S"}}}`, "auth.aws.service: found"},
+		{onAWS, credentials, `{"url": "https://h/", "auth": {"aws": {"service": "sqs", "region": "a b"}}}`, "auth.aws.region: found"},
+		{onAWS, nil, `{"url": "https://pubsub.googleapis.com/", "auth": {"gcp": {"token": "access"}}}`, "in the cloud gcp"},
 		{gcp, nil, `{"url": "https://evil.example/googleapis.com", "auth": {"gcp": {"token": "access"}}}`, "sent to hosts of googleapis.com only"},
 		{gcp, nil, `{"url": "https://evilgoogleapis.com/", "auth": {"gcp": {"token": "access"}}}`, "sent to hosts of googleapis.com only"},
 		{gcp, nil, `{"url": "https://h/", "auth": {"gcp": {"token": "acess"}}}`, `auth.gcp.token: found "acess", want access or identity`},

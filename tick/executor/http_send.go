@@ -25,6 +25,7 @@ import (
 type HTTP struct {
 	host       *Host
 	env        aws.Lookup
+	aws        *aws.Source   // of credentials
 	names      *net.Resolver // nil: that of the system
 	mu         sync.Mutex
 	transports map[string]*http.Transport // by owner
@@ -40,7 +41,7 @@ const (
 
 // NewHTTP gives an executor that touches what the host allows. Close it.
 func NewHTTP(h *Host) *HTTP {
-	return &HTTP{host: h, env: os.LookupEnv, transports: map[string]*http.Transport{}}
+	return &HTTP{host: h, env: os.LookupEnv, aws: aws.NewSource(os.LookupEnv), transports: map[string]*http.Transport{}}
 }
 
 // Close ends the connections that are kept.
@@ -83,7 +84,7 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, httpPatience, errHTTPPatience)
 		defer cancel()
 	}
-	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, transport: e.transport(r.Task.Job.Owner)}
+	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, aws: e.aws, transport: e.transport(r.Task.Job.Owner)}
 	res, err := c.do(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errHTTPPatience) {
 		err = errHTTPPatience
@@ -125,6 +126,7 @@ type call struct {
 	now       time.Time
 	host      *Host
 	env       aws.Lookup
+	aws       *aws.Source
 	transport *http.Transport
 
 	facts  map[string]any // with the secrets that the spec names

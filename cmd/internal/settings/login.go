@@ -157,8 +157,9 @@ func (d *Database) authenticate(how string, env Lookup) error {
 		port = strconv.Itoa(e.Port)
 	}
 	address, user := net.JoinHostPort(u.Hostname(), port), u.User.Username()
-	d.Login = func(context.Context) (string, string, error) {
-		c, err := aws.CredentialsOf(aws.Lookup(env)) // each time: Lambda replaces them while a function lives
+	source := aws.NewSource(aws.Lookup(env))
+	d.Login = func(ctx context.Context) (string, string, error) {
+		c, err := source.Credentials(ctx, time.Now()) // each time: they expire, and Lambda replaces them while a function lives
 		if err != nil {
 			return "", "", err
 		}

@@ -1,10 +1,10 @@
-// Package aws gets the credentials with which a function or a task on AWS logs in to its database: a
-// secret, from the extension that caches it beside the function, and a token for RDS, signed with the
-// function's own credentials. It signs requests to AWS with them, too.
+// Package aws finds the credentials of the process on AWS: Source asks what the platform has for it. It
+// signs requests to AWS with them, and makes the token with which a function or a task logs in to RDS;
+// it also gets a secret from the extension that caches it beside a function.
 //
 // It does not use the SDK, whose packages for these would be a large part of what a cold start loads.
-// The credentials are needed for each new connection, and cost a call on the loopback interface or a
-// few hashes.
+// The credentials are needed for each new connection, and cost a call on the loopback interface, or of
+// the machine's network, or a few hashes.
 package aws
 
 // Lookup finds a variable of the environment, as os.LookupEnv does.

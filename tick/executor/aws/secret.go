@@ -44,7 +44,7 @@ func Secret(ctx context.Context, env Lookup, id string) (string, error) {
 var direct = &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // refusal matches the names of AWS's errors, such as AccessDeniedException.
-var refusal = regexp.MustCompile(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient)(?:Exception)?\b`)
+var refusal = regexp.MustCompile(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient|InvalidIdentityToken|ExpiredTokenException|IDPRejectedClaim)(?:Exception)?\b`)
 
 func askExtension(ctx context.Context, env Lookup, id string) (secret string, again bool, err error) {
 	port := env.value("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT")

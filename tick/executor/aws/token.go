@@ -2,26 +2,12 @@ package aws
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
 )
-
-// Credentials are those of the role of the function or task. The platform puts them into its
-// environment.
-type Credentials struct{ KeyID, Secret, SessionToken string }
-
-// CredentialsOf reads the credentials from the environment.
-func CredentialsOf(env Lookup) (Credentials, error) {
-	c := Credentials{env.value("AWS_ACCESS_KEY_ID"), env.value("AWS_SECRET_ACCESS_KEY"), env.value("AWS_SESSION_TOKEN")}
-	if c.KeyID == "" || c.Secret == "" {
-		return c, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and they are what AWS knows the caller by (Lambda sets them from the function's role)")
-	}
-	return c, nil
-}
 
 // regionOfHost finds the region in the host name of an RDS instance, cluster or proxy.
 var regionOfHost = regexp.MustCompile(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.rds\.amazonaws\.com(?:\.cn)?$`)

@@ -1,0 +1,136 @@
+package aws
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Credentials say by whom a request is: a key, its secret, and the token of a session where there is one.
+type Credentials struct{ KeyID, Secret, SessionToken string }
+
+// Source finds the credentials of the process where the platform has put them, as AWS's own tools do, in the same order:
+//
+//  1. in the environment, as on Lambda;
+//  2. by the web identity of a pod (IRSA), for which STS gives credentials;
+//  3. from the container's endpoint: a task of ECS, or a pod with an EKS pod identity;
+//  4. from the metadata of the machine (EC2, IMDSv2).
+//
+// Those that expire are kept until they are about to. Where they are asked for is up to the environment of the process and to
+// nothing in a definition. Several goroutines may use it.
+type Source struct {
+	env  Lookup
+	task string // URL of the endpoint of a task of ECS
+
+	mu    sync.Mutex
+	kept  Credentials
+	until time.Time // they expire; zero: none are kept
+}
+
+// NewSource makes a source that looks into env.
+func NewSource(env Lookup) *Source { return &Source{env: env, task: taskHost} }
+
+const (
+	early   = 5 * time.Minute  // before they expire, others are asked for
+	patient = 10 * time.Second // with all that is asked
+	brief   = 2 * time.Second  // with the metadata of a machine, which elsewhere than on EC2 nobody has
+)
+
+// Credentials are those that are good at now and for some minutes.
+func (s *Source) Credentials(ctx context.Context, now time.Time) (Credentials, error) {
+	if c, set, err := fromEnvironment(s.env); set {
+		return c, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Add(early).Before(s.until) {
+		return s.kept, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patient)
+	defer cancel()
+	c, until, err := s.ask(ctx, now)
+	switch {
+	case err == nil:
+		s.kept, s.until = c, until
+	case now.Before(s.until): // the old ones are still good, and new ones may come later
+		return s.kept, nil
+	}
+	return c, err
+}
+
+// fromEnvironment is what the environment itself has. set reports whether it has any of it.
+func fromEnvironment(env Lookup) (c Credentials, set bool, err error) {
+	c = Credentials{env.value("AWS_ACCESS_KEY_ID"), env.value("AWS_SECRET_ACCESS_KEY"), env.value("AWS_SESSION_TOKEN")}
+	if set = c.KeyID != "" || c.Secret != ""; set && (c.KeyID == "" || c.Secret == "") {
+		err = errors.New("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set")
+	}
+	return c, set, err
+}
+
+func (s *Source) ask(ctx context.Context, now time.Time) (Credentials, time.Time, error) {
+	from, ask := "", func() (*answer, error) { return nil, nil }
+	switch {
+	case s.env.value("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
+		from, ask = "the web identity", func() (*answer, error) { return s.webIdentity(ctx) }
+	case s.env.value("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" || s.env.value("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
+		from, ask = "the container's endpoint", func() (*answer, error) { return s.container(ctx) }
+	case s.env.value("AWS_EC2_METADATA_DISABLED") == "true":
+		return Credentials{}, time.Time{}, errNowhere
+	default:
+		from, ask = "the machine's metadata", func() (*answer, error) { return s.machine(ctx) }
+	}
+	a, err := ask()
+	if err != nil {
+		return Credentials{}, time.Time{}, fmt.Errorf("credentials of AWS, from %s: %w", from, err)
+	}
+	c := Credentials{a.AccessKeyID, a.SecretAccessKey, cmp.Or(a.Token, a.SessionToken)}
+	switch {
+	case a.Code != "" && a.Code != "Success", c.KeyID == "" || c.Secret == "":
+		return c, time.Time{}, fmt.Errorf("credentials of AWS, from %s: the answer has none (%.40q)", from, a.Code)
+	case a.Expiration.IsZero():
+		a.Expiration = now // they are good, nobody says for how long
+	case !now.Before(a.Expiration):
+		return c, time.Time{}, fmt.Errorf("credentials of AWS, from %s: they have expired at %s; is the clock of this host right?", from, a.Expiration.UTC().Format(time.RFC3339))
+	}
+	return c, a.Expiration, nil
+}
+
+var errNowhere = errors.New("no credentials of AWS: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY nor a web identity nor a container's endpoint are set, " +
+	"and AWS_EC2_METADATA_DISABLED is true")
+
+// answer is what those tell who give credentials, in JSON or in XML.
+type answer struct {
+	Code            string // of the metadata
+	AccessKeyID     string `json:"AccessKeyId"     xml:"AccessKeyId"`
+	SecretAccessKey string `json:"SecretAccessKey" xml:"SecretAccessKey"`
+	Token           string // but of STS
+	SessionToken    string // of STS
+	Expiration      time.Time
+}
+
+// get sends a request, and reads an answer 200. No error has what was answered: it may be, or quote, a secret.
+func get(c *http.Client, req *http.Request) ([]byte, error) {
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	const most = 64 << 10
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		why := ""
+		if name := refusal.Find(body); name != nil {
+			why = ": " + string(name)
+		}
+		return nil, fmt.Errorf("%s answers with status %d%s", req.URL.Host, resp.StatusCode, why)
+	}
+	return body, nil
+}
