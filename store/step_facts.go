@@ -114,8 +114,8 @@ func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts
 	return facts, err
 }
 
-// result is that of an attempt as it is kept, or nil. Secrets are hidden in each text of it by itself, so
-// that it stays JSON.
+// result is that of an attempt as it is kept, or nil. Secrets, and what not every engine can keep, are
+// replaced in each text of it by itself, so that it stays JSON.
 func (s *Store) result(text string) any {
 	if text == "" {
 		return nil
@@ -124,7 +124,7 @@ func (s *Store) result(text string) any {
 	dec := json.NewDecoder(strings.NewReader(harmless(text)))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err == nil && len(text) <= mostResult {
-		if b, err := json.Marshal(s.hidden(v)); err == nil && len(b) <= mostResult {
+		if b, err := json.Marshal(s.toldValue(v)); err == nil && len(b) <= mostResult {
 			return string(b)
 		}
 	}
@@ -137,22 +137,24 @@ func (s *Store) result(text string) any {
 	return `{"row": {}}` // a reference to a column fails, rather than to stand for nothing
 }
 
-func (s *Store) hidden(v any) any {
+func (s *Store) toldValue(v any) any {
 	switch v := v.(type) {
 	case string:
-		return s.db.Hide(v)
+		return harmless(s.db.Hide(v)) // in JSON, NUL is an escape
 	case json.Number: // a password may be one
 		if shown := s.db.Hide(v.String()); shown != v.String() {
 			return shown
 		}
 	case []any:
 		for i := range v {
-			v[i] = s.hidden(v[i])
+			v[i] = s.toldValue(v[i])
 		}
 	case map[string]any:
+		told := make(map[string]any, len(v))
 		for k := range v {
-			v[k] = s.hidden(v[k])
+			told[harmless(k)] = s.toldValue(v[k])
 		}
+		return told
 	}
 	return v
 }

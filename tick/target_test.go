@@ -276,3 +276,23 @@ func TestTargetFile(t *testing.T) {
 		}
 	})
 }
+
+// A text with NUL, which not every engine can keep, reaches later steps with another character in its place, from whichever
+// engine into whichever.
+func TestNULIsTold(t *testing.T) {
+	onTargets(t, func(t *testing.T, d, target *storetest.DB) {
+		ask := map[string]string{"postgres": `SELECT '{"x": "a\u0000b"}'::json AS n`, "mariadb": "SELECT CONCAT('a', CHAR(0), 'b') AS n", "sqlite": "SELECT 'a' || char(0) || 'b' AS n"}[target.Engine]
+		want := map[string]string{"postgres": "{\"x\":\"a\uFFFDb\"}"}[target.Engine]
+		if want == "" {
+			want = "a\uFFFDb"
+		}
+		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500)"+map[bool]string{true: " CHARACTER SET utf8mb4"}[d.Engine == "mariadb"]+")")
+		job := "job"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{on("shop", "ask", executor.Statement{Text: ask}), note(d, true, job, "${steps.ask.row.n}")}}}})
+		ticktest.Request(t, d, job)
+		passOf(t, withTargets(t, d, map[string]string{"shop": target.URL}))
+		if got := noted(t, d, job); got != "succeeded | "+want {
+			t.Errorf("%q, want %q; %s", got, want, ticktest.LastRun(t, d, job).Error)
+		}
+	})
+}
