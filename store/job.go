@@ -11,6 +11,15 @@ type Keep struct {
 	Age  Duration `json:"age,omitempty"`  // default 90d
 }
 
+// Heartbeat is where a service outside learns that something begins and how it ends: one URL, or
+// one for each signal. The package of the executors says how.
+type Heartbeat struct {
+	URL     string `json:"url,omitempty"`
+	Start   string `json:"start,omitempty"`
+	Success string `json:"success,omitempty"`
+	Failure string `json:"failure,omitempty"`
+}
+
 // Job is a job's definition. The same struct is the row and the JSON. The zero value of a field means its
 // default, which Normalize fills in.
 type Job struct {
@@ -48,6 +57,7 @@ type Job struct {
 	Keep               Keep      `json:"keep,omitzero"`
 	RemoveDone         bool      `json:"remove_when_done,omitempty"`
 	On                 Hooks     `json:"on,omitzero"`
+	Heartbeat          Heartbeat `json:"heartbeat,omitzero"`
 	Steps              []Step    `json:"steps"`
 	Manifest           string    `json:"manifest,omitempty"`
 	CreatedAt          time.Time `json:"created_at,omitzero"`
@@ -144,6 +154,14 @@ var policies = []Policy{
 		column: "on_parked", null: true, check: CheckHook, field: func(j *Job) any { return &j.On.Parked }},
 	{Key: "on.paused", Shared: true, Help: "job to run once for a pause after failed runs",
 		column: "on_paused", null: true, check: CheckHook, field: func(j *Job) any { return &j.On.Paused }},
+	{Key: "heartbeat.url", Short: true, Shared: true, Flag: "heartbeat", Help: "URL of a service that learns when a run begins and ends: URL/start, URL, URL/fail",
+		column: "heartbeat_url", null: true, field: func(j *Job) any { return &j.Heartbeat.URL }},
+	{Key: "heartbeat.start", Shared: true,
+		column: "heartbeat_start", null: true, field: func(j *Job) any { return &j.Heartbeat.Start }},
+	{Key: "heartbeat.success", Shared: true,
+		column: "heartbeat_success", null: true, field: func(j *Job) any { return &j.Heartbeat.Success }},
+	{Key: "heartbeat.failure", Shared: true,
+		column: "heartbeat_failure", null: true, field: func(j *Job) any { return &j.Heartbeat.Failure }},
 }
 
 // planInput names the fields of jobs.plan_input, in the order of its expression on every engine. The text

@@ -20,6 +20,7 @@ type Policy struct {
 	Allowed []string // the words that a text may be; nil: any text
 	Least   int64    // the smallest number allowed; 1 for a duration that may not be zero
 	Most    int64    // the largest number allowed; 0: the largest that the column holds
+	Short   bool     // a value in place of its section is that of this key, and the section is given as a whole
 	Shared  bool     // may stand under the defaults of a file
 	Flag    string   // of job create, where it is not the key with dashes
 	Help    string   // of the flag, with {allowed} and {default}; empty: there is no flag

@@ -197,7 +197,7 @@ func (j *Job) Validate() error {
 	if err := j.ValidateTimes(schedules); err != nil {
 		return err
 	}
-	if err := firstError(subject, check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
+	if err := firstError(subject, j.checkHeartbeat(), check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
 		return err
 	}
 	return j.validateSteps(subject)
@@ -233,6 +233,21 @@ var specs = map[string]func(json.RawMessage) error{}
 // CheckSpecs registers the check of the specs for an executor. Executors call it when their package is
 // initialized.
 func CheckSpecs(executor string, check func(spec json.RawMessage) error) { specs[executor] = check }
+
+// heartbeats is the check of a heartbeat, with the key that is wrong.
+var heartbeats = func(Heartbeat) (key string, err error) { return "", nil }
+
+// CheckHeartbeats registers the check of heartbeats, like CheckSpecs.
+func CheckHeartbeats(check func(Heartbeat) (key string, err error)) { heartbeats = check }
+
+// checkHeartbeat is no part of ValidatePolicies: no decision depends on it, and a job whose heartbeat nobody gets still runs.
+func (j *Job) checkHeartbeat() check {
+	if j.Heartbeat == (Heartbeat{}) {
+		return check{}
+	}
+	key, err := heartbeats(j.Heartbeat)
+	return check{"heartbeat." + key, err}
+}
 
 func (st *Step) checkSpec() error {
 	if check := specs[st.Executor]; check != nil {

@@ -27,7 +27,7 @@
 //	event          of a job: a run failed, recovered, was late or lost, times were missed, the job was parked or paused; of a trigger: it was silent
 //	hook           the job that another one, or the host, names for an event; it has one run for each
 //	need           a reason why a job needs a decision now, such as: it is due, it was edited, a run of it ended
-//	heartbeat      the sign of life, every 30 s, by which a holder extends its leases; also the URL of a service outside that is told of a pass
+//	heartbeat      the sign of life, every 30 s, by which a holder extends its leases; also a URL outside that learns of passes or runs
 //	queue          a name; a process takes only the runs of the queues that it serves; a tick serves the queue tick
 //	group          a cap on the runs that several jobs have under way at a time
 //	plan           the one row of a job that the program keeps: when it is due next, what was decided so far
@@ -143,6 +143,8 @@
 //     plain steps run at least once.
 //   - Around the COMMIT of an atomic step, database.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
+//   - Between the end of a run and the signal of its heartbeat, monitor.watch (tick/monitor.go): the service
+//     hears nothing, and misses it.
 //   - Before an ended run is settled: the next pass settles it, decision.settle
 //     (tick/decide/ended_runs.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
@@ -157,7 +159,7 @@
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/workers.go   taking runs, heartbeats; tick/ahead.go has what was taken ahead
 //	tick/silence.go   the hook of the host for a trigger that was silent
-//	tick/work.go      executing runs; tick/record.go records their ends together
+//	tick/work.go      executing runs; tick/record.go records their ends together; tick/monitor.go tells their heartbeats
 //	tick/executor/    what a step can do
 //	tick/ticktest/    what the tests share; tick/crash/ and tick/load/ have those of faults, competition and size
 //	store/doc.go      what the database holds, and where the text of a statement is

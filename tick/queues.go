@@ -11,6 +11,10 @@ import (
 // or the budget nears its end. It decides nothing: the next attempt of a run, and the jobs that run
 // after it, wait for the next tick. It is not recorded as a tick.
 func (t *Tick) Work(ctx context.Context) (Report, error) {
+	return t.monitored(ctx, func(t *Tick) (Report, error) { return t.work(ctx) })
+}
+
+func (t *Tick) work(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
 	if err != nil || p.probe.Frozen {
 		return p.report, err

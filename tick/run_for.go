@@ -25,6 +25,10 @@ func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.
 // both: no further pass begins if too little of it is left. The limit counts over all passes, and the
 // report is their sum.
 func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error) {
+	return t.monitored(ctx, func(t *Tick) (Report, error) { return t.runFor(ctx, length) })
+}
+
+func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error) {
 	began := t.Now()
 	end := began.Add(length)
 	if t.Budget > 0 {

@@ -48,12 +48,18 @@ type Tick struct {
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
 	whole time.Duration    // of a later pass of RunFor: of which Budget is what is left
+	// monitor tells the heartbeats of runs; nil outside of monitored.
+	monitor *monitor
 	// Sleep is how RunFor waits; nil: for real. It ends early where the context does.
 	Sleep func(context.Context, time.Duration)
 }
 
 // Run runs the pass. The report says what was done, also beside an error. Failed jobs are no error.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
+	return t.monitored(ctx, func(t *Tick) (Report, error) { return t.run(ctx) })
+}
+
+func (t *Tick) run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
 	if err == nil {
 		err = p.raiseSilence(ctx)

@@ -23,6 +23,7 @@ var (
 // run executes the steps of a run, from where it stands, until it ends or has to wait for a retry.
 func (p *pass) run(ctx context.Context, h *held) error {
 	t := &h.Task
+	defer p.t.monitor.watch(t)()
 	defer func() {
 		if r := recover(); r != nil { // one job's fault is never the pass's
 			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, Error: fmt.Sprintf("the executor panicked: %v", r)})

@@ -51,11 +51,11 @@ func (h *heartbeat) tell(ctx context.Context, s executor.Signal, line string) er
 	return h.http.Tell(ctx, h.to, executor.News{Signal: s, ID: h.facts["id"].(string), Line: line, Facts: h.facts})
 }
 
-// endHeartbeat says how the pass ended, after its beginning was told, and returns what could not be told. It takes no longer than
+// endHeartbeat says how the pass ended, after its beginning was told, and returns why a signal was not taken. It takes no longer than
 // most.
 //
 // A pass has failed if its exit code is neither 0 nor 3: a job that failed is no failure of the pass. One that a signal ends
-// is not told about: whoever stops it knows, and the service misses the next one if there is none.
+// sends no end: those who stop it know, and the service misses the next one if there is none.
 func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration, r tick.Report, failure error) error {
 	if h == nil {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// watcher is a service that is told heartbeats. answer, if there is one, is called before a signal is taken.
+// watcher is a service that gets heartbeats. answer, if there is one, is called before a signal is taken.
 type watcher struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -52,7 +52,7 @@ func (w *watcher) got() []string {
 	return slices.Clone(w.signals)
 }
 
-// monitor starts a service that is told heartbeats: its URL is in $MONITOR, and each signal becomes a line of a file.
+// monitor starts a service that gets heartbeats: its URL is in $MONITOR, and each signal becomes a line of a file.
 func monitor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: monitor FILE")
@@ -95,7 +95,7 @@ const (
 	badJob  = "jobs: {bad: {repeat_after: 1d, sql: SELECT nothing}}"
 )
 
-// A pass is told when it begins and how it ended. A job that failed is no failure of the pass; what is no pass is not told.
+// A signal says that a pass begins, and one how it ended. A job that failed is no failure of the pass; what is no pass sends none.
 func TestHeartbeatOfAPass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -39,7 +39,7 @@ type tickFlags struct {
 	maxClockSkew   store.Duration
 	late           store.Duration // of tick
 	dryRun         bool
-	monitored      bool // its passes are told to the heartbeat of the host
+	monitored      bool // the host's heartbeat is for its passes
 	failOnJobError bool
 	quiet          bool
 	verbose        bool

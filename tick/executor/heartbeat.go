@@ -11,15 +11,25 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
-// Heartbeat is where a service outside, such as healthchecks.io, is told that something begins and how it ends: one URL with
+// Heartbeat is where a service outside, such as healthchecks.io, learns that something begins and how it ends: one URL with
 // the suffixes that such services know, or a URL for each signal. In all of them, ${secret:NAME} and facts are replaced.
-type Heartbeat struct {
-	URL     string // POST to URL/start, URL and URL/fail, with the query rid=ID, and a line about the end in the body
-	Start   string // of these, each is told by GET as it is written; one that is empty is not told
-	Success string
-	Failure string
+//
+// URL gets a POST to URL/start, URL and URL/fail, with the query rid=ID, and a line about the end in the body. Start, Success
+// and Failure get a GET as they are written; one that is empty gets none.
+type Heartbeat store.Heartbeat
+
+// Definitions with a heartbeat that could never be sent are refused.
+func init() {
+	store.CheckHeartbeats(func(b store.Heartbeat) (string, error) {
+		if wrong, ok := errors.AsType[*KeyError](Heartbeat(b).Check(References())); ok {
+			return fmt.Sprint(wrong.At[0]), wrong.Err
+		}
+		return "", nil
+	})
 }
 
 // Signal is what a heartbeat can tell.
@@ -46,18 +56,25 @@ type Teller interface {
 	Tell(ctx context.Context, to Heartbeat, n News) error
 }
 
+// Teller is the executor that tells heartbeats, or nil where there is none.
+func (r Registry) Teller() Teller {
+	t, _ := r[httpKind.Name].(Teller)
+	return t
+}
+
 // The bounds of a signal. Its caller bounds the whole of it.
 const (
 	tellTries    = 3
 	tellPatience = 2 * time.Second // of one try
 	tellPause    = 200 * time.Millisecond
+	mostURL      = 2000
 	tellLine     = 250 // bytes: the shortest message that a known service takes has 256 characters
 )
 
 // message is the fact that only heartbeats have.
 const message = "message"
 
-// Check refuses a heartbeat that could never be told. facts are those that its URLs may name, beside ${message} and secrets.
+// Check refuses a heartbeat that could never be sent. facts are those that its URLs may name, beside ${message} and secrets.
 // The error is a *KeyError.
 func (b Heartbeat) Check(facts []string) error {
 	known := append(slices.Clone(facts), message)
@@ -65,9 +82,12 @@ func (b Heartbeat) Check(facts []string) error {
 	if b.URL != "" && len(urls) > 1 {
 		return &KeyError{At: []any{"url"}, Err: errors.New("excludes start, success and failure; give one URL, or one for each")}
 	} else if len(urls) == 0 {
-		return &KeyError{Err: errors.New("needs a URL")}
+		return &KeyError{At: []any{"url"}, Err: errors.New("is missing")}
 	}
 	for _, u := range urls {
+		if len(u.text) > mostURL {
+			return &KeyError{At: []any{u.key}, Err: fmt.Errorf("is longer than %d bytes", mostURL)}
+		}
 		if err := checkHeartbeatURL(u.text, known); err != nil {
 			return &KeyError{At: []any{u.key}, Err: err}
 		}
@@ -107,7 +127,7 @@ func checkHeartbeatURL(text string, facts []string) error {
 	return err
 }
 
-// method and text of the URL for a signal; no text: it is not told.
+// method and text of the URL for a signal; no text: it is not sent.
 func (b Heartbeat) of(s Signal) (method, text string) {
 	if b.URL != "" {
 		return http.MethodPost, b.URL
@@ -143,7 +163,7 @@ func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 			return nil
 		}
 		if !again || try == tellTries || ctx.Err() != nil {
-			return fmt.Errorf("%s://%s: %w", u.Scheme, u.Host, err)
+			return &UntoldError{e.host.hide(fmt.Sprintf("%s://%s: %v", u.Scheme, u.Host, err)), err}
 		}
 		select {
 		case <-ctx.Done():
@@ -151,6 +171,15 @@ func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 		}
 	}
 }
+
+// UntoldError is why a signal was not taken. It has no more of the URL than its server, and no secret.
+type UntoldError struct {
+	text string
+	err  error
+}
+
+func (e *UntoldError) Error() string { return e.text }
+func (e *UntoldError) Unwrap() error { return e.err }
 
 // address is the URL with its references replaced.
 func (e *HTTP) address(text string, n News) (*url.URL, error) {

@@ -17,7 +17,7 @@ func tell(t *testing.T, ctx context.Context, h *Host, to Heartbeat, s Signal, li
 	return x.Tell(ctx, to, News{Signal: s, ID: "019a-7", Owner: "ann", Line: line, Facts: map[string]any{"job": "a/b c"}})
 }
 
-// One URL is told with the suffixes that healthchecks.io and others know, and with the id that pairs start and end.
+// One URL gets the suffixes that healthchecks.io and others know, and with the id that pairs start and end.
 func TestHeartbeatOfOneURL(t *testing.T) {
 	s, got := receiver(t, nil)
 	h := loopback(map[string]string{"KEY": "p1ng-k3y"})
@@ -50,7 +50,7 @@ func TestHeartbeatOfOneURL(t *testing.T) {
 	}
 }
 
-// URLs of their own are told as they are written; one that is not given is not told.
+// URLs of their own get a request as they are written; one that is not given gets none.
 func TestHeartbeatOfAURLForEachSignal(t *testing.T) {
 	s, got := receiver(t, nil)
 	to := Heartbeat{Success: s.URL + "/?state=complete&msg=${message}", Failure: s.URL + "/?state=fail&job=${job}"}

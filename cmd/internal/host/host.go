@@ -233,7 +233,7 @@ func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 	return h
 }
 
-// Monitor is where the host's passes are told, and what may be touched for that. The host's owner wrote the address and the
+// Monitor is the heartbeat of the host's passes, and what may be touched for it. The host's owner wrote the address and the
 // names of the secrets himself, so they need no leave.
 func (s *Settings) Monitor(known *secret.Known) (executor.Heartbeat, *executor.Host, error) {
 	b := s.Heartbeat

@@ -59,7 +59,7 @@ type Mail struct {
 	Place                   Problem  // without a text
 }
 
-// Heartbeat is where a pass is told: one URL, or one for each signal.
+// Heartbeat is what learns of a pass: one URL, or one for each signal.
 type Heartbeat struct {
 	Source
 	Start, Success, Failure string

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
@@ -94,6 +96,19 @@ func checkRoundTrip(t *testing.T, m *Manifest) {
 	again.targets, m.targets = nil, nil
 	if !reflect.DeepEqual(m, again) {
 		t.Errorf("read\n%+v\nwrote\n%s\nread again\n%+v", m, out.String(), again)
+	}
+}
+
+// A heartbeat is given as a whole: with one of its own, a job has nothing of that of the defaults.
+func TestHeartbeatIsGivenAsAWhole(t *testing.T) {
+	m, err := decode(t, "defaults: {heartbeat: \"https://h/${job}\"}\njobs:\n  a: {sql: SELECT 1}\n  b: {heartbeat: {success: https://h/b}, sql: SELECT 1}\n  c: {heartbeat: {}, sql: SELECT 1}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []store.Heartbeat{{URL: "https://h/${job}"}, {Success: "https://h/b"}, {}} {
+		if j := m.Jobs[i]; j.Heartbeat != want {
+			t.Errorf("%s has %+v, want %+v", j.Name, j.Heartbeat, want)
+		}
 	}
 }
 

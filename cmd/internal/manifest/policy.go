@@ -76,6 +76,10 @@ func (e entry) read(j *store.Job) reading {
 			for i, in := range e.inner {
 				fields[i] = field{in.key, in.read(j)}
 			}
+			if short := e.short(); short != nil {
+				e.readWhole(d, n, path, j, short, fields)
+				return
+			}
 			d.mapping(n, path, fields)
 		}
 	}
@@ -107,6 +111,30 @@ func (e entry) read(j *store.Job) reading {
 		return opened(into, func(v *int) reading { return number(v, e.Least, e.Most) })
 	}
 	panic(fmt.Sprintf("manifest: policy %s has an unknown type", e.Key))
+}
+
+// short is the key of a section for which a value in place of the section stands, or nil.
+func (e entry) short() *entry {
+	if i := slices.IndexFunc(e.inner, func(in entry) bool { return in.Short }); i >= 0 {
+		return &e.inner[i]
+	}
+	return nil
+}
+
+// readWhole reads a section that is given as a whole: nothing of that of the defaults stays.
+func (e entry) readWhole(d *decoder, n *yaml.Node, path string, j *store.Job, short *entry, fields []field) {
+	for _, in := range e.inner {
+		*in.Of(j).(*string) = ""
+	}
+	at := n
+	for at.Kind == yaml.AliasNode {
+		at = at.Alias
+	}
+	if at.Kind == yaml.MappingNode {
+		d.mapping(n, path, fields)
+		return
+	}
+	short.read(j)(d, n, join(path, short.key))
 }
 
 // opened reads a value for a pointer that is nil if the key is not given.
@@ -163,6 +191,10 @@ func (o *object) policy(e entry, j, usual *store.Job) {
 		s := &object{}
 		for _, in := range e.inner {
 			s.policy(in, j, usual)
+		}
+		if short := e.short(); short != nil && len(s.Content) == 2 && s.Content[0].Value == short.key {
+			o.put(e.key, s.Content[1])
+			return
 		}
 		o.section(e.key, s)
 		return

@@ -50,7 +50,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
   j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
-  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (each_) ORDER BY j.id;
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (each_) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: each_ids, each_ids
@@ -389,19 +390,22 @@ INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabl
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, keep_runs, keep_age_ms, remove_when_done, on_failed,
-  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
+  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, heartbeat_url, heartbeat_start,
+  heartbeat_success, heartbeat_failure, manifest)
 SELECT d.owner, d.name, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
   d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.keep_runs, d.keep_age_ms, d.remove_when_done, d.on_failed,
-  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
+  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.heartbeat_url, d.heartbeat_start,
+  d.heartbeat_success, d.heartbeat_failure, d.manifest
 FROM JSON_TABLE(?, '$[*]' COLUMNS (owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description', enabled TINYINT PATH '$.enabled', tags LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.tags', queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue',
   priority INT PATH '$.priority', group_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.group_name', overlap LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.overlap', max_running INT PATH '$.max_running', missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.missed', missed_limit INT PATH '$.missed_limit',
   missed_within_ms BIGINT PATH '$.missed_within_ms', missed_grace_ms BIGINT PATH '$.missed_grace_ms', retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter',
   max_deliveries INT PATH '$.max_deliveries', on_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_error', pause_after_failures INT PATH '$.pause_after_failures', timeout_ms BIGINT PATH '$.timeout_ms', jitter_ms BIGINT PATH '$.jitter_ms', max_runs BIGINT PATH '$.max_runs',
   not_before DATETIME(6) PATH '$.not_before', not_after DATETIME(6) PATH '$.not_after', start_rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_rule', start_zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_zone', repeat_after_ms BIGINT PATH '$.repeat_after_ms', on_startup TINYINT PATH '$.on_startup',
   keep_runs INT PATH '$.keep_runs', keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', on_failed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failed', on_recovered LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_recovered', on_missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_missed',
-  on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late', on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d;
+  on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late', on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', heartbeat_url LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_url', heartbeat_start LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_start',
+  heartbeat_success LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_success', heartbeat_failure LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_failure', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d;
 
 -- name: insert_links
 -- arguments: now, rows
@@ -492,7 +496,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
   j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
-  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id),
@@ -1044,13 +1049,15 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', description LONGTEXT
   on_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_error', pause_after_failures INT PATH '$.pause_after_failures', timeout_ms BIGINT PATH '$.timeout_ms', jitter_ms BIGINT PATH '$.jitter_ms', max_runs BIGINT PATH '$.max_runs', not_before DATETIME(6) PATH '$.not_before',
   not_after DATETIME(6) PATH '$.not_after', start_rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_rule', start_zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.start_zone', repeat_after_ms BIGINT PATH '$.repeat_after_ms', on_startup TINYINT PATH '$.on_startup', keep_runs INT PATH '$.keep_runs',
   keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', on_failed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failed', on_recovered LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_recovered', on_missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_missed', on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late',
-  on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d
+  on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', heartbeat_url LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_url', heartbeat_start LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_start', heartbeat_success LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_success',
+  heartbeat_failure LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_failure', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d
 STRAIGHT_JOIN dbjobs_jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
 SET j.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.description = d.description, j.enabled = d.enabled, j.tags = d.tags, j.queue = d.queue, j.priority = d.priority, j.group_name = d.group_name, j.overlap = d.overlap, j.max_running = d.max_running,
   j.missed = d.missed, j.missed_limit = d.missed_limit, j.missed_within_ms = d.missed_within_ms, j.missed_grace_ms = d.missed_grace_ms, j.retry_attempts = d.retry_attempts, j.retry_backoff_ms = d.retry_backoff_ms, j.retry_max_backoff_ms = d.retry_max_backoff_ms, j.retry_jitter = d.retry_jitter,
   j.max_deliveries = d.max_deliveries, j.on_error = d.on_error, j.pause_after_failures = d.pause_after_failures, j.timeout_ms = d.timeout_ms, j.jitter_ms = d.jitter_ms, j.max_runs = d.max_runs, j.not_before = d.not_before, j.not_after = d.not_after,
   j.start_rule = d.start_rule, j.start_zone = d.start_zone, j.repeat_after_ms = d.repeat_after_ms, j.on_startup = d.on_startup, j.keep_runs = d.keep_runs, j.keep_age_ms = d.keep_age_ms, j.remove_when_done = d.remove_when_done, j.on_failed = d.on_failed,
-  j.on_recovered = d.on_recovered, j.on_missed = d.on_missed, j.on_late = d.on_late, j.on_lost = d.on_lost, j.on_parked = d.on_parked, j.on_paused = d.on_paused, j.manifest = d.manifest;
+  j.on_recovered = d.on_recovered, j.on_missed = d.on_missed, j.on_late = d.on_late, j.on_lost = d.on_lost, j.on_parked = d.on_parked, j.on_paused = d.on_paused, j.heartbeat_url = d.heartbeat_url, j.heartbeat_start = d.heartbeat_start,
+  j.heartbeat_success = d.heartbeat_success, j.heartbeat_failure = d.heartbeat_failure, j.manifest = d.manifest;
 
 -- name: update_own_rules
 -- arguments: rows

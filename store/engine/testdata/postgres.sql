@@ -54,7 +54,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
   j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
-  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.id;
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: ids
@@ -399,19 +400,22 @@ INSERT INTO dbjobs.jobs (owner, name, created_at, changed_at, description, enabl
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, keep_runs, keep_age_ms, remove_when_done, on_failed,
-  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
+  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, heartbeat_url, heartbeat_start,
+  heartbeat_success, heartbeat_failure, manifest)
 SELECT d.owner, d.name, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp()), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
   d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.keep_runs, d.keep_age_ms, d.remove_when_done, d.on_failed,
-  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
+  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.heartbeat_url, d.heartbeat_start,
+  d.heartbeat_success, d.heartbeat_failure, d.manifest
 FROM pg_catalog.json_to_recordset($2::json) AS d(owner text, name text, description text, enabled boolean, tags jsonb, queue text,
   priority int, group_name text, overlap text, max_running int, missed text, missed_limit int,
   missed_within_ms bigint, missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int,
   max_deliveries int, on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint,
   not_before timestamptz, not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean,
   keep_runs int, keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text, on_missed text,
-  on_late text, on_lost text, on_parked text, on_paused text, manifest text);
+  on_late text, on_lost text, on_parked text, on_paused text, heartbeat_url text, heartbeat_start text,
+  heartbeat_success text, heartbeat_failure text, manifest text);
 
 -- name: insert_links
 -- arguments: now, rows
@@ -502,7 +506,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
   j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
-  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id),
@@ -1068,14 +1073,16 @@ UPDATE dbjobs.jobs AS j SET changed_at = coalesce($1::timestamptz, pg_catalog.st
   missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
   max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
   start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done, on_failed = d.on_failed,
-  on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
+  on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, heartbeat_url = d.heartbeat_url, heartbeat_start = d.heartbeat_start,
+  heartbeat_success = d.heartbeat_success, heartbeat_failure = d.heartbeat_failure, manifest = d.manifest
 FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, description text, enabled boolean, tags jsonb, queue text, priority int,
   group_name text, overlap text, max_running int, missed text, missed_limit int, missed_within_ms bigint,
   missed_grace_ms bigint, retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, max_deliveries int,
   on_error text, pause_after_failures int, timeout_ms bigint, jitter_ms bigint, max_runs bigint, not_before timestamptz,
   not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean, keep_runs int,
   keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text, on_missed text, on_late text,
-  on_lost text, on_parked text, on_paused text, manifest text) WHERE j.id = d.id;
+  on_lost text, on_parked text, on_paused text, heartbeat_url text, heartbeat_start text, heartbeat_success text,
+  heartbeat_failure text, manifest text) WHERE j.id = d.id;
 
 -- name: update_own_rules
 -- arguments: rows

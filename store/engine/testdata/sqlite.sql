@@ -52,7 +52,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
   j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
-  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
 -- name: batch_links
 -- arguments: ids
@@ -390,19 +391,22 @@ INSERT INTO dbjobs_jobs (owner, name, created_at, changed_at, description, enabl
   missed, missed_limit, missed_within_ms, missed_grace_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms, retry_jitter,
   max_deliveries, on_error, pause_after_failures, timeout_ms, jitter_ms, max_runs, not_before, not_after,
   start_rule, start_zone, repeat_after_ms, on_startup, keep_runs, keep_age_ms, remove_when_done, on_failed,
-  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, manifest)
+  on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, heartbeat_url, heartbeat_start,
+  heartbeat_success, heartbeat_failure, manifest)
 SELECT d.owner, d.name, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), d.description, d.enabled, d.tags, d.queue, d.priority, d.group_name, d.overlap, d.max_running,
   d.missed, d.missed_limit, d.missed_within_ms, d.missed_grace_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms, d.retry_jitter,
   d.max_deliveries, d.on_error, d.pause_after_failures, d.timeout_ms, d.jitter_ms, d.max_runs, d.not_before, d.not_after,
   d.start_rule, d.start_zone, d.repeat_after_ms, d.on_startup, d.keep_runs, d.keep_age_ms, d.remove_when_done, d.on_failed,
-  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.manifest
+  d.on_recovered, d.on_missed, d.on_late, d.on_lost, d.on_parked, d.on_paused, d.heartbeat_url, d.heartbeat_start,
+  d.heartbeat_success, d.heartbeat_failure, d.manifest
 FROM (SELECT value ->> 'owner' AS owner, value ->> 'name' AS name, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue,
   value ->> 'priority' AS priority, value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit,
   value ->> 'missed_within_ms' AS missed_within_ms, value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter,
   value ->> 'max_deliveries' AS max_deliveries, value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs,
   value ->> 'not_before' AS not_before, value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup,
   value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed,
-  value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
+  value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'heartbeat_url' AS heartbeat_url, value ->> 'heartbeat_start' AS heartbeat_start,
+  value ->> 'heartbeat_success' AS heartbeat_success, value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
 
 -- name: insert_links
 -- arguments: now, rows
@@ -492,7 +496,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
   j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
   j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
-  j.on_paused, j.manifest, j.created_at, j.changed_at, j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
@@ -1041,14 +1046,16 @@ UPDATE dbjobs_jobs AS j SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%
   missed = d.missed, missed_limit = d.missed_limit, missed_within_ms = d.missed_within_ms, missed_grace_ms = d.missed_grace_ms, retry_attempts = d.retry_attempts, retry_backoff_ms = d.retry_backoff_ms, retry_max_backoff_ms = d.retry_max_backoff_ms, retry_jitter = d.retry_jitter,
   max_deliveries = d.max_deliveries, on_error = d.on_error, pause_after_failures = d.pause_after_failures, timeout_ms = d.timeout_ms, jitter_ms = d.jitter_ms, max_runs = d.max_runs, not_before = d.not_before, not_after = d.not_after,
   start_rule = d.start_rule, start_zone = d.start_zone, repeat_after_ms = d.repeat_after_ms, on_startup = d.on_startup, keep_runs = d.keep_runs, keep_age_ms = d.keep_age_ms, remove_when_done = d.remove_when_done, on_failed = d.on_failed,
-  on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, manifest = d.manifest
+  on_recovered = d.on_recovered, on_missed = d.on_missed, on_late = d.on_late, on_lost = d.on_lost, on_parked = d.on_parked, on_paused = d.on_paused, heartbeat_url = d.heartbeat_url, heartbeat_start = d.heartbeat_start,
+  heartbeat_success = d.heartbeat_success, heartbeat_failure = d.heartbeat_failure, manifest = d.manifest
 FROM (SELECT value ->> 'id' AS id, value ->> 'description' AS description, value ->> 'enabled' AS enabled, value ->> 'tags' AS tags, value ->> 'queue' AS queue, value ->> 'priority' AS priority,
   value ->> 'group_name' AS group_name, value ->> 'overlap' AS overlap, value ->> 'max_running' AS max_running, value ->> 'missed' AS missed, value ->> 'missed_limit' AS missed_limit, value ->> 'missed_within_ms' AS missed_within_ms,
   value ->> 'missed_grace_ms' AS missed_grace_ms, value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'max_deliveries' AS max_deliveries,
   value ->> 'on_error' AS on_error, value ->> 'pause_after_failures' AS pause_after_failures, value ->> 'timeout_ms' AS timeout_ms, value ->> 'jitter_ms' AS jitter_ms, value ->> 'max_runs' AS max_runs, value ->> 'not_before' AS not_before,
   value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup, value ->> 'keep_runs' AS keep_runs,
   value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed, value ->> 'on_late' AS on_late,
-  value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
+  value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'heartbeat_url' AS heartbeat_url, value ->> 'heartbeat_start' AS heartbeat_start, value ->> 'heartbeat_success' AS heartbeat_success,
+  value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
 
 -- name: update_own_rules
 -- arguments: rows

@@ -77,6 +77,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   on_lost          varchar(381),
   on_parked        varchar(381),
   on_paused        varchar(381),
+  heartbeat_url    text,                                       -- a service outside that learns of its runs; or a URL for each signal:
+  heartbeat_start  text,
+  heartbeat_success text,
+  heartbeat_failure text,
   manifest         varchar(190),                                       -- the manifest that owns the row, and may prune it
   created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),      -- nominal times count from here
   changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),

@@ -77,6 +77,10 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   on_lost          text CHECK (pg_catalog.octet_length(on_lost) <= 381),
   on_parked        text CHECK (pg_catalog.octet_length(on_parked) <= 381),
   on_paused        text CHECK (pg_catalog.octet_length(on_paused) <= 381),
+  heartbeat_url    text,                                       -- a service outside that learns of its runs; or a URL for each signal:
+  heartbeat_start  text,
+  heartbeat_success text,
+  heartbeat_failure text,
   manifest         text,                                       -- the manifest that owns the row, and may prune it
   created_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times count from here
   changed_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (changed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),

@@ -75,6 +75,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   on_lost          text CHECK (octet_length(on_lost) <= 381),
   on_parked        text CHECK (octet_length(on_parked) <= 381),
   on_paused        text CHECK (octet_length(on_paused) <= 381),
+  heartbeat_url    text,                                       -- a service outside that learns of its runs; or a URL for each signal:
+  heartbeat_start  text,
+  heartbeat_success text,
+  heartbeat_failure text,
   manifest         text,                                       -- the manifest that owns the row, and may prune it
   created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- nominal times count from here
   changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),

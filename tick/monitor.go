@@ -1,0 +1,117 @@
+package tick
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// monitor tells the services that the heartbeats of jobs name, beside the runs. No run waits for it, and no decision: only
+// the process does, at the end of its passes.
+//
+// Crash window: between the COMMIT of a run's end and the answer of the service, the service may hear nothing, or what it
+// heard counts as untold. It misses the end then, and says so. After a crash before that COMMIT, the next delivery tells its
+// own start, and the end.
+type monitor struct {
+	teller  executor.Teller // nil: there is none
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	slots   chan struct{} // signals at the same time
+	pending sync.WaitGroup
+	mu      sync.Mutex
+	signals int // that were not told
+	untold  []Untold
+}
+
+// The bounds of signals.
+const (
+	signalPatience  = 5 * time.Second // of one signal, with all tries; also of all signals that are left at the end
+	leastPatience   = 500 * time.Millisecond
+	signalsTogether = 8
+)
+
+var errUntold = errors.New("no answer before the end of the pass")
+
+// monitored runs passes, and then waits for the signals of their runs that are left: for no longer than signalPatience, and
+// within the budget if there is one.
+func (t *Tick) monitored(ctx context.Context, passes func(*Tick) (Report, error)) (Report, error) {
+	if t.monitor != nil { // it is for later passes, too
+		return passes(t)
+	}
+	with, began := *t, t.Now()
+	m := &monitor{teller: t.Executors.Teller(), slots: make(chan struct{}, signalsTogether)}
+	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer m.stop(nil)
+	with.monitor = m
+	r, err := passes(&with)
+	patience := signalPatience
+	if t.Budget > 0 {
+		patience = min(max(t.Budget-t.Now().Sub(began), leastPatience), signalPatience)
+	}
+	if ctx.Err() != nil {
+		patience = leastPatience
+	}
+	late := time.AfterFunc(patience, func() { m.stop(errUntold) })
+	m.pending.Wait()
+	late.Stop()
+	r.addUntold(m.signals, m.untold)
+	return r, err
+}
+
+// watch says that a run begins. What it returns is to be called once, when this delivery is over: it says how the run ended,
+// if it did.
+func (m *monitor) watch(t *store.Task) func() {
+	to := executor.Heartbeat(t.Job.Heartbeat)
+	if m == nil || m.teller == nil || to == (executor.Heartbeat{}) {
+		return func() {}
+	}
+	news := executor.News{Signal: executor.Begins, ID: t.Run.ID, Owner: t.Job.Owner, Facts: executor.Facts(t)}
+	job, end := t.Job.FullName(), make(chan store.Run, 1)
+	m.pending.Go(func() {
+		m.tell(job, to, news)
+		var run store.Run
+		select {
+		case run = <-end: // the end of a run comes after its start
+		case <-m.ctx.Done():
+			select {
+			case run = <-end:
+			default: // it did not end within the budget
+				return
+			}
+		}
+		switch run.State {
+		case store.Succeeded:
+			news.Signal, news.Line = executor.Success, fmt.Sprintf("job %s succeeded", job)
+		case store.Failed, store.Lost:
+			news.Signal, news.Line = executor.Failure, fmt.Sprintf("job %s %s: %s", job, run.State, run.Error)
+		default: // cancelled, given back, to be tried again, or in other hands
+			return
+		}
+		m.tell(job, to, news)
+	})
+	return func() { end <- t.Run }
+}
+
+func (m *monitor) tell(job string, to executor.Heartbeat, n executor.News) {
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-m.ctx.Done(): // and Tell says so
+	}
+	ctx, cancel := context.WithTimeoutCause(m.ctx, signalPatience, fmt.Errorf("no answer within %s", signalPatience))
+	defer cancel()
+	err := m.teller.Tell(ctx, to, n)
+	if err == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.signals++; len(m.untold) < named {
+		m.untold = append(m.untold, Untold{Job: job, Error: err.Error()})
+	}
+}
