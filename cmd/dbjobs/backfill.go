@@ -29,10 +29,10 @@ the range gets a run.`,
 	cmd.Flags().IntVar(&r.Limit, "limit", 1000, "request at most `N` runs, the oldest first")
 	cmd.Flags().BoolVar(&r.Again, "again", false, "include nominal times that are in the interval of a run already")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) (err error) {
-		if r.From, err = instantFlag("from", from); err != nil {
+		if r.From, err = instantFlag("from", from, ago); err != nil {
 			return err
 		}
-		if r.To, err = instantFlag("to", to); err != nil {
+		if r.To, err = instantFlag("to", to, ago); err != nil {
 			return err
 		}
 		switch {

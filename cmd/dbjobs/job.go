@@ -240,10 +240,10 @@ that interval as covered.`,
 			}
 			q.Args[name] = value
 		}
-		if q.Interval.Start, err = instantFlag("from", from); err != nil {
+		if q.Interval.Start, err = instantFlag("from", from, ago); err != nil {
 			return err
 		}
-		if q.Interval.End, err = instantFlag("to", to); err != nil {
+		if q.Interval.End, err = instantFlag("to", to, ago); err != nil {
 			return err
 		}
 		if (from == "") != (to == "") {

@@ -146,7 +146,8 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		}
 	}
 	once(root)
-	return group(root)
+	c.versionFlag(group(root))
+	return root
 }
 
 // helpCommand is like cobra's, but an unknown command is an error, with its exit code.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os/user"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -131,13 +130,13 @@ type subjectOf func(*cobra.Command, []string) (store.Subject, error)
 // pauses completes a command that begins a pause.
 func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 	var until string
-	cmd.Flags().StringVar(&until, "until", "", "end the pause at this instant, such as 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&until, "until", "", "end the pause at this time: 2h from now, tomorrow 08:00, 2026-12-01T08:00:00Z")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
 		on, err := of(cmd, args)
 		if err != nil {
 			return err
 		}
-		end, err := instantFlag("until", until)
+		end, err := instantFlag("until", until, ahead)
 		if err != nil {
 			return err
 		}
@@ -183,18 +182,6 @@ func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 		return report.JSON(c.stdout, p)
 	})
 	return c.prints(c.authored(cmd))
-}
-
-// instantFlag reads an instant with its offset from UTC; an empty text is the zero time.
-func instantFlag(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, badInput("--%s: found %q, want an instant such as 2026-12-01T08:00:00Z", flag, text)
-	}
-	return t.UTC(), nil
 }
 
 // pauseList makes the command that lists the recorded pauses.

@@ -23,6 +23,19 @@ func (c *cli) version() *cobra.Command {
 	})
 }
 
+// versionFlag lets --version stand for the command version, as in most programs.
+func (c *cli) versionFlag(root *cobra.Command) {
+	var asked bool
+	root.Flags().BoolVar(&asked, "version", false, "print the version of this program")
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if asked && len(args) == 0 {
+			return build().Print(c.stdout)
+		}
+		return help(cmd, args)
+	}
+}
+
 // build reads the facts that the Go build recorded in the binary.
 func build() report.Version {
 	v := report.Version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Latest}

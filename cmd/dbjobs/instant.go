@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// direction is where a duration leads from now.
+type direction int
+
+const (
+	ago   direction = -1
+	ahead direction = 1
+)
+
+// instantFlag reads a time: an instant with its offset from UTC; a day, yesterday, today or tomorrow, with a time of day or
+// without, in the zone of this machine; or a duration, from now on or back. An empty text is the zero time.
+func instantFlag(flag, text string, d direction) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, ok := readInstant(text, time.Now(), d)
+	if !ok {
+		return t, badInput("--%s: found %s, want a time such as 2026-12-01T08:00:00Z, 2026-12-01, tomorrow 08:00, or 2h", flag, shown(text))
+	}
+	return t.UTC(), nil
+}
+
+// readInstant reads a time as it is at now, in the zone of now.
+func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
+	text = strings.TrimSpace(text)
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, true
+	}
+	if length, err := store.ParseDuration(text); err == nil {
+		return now.Add(time.Duration(d) * time.Duration(length)), true
+	}
+	if strings.EqualFold(text, "now") {
+		return now, true
+	}
+	day, clock, timed := strings.Cut(text, " ")
+	if !timed {
+		day, clock, timed = strings.Cut(text, "T")
+	}
+	date := now
+	switch strings.ToLower(day) {
+	case "yesterday":
+		date = now.AddDate(0, 0, -1)
+	case "today":
+	case "tomorrow":
+		date = now.AddDate(0, 0, 1)
+	default:
+		var err error
+		if date, err = time.Parse(time.DateOnly, day); err != nil {
+			return date, false
+		}
+	}
+	var at time.Time
+	if timed {
+		var err error
+		if at, err = time.Parse("15:04:05", clock); err != nil {
+			if at, err = time.Parse("15:04", clock); err != nil {
+				return at, false
+			}
+		}
+	}
+	return time.Date(date.Year(), date.Month(), date.Day(), at.Hour(), at.Minute(), at.Second(), 0, now.Location()), true
+}
