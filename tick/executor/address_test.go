@@ -14,7 +14,7 @@ import (
 )
 
 // nameServer is a DNS server whose answer for any name is what answer says when it is asked.
-func nameServer(t *testing.T, answer func() netip.Addr) *net.Resolver {
+func nameServer(t *testing.T, answer func() []netip.Addr) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -38,8 +38,18 @@ func nameServer(t *testing.T, answer func() netip.Addr) *net.Resolver {
 	}}
 }
 
+// always is an answer that never changes.
+func always(list ...string) func() []netip.Addr {
+	return func() (all []netip.Addr) {
+		for _, a := range list {
+			all = append(all, netip.MustParseAddr(a))
+		}
+		return all
+	}
+}
+
 // nameReply answers one question, for an address of either family, with a record that is not to be kept.
-func nameReply(query []byte, answer func() netip.Addr) []byte {
+func nameReply(query []byte, answer func() []netip.Addr) []byte {
 	end := 12
 	for end < len(query) && query[end] != 0 {
 		end += int(query[end]) + 1
@@ -52,10 +62,12 @@ func nameReply(query []byte, answer func() netip.Addr) []byte {
 	if kind != 1 && kind != 28 {
 		return reply
 	}
-	if a := answer(); a.Is4() == (kind == 1) {
-		reply[7] = 1
-		reply = append(reply, 0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 0, 0, byte(a.BitLen()/8))
-		reply = append(reply, a.AsSlice()...)
+	for _, a := range answer() {
+		if a.Is4() == (kind == 1) {
+			reply[7]++
+			reply = append(reply, 0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 0, 0, byte(a.BitLen()/8))
+			reply = append(reply, a.AsSlice()...)
+		}
 	}
 	return reply
 }
@@ -101,9 +113,9 @@ func inside(t *testing.T, host string) (port string, reached *atomic.Int32) {
 // The same ways lead to the server where the host allows them.
 func TestForbiddenAddresses(t *testing.T) {
 	port, reached := inside(t, "")
-	local := nameServer(t, func() netip.Addr { return netip.MustParseAddr("127.0.0.1") })
-	metadata := nameServer(t, func() netip.Addr { return netip.MustParseAddr("169.254.169.254") })
-	metadata6 := nameServer(t, func() netip.Addr { return netip.MustParseAddr("fd00:ec2::254") })
+	local := nameServer(t, always("127.0.0.1"))
+	metadata := nameServer(t, always("169.254.169.254"))
+	metadata6 := nameServer(t, always("fd00:ec2::254"))
 	for _, c := range []struct {
 		host, address string // as it is written; that which is refused. Empty: it depends; unknown: some resolvers know no such name
 		names         *net.Resolver
@@ -118,6 +130,18 @@ func TestForbiddenAddresses(t *testing.T) {
 		{"2130706433", "unknown", nil, false}, // as C's resolver reads it
 		{"0x7f000001", "127.0.0.1", local, true},
 		{"0177.0.0.1", "unknown", nil, false},
+		{"localhost.", "unknown", nil, false},
+		{"１２７.0.0.1", "127.0.0.1", nil, true}, // digits of another alphabet, which become ours
+		{"127。0。0。1", "127.0.0.1", nil, true},
+		{"[::127.0.0.1]", "::7f00:1", nil, false},
+		{"[::ffff:0:7f00:1]", "::ffff:0:7f00:1", nil, false},
+		{"[64:ff9b:1::7f00:1]", "64:ff9b:1::7f00:1", nil, false},
+		{"[64:ff9b::7f00:1]", "64:ff9b::7f00:1", nil, false},
+		{"198.18.0.1", "198.18.0.1", nil, false},
+		{"192.0.0.192", "192.0.0.192", nil, false}, // metadata of Oracle's older machines
+		{"[ff02::1]", "ff02::1", nil, false},
+		{"[2001:0:7f00:1::]", "2001:0:7f00:1::", nil, false}, // Teredo
+		{"mixed.example.org", "", nameServer(t, always("127.0.0.1", "::1", "169.254.169.254")), true},
 		{"127.1", "unknown", nil, false},
 		{"example.org", "127.0.0.1", local, true},
 		{"169.254.169.254", "169.254.169.254", nil, false},
@@ -171,11 +195,11 @@ func TestANameThatLeadsElsewhere(t *testing.T) {
 	t.Cleanup(outside.Close)
 	x := NewHTTP(&Host{Addresses: []Addresses{{Range: netip.MustParsePrefix("127.0.0.2/32")}}})
 	defer x.Close()
-	x.names = nameServer(t, func() netip.Addr {
+	x.names = nameServer(t, func() []netip.Addr {
 		if asked.Add(1) <= 2 { // of both families
-			return netip.MustParseAddr("127.0.0.2")
+			return always("127.0.0.2")()
 		}
-		return netip.MustParseAddr("127.0.0.1")
+		return always("127.0.0.1")()
 	})
 	spec := `{"url": "http://rebind.example:` + port + `/"}`
 	if _, err := x.Execute(t.Context(), attempt(spec)); err != nil {
@@ -184,6 +208,28 @@ func TestANameThatLeadsElsewhere(t *testing.T) {
 	_, err = x.Execute(t.Context(), attempt(spec))
 	if _, ok := errors.AsType[*RefusedError](err); !ok || reached.Load() > 0 {
 		t.Errorf("reached %d times: %v", reached.Load(), err)
+	}
+}
+
+// TestANameWithSeveralAddresses: of those, only the ones that are allowed are connected to, whatever their order and family.
+func TestANameWithSeveralAddresses(t *testing.T) {
+	port, reached := inside(t, "127.0.0.1")
+	l, err := net.Listen("tcp", "127.0.0.3:"+port)
+	if err != nil {
+		t.Skip("this machine has one loopback address: ", err)
+	}
+	served := &atomic.Int32{}
+	outside := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) })}}
+	outside.Start()
+	t.Cleanup(outside.Close)
+	for i, list := range [][]string{{"127.0.0.1", "127.0.0.3"}, {"127.0.0.3", "127.0.0.1"}, {"::1", "127.0.0.1", "127.0.0.3"}} {
+		x := NewHTTP(&Host{Addresses: []Addresses{{Range: netip.MustParsePrefix("127.0.0.3/32")}}})
+		x.names = nameServer(t, always(list...))
+		_, err := x.Execute(t.Context(), attempt(`{"url": "http://mixed.example:`+port+`/"}`))
+		if err != nil || reached.Load() > 0 || int(served.Load()) != i+1 {
+			t.Errorf("%v: %v; the one inside was reached %d times, the other %d", list, err, reached.Load(), served.Load())
+		}
+		x.Close()
 	}
 }
 
