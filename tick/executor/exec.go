@@ -211,11 +211,12 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // loaders are variables by which a program that is allowed would run another one, or code that nobody allowed: those of the
 // loader of programs, of shells and interpreters, and those that many programs take a command from. No list has all of them,
-// so a leave for a program is one for it with any variables.
+// so this one keeps mistakes away and is no border: a leave for a program is one for it with any variables. That the host
+// names the variables would be none either, since arguments and the folder can do as much. The border is a script of its own.
 var loaders = regexp.MustCompile(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_TUNABLES|GCONV_PATH|OPENSSL_(CONF|CONF_INCLUDE|ENGINES|MODULES)|` +
 	`PATH|IFS|ENV|ZDOTDIR|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|` +
 	`PYTHON.*|PERL.*|RUBY.*|LUA_.*|PHPRC|PHP_INI_SCAN_DIR|NODE_(OPTIONS|PATH|REPL_.*)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|CLASSPATH|DOTNET_STARTUP_HOOKS|` +
-	`GIT_.*|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|EDITOR|VISUAL|PAGER|.*_PAGER|LESSOPEN|LESSCLOSE|DBJOBS_.*)$`)
+	`GIT_.*|RSYNC_RSH|SSH_ASKPASS|SUDO_ASKPASS|TAR_OPTIONS|MAKEFLAGS|PROMPT_COMMAND|PSQLRC|EDITOR|VISUAL|PAGER|MANPAGER|.*_PAGER|LESSOPEN|LESSCLOSE|DBJOBS_.*)$`)
 
 func checkVariable(name string) error {
 	switch {

@@ -289,6 +289,7 @@ func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
 		`{"run": ["ls"], "env": {"LD_PRELOAD": "/x.so"}}`: "not a step's to set",
 		`{"run": ["ls"], "env": {"PATH": "/x"}}`:          "not a step's to set",
 		`{"run": ["ls"], "env": {"Tar_Options": "/x"}}`:   "not a step's to set",
+		`{"run": ["ls"], "env": {"SSH_ASKPASS": "/x"}}`:   "not a step's to set",
 		`{"run": ["ls"], "env": {"DBJOBS_RUN_ID": "1"}}`:  "not a step's to set",
 		`{"run": ["ls"], "env": {"a b": "1"}}`:            "a variable's name",
 		`{"run": ["ls"], "env": {"A": "${nothing}"}}`:     "is not known",

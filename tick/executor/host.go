@@ -211,6 +211,9 @@ func (h *Host) AllowsProgram(owner, path string) (string, error) {
 		}
 		switch {
 		case run != "" && mine:
+			if why := replaceable(named); why != "" {
+				return "", fmt.Errorf("the program %s: %s; chmod o-w it, or put the program elsewhere", quoted(path), why)
+			}
 			return run, nil
 		case run != "":
 			others = append(others, l.Owners...)
@@ -237,6 +240,18 @@ func resolve(path string) (named, file string, err error) {
 	named = filepath.Join(folder, filepath.Base(path))
 	file, err = filepath.EvalSymlinks(named)
 	return named, file, err
+}
+
+// Check is what would keep the program, or all of a folder, from being run.
+func (l Program) Check() error {
+	named, _, err := resolve(l.Path)
+	if err != nil {
+		return err
+	}
+	if why := replaceable(named); why != "" {
+		return fmt.Errorf("%s; chmod o-w it", why)
+	}
+	return nil
 }
 
 const separator = string(filepath.Separator)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,6 +76,51 @@ func TestPrograms(t *testing.T) {
 	}
 	if _, err := new(executor.Host).AllowsProgram("", "sh"); err == nil {
 		t.Error("a program without a folder was allowed")
+	}
+}
+
+// A program that all users of the system can replace is not run, whatever the leave: it would be anybody's.
+func TestProgramsThatAllMayWrite(t *testing.T) {
+	root := programs(t)
+	folder := &executor.Host{Programs: []executor.Program{{Path: root + "/bin"}}}
+	link := &executor.Host{Programs: []executor.Program{{Path: root + "/bin/out"}}}
+	for _, c := range []struct {
+		path, mode string
+		h          *executor.Host
+		program    string
+		allowed    bool
+	}{
+		{"bin/tool", "777", folder, "/bin/tool", false},
+		{"bin/tool", "775", folder, "/bin/tool", true}, // whom the owner of the host has chosen
+		{"bin", "777", folder, "/bin/deep/tool", false},
+		{"bin", "1777", folder, "/bin/deep/tool", true}, // as in /tmp
+		{"bin/deep", "777", folder, "/bin/deep/tool", false},
+		{"bin/deep", "777", folder, "/bin/tool", true},
+		{"", "777", folder, "/bin/tool", false},
+		{"other", "777", link, "/bin/out", false}, // where the link leads to
+		{"other/tool", "757", link, "/bin/out", false},
+		{"bin", "757", link, "/bin/out", false},
+	} {
+		path := filepath.Join(root, c.path)
+		if out, err := exec.Command("chmod", c.mode, path).CombinedOutput(); err != nil {
+			t.Fatalf("%s", out)
+		}
+		_, err := c.h.AllowsProgram("ann", root+c.program)
+		if (err == nil) != c.allowed || err != nil && !strings.Contains(err.Error(), path+" may be written by all users; chmod o-w it") {
+			t.Errorf("with mode %s of %s, %s: %v", c.mode, c.path, c.program, err)
+		}
+		if err := os.Chmod(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := (executor.Program{Path: root + "/bin"}).Check(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(root+"/bin", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := (executor.Program{Path: root + "/bin"}).Check(); err == nil {
+		t.Error("a folder that all may write is in order")
 	}
 }
 

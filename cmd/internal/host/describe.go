@@ -3,13 +3,13 @@ package host
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // Describe tells what the settings put in force, without a secret, and what of it would fail when it is needed.
@@ -29,8 +29,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 		r.Add("target", o.Name, publicURL(value)+in(o.Source), where(o.Place), o.Owners)
 	}
 	for _, p := range s.Programs {
-		_, err := os.Stat(p.Value)
-		wrong(p.Place, err)
+		wrong(p.Place, executor.Program{Path: p.Value}.Check())
 		r.Add("program", "", p.Value, where(p.Place), p.Owners)
 	}
 	for _, a := range s.Addresses {

@@ -1,0 +1,45 @@
+//go:build unix
+
+package executor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// replaceable says by which file or folder all users of the system could put another program in the place of this one,
+// named in a folder without links; empty: by none. A group, or another owner, is whom the owner of the host has chosen.
+func replaceable(named string) string {
+	file, err := filepath.EvalSymlinks(named)
+	if err != nil {
+		return err.Error()
+	}
+	for _, path := range []string{named, file} {
+		for entry := ""; path != entry; entry, path = path, filepath.Dir(path) { // entry is what was judged in the folder
+			info, err := os.Lstat(path)
+			if err != nil {
+				return err.Error()
+			}
+			all := info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o002 != 0
+			keeps := info.IsDir() && info.Mode()&fs.ModeSticky != 0 && entry != "" && belongsToUs(entry)
+			// A file system that is mounted read-only is nobody's to write, such as a ConfigMap of Kubernetes.
+			if all && !keeps && !errors.Is(syscall.Access(path, 2), syscall.EROFS) {
+				return path + " may be written by all users"
+			}
+		}
+	}
+	return ""
+}
+
+// belongsToUs reports whether the owner is this user or root: in a folder such as /tmp, nobody else can replace it.
+func belongsToUs(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
+}
