@@ -32,6 +32,9 @@ var reference = regexp.MustCompile(`\$\{steps\.([^}"\\]*)\}`)
 // stepFacts are the facts of a step; row and body have parts.
 var stepFacts = []string{"status", "rows", "error", "output", "code", "row", "body"}
 
+// FactsOfSteps are the names of what a step tells later ones.
+func FactsOfSteps() []string { return slices.Clone(stepFacts) }
+
 // StepFact divides what stands in ${steps.NAME.FACT}. The fact is one of stepFacts, row.COLUMN, or
 // body.MEMBER. A name may have dots, and so may a column.
 func StepFact(text string) (name, fact string, ok bool) {

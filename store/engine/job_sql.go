@@ -13,6 +13,7 @@ import (
 type jobSQL struct {
 	refuses         func(text string) string
 	textArguments   bool
+	textPlaces      func(text string) []bool // see Engine.TextPlaces; nil: an instant has one form anyway
 	connection      string
 	stop            string
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
@@ -37,6 +38,16 @@ func (e *Engine) Refuses(text string) string {
 // TextArguments reports whether all arguments of a statement are sent as text, and the server infers
 // the types. On other engines, each value has a type of its own.
 func (e *Engine) TextArguments() bool { return e.jobs.textArguments }
+
+// TextPlaces reports for each placeholder of a statement whether its text says there that it is a text. It
+// is for engines on which an instant is written in another form where it is none, and where the server
+// tells no types of places. A place that is left out says nothing.
+func (e *Engine) TextPlaces(text string) []bool {
+	if e.jobs.textPlaces == nil {
+		return nil
+	}
+	return e.jobs.textPlaces(text)
+}
 
 // Stop returns how to stop a statement on a server, if the driver would leave it running when its
 // context ends: the query for the connection's number, and the statement (with %d for that number) that

@@ -12,6 +12,7 @@ import (
 )
 
 var mysqlJobs = jobSQL{
+	textPlaces:      mysqlTextPlaces,
 	connection:      "SELECT CONNECTION_ID()",
 	stop:            "KILL QUERY %d",
 	transactionOpen: mysqlTransactionOpen,
@@ -20,6 +21,19 @@ var mysqlJobs = jobSQL{
 	undone:          undoneByMySQL,
 	tableOptions:    " ENGINE = InnoDB", // the default engine for temporary tables may have no transactions
 	describe:        describeMySQL,
+}
+
+// placesInMySQL finds placeholders, and passes over what only looks like one, in texts, names and comments.
+var placesInMySQL = regexp.MustCompile("(?is)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|/\\*.*?\\*/|--\\s[^\\n]*|#[^\\n]*|\\?(\\s+AS\\s+CHAR(?:ACTER)?\\b)?")
+
+// mysqlTextPlaces: CAST(? AS CHAR).
+func mysqlTextPlaces(text string) (list []bool) {
+	for _, found := range placesInMySQL.FindAllStringSubmatch(text, -1) {
+		if found[0][0] == '?' {
+			list = append(list, found[1] != "")
+		}
+	}
+	return list
 }
 
 func mysqlTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err error) {

@@ -207,7 +207,7 @@ func text(v any) (string, error) {
 // bind puts the arguments of the statements into the forms in which the driver takes them.
 func (d *database) bind(list []Statement, facts map[string]any) (err error) {
 	for i := range list {
-		if list[i].Args, err = d.arguments(list[i].Args, facts); err != nil {
+		if list[i].Args, err = d.arguments(list[i].Args, d.engine.TextPlaces(list[i].Text), facts); err != nil {
 			return err
 		}
 	}
@@ -217,14 +217,16 @@ func (d *database) bind(list []Statement, facts map[string]any) (err error) {
 // arguments are what a statement is given. On PostgreSQL all of it is text, of which the server itself finds out the types:
 // see store's connections. Elsewhere a parameter has no type, and each value is of its own; a number that would lose digits
 // stays text there.
-func (d *database) arguments(list []any, facts map[string]any) ([]any, error) {
+//
+// texts are the places of which the statement says that they are text: an instant there is in the form of RFC 3339.
+func (d *database) arguments(list []any, texts []bool, facts map[string]any) ([]any, error) {
 	out := make([]any, len(list))
 	for i, a := range list {
 		v, err := Expand(a, facts)
 		if err != nil {
 			return nil, err
 		}
-		if at, ok := v.(time.Time); ok {
+		if at, ok := v.(time.Time); ok && (i >= len(texts) || !texts[i]) {
 			v = d.engine.Instant(at)
 		}
 		number, isNumber := v.(json.Number)

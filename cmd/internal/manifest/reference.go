@@ -58,13 +58,13 @@ func meantOfStep(first, rest string) string {
 	parts := strings.Split(rest, ".")
 	n := len(parts)
 	if n > 2 {
-		if fact := nearest.To(parts[n-2], []string{"row", "rows"}); fact != "" {
-			parts[n-2] = "row"
+		if fact := nearest.To(parts[n-2], []string{"row", "body", "rows"}); fact != "" {
+			parts[n-2] = strings.TrimSuffix(fact, "s")
 			return "steps." + strings.Join(parts, ".")
 		}
 	}
 	if n > 1 {
-		if parts[n-1] = nearest.To(parts[n-1], []string{"status", "rows", "error", "output", "row"}); parts[n-1] != "" {
+		if parts[n-1] = nearest.To(parts[n-1], store.FactsOfSteps()); parts[n-1] != "" {
 			return "steps." + strings.Join(parts, ".")
 		}
 	}
