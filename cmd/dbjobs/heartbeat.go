@@ -35,15 +35,16 @@ func (c *cli) beginHeartbeat(ctx context.Context, f *tickFlags) (*heartbeat, err
 	if err != nil || set.Heartbeat == nil || !f.monitored || f.dryRun {
 		return nil, err
 	}
-	h := &heartbeat{begun: make(chan error, 1), stop: func(error) {}, facts: map[string]any{"id": store.NewRunID(c.began, 0), "name": f.name}}
-	to, leaves, err := set.Monitor(c.secrets)
-	if err != nil {
-		h.begun <- err
-		return h, nil
-	}
+	h := &heartbeat{begun: make(chan error, 1), facts: map[string]any{"id": store.NewRunID(c.began, 0), "name": f.name}}
+	to, leaves, broken := set.Monitor(c.secrets)
 	h.to, h.http = to, executor.NewHTTP(leaves)
 	ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	go func() { h.begun <- h.tell(ctx, executor.Begins, "") }()
+	go func() {
+		if broken == nil {
+			broken = h.tell(ctx, executor.Begins, "")
+		}
+		h.begun <- broken
+	}()
 	return h, nil
 }
 
@@ -70,9 +71,6 @@ func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration
 	half := time.AfterFunc(most/2, func() { h.stop(late) }) // a start that nobody takes leaves time for the end
 	defer half.Stop()
 	began := <-h.begun
-	if h.http == nil {
-		return began
-	}
 	defer h.http.Close()
 	signal, line := executor.Success, report.Summary(r)
 	if code := exitCode(context.Background(), failure); code != exitDone && code != exitJobFailed {

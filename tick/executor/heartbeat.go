@@ -213,10 +213,10 @@ func (e *HTTP) signal(ctx context.Context, method string, to *url.URL, body stri
 	}
 	_, _ = io.CopyN(io.Discard, resp.Body, httpHead) // so that the connection can be used again
 	_ = resp.Body.Close()
-	switch s := resp.StatusCode; {
-	case s/100 == 2:
+	switch s := resp.StatusCode; s / 100 {
+	case 2:
 		return false, nil
-	case s/100 == 3:
+	case 3:
 		return false, fmt.Errorf("the answer is %s, and a heartbeat follows no redirect; give the URL that it leads to", strings.TrimSpace(resp.Status))
 	default:
 		again = s/100 == 5 || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout
