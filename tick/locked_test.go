@@ -151,9 +151,10 @@ func TestLockedLinkHoldsUpNobody(t *testing.T) {
 
 // locking is an executor during whose step somebody else takes the lock of an SQLite file.
 type locking struct {
-	t    *testing.T
-	d    *storetest.DB
-	held *sql.Tx
+	t      *testing.T
+	d      *storetest.DB
+	held   *sql.Tx
+	locked func() // if set, called as soon as it is held
 }
 
 func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Result, error) {
@@ -162,6 +163,9 @@ func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Res
 		l.t.Error(err)
 	}
 	l.held = tx
+	if l.locked != nil {
+		l.locked()
+	}
 	return executor.Result{}, nil
 }
 
@@ -217,7 +221,7 @@ func TestLockedFileKeepsNoPass(t *testing.T) {
 	}
 
 	d.Clock.Add(3 * time.Minute) // the lease is over, and nobody gives a sign of life
-	time.AfterFunc(500*time.Millisecond, release)
+	x.locked = func() { time.AfterFunc(500*time.Millisecond, release) }
 	if r, err = pass(0); err != nil || r.Succeeded != 1 || r.Made != 0 {
 		t.Errorf("when the lock is free again: %v: %+v", err, r)
 	}
