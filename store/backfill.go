@@ -121,6 +121,29 @@ func (s *Store) Rules(ctx context.Context, job int64) ([]Rule, error) {
 	return s.rulesOf(ctx, s.db, job)
 }
 
+// RulesOfJobs are the rules of several jobs as they stand now, by the ids of the jobs. A job whose rules cannot be read has
+// none, and is in faults with the reason.
+func (s *Store) RulesOfJobs(ctx context.Context, ids []int64) (rules map[int64][]Rule, faults map[int64]string, err error) {
+	rules, faults = map[int64][]Rule{}, map[int64]string{}
+	for part := range slices.Chunk(ids, page) {
+		byJob := make(map[int64]*Snapshot, len(part))
+		for _, id := range part {
+			byJob[id] = &Snapshot{}
+		}
+		if err := s.readRules(ctx, s.db, JobChanged, part, byJob); err != nil {
+			return nil, nil, fmt.Errorf("read the rules: %w", err)
+		}
+		for id, c := range byJob {
+			if c.Fault != "" {
+				faults[id] = c.Fault
+				continue
+			}
+			rules[id] = slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked })
+		}
+	}
+	return rules, faults, nil
+}
+
 func (s *Store) rulesOf(ctx context.Context, q engine.Runner, job int64) ([]Rule, error) {
 	var c Snapshot
 	if err := s.readRules(ctx, q, JobChanged, []int64{job}, map[int64]*Snapshot{job: &c}); err != nil {

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"iter"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -34,32 +35,51 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 	if !v.LastStarted.IsZero() && !v.LastNominal.IsZero() {
 		f.Late = max(0, v.LastStarted.Sub(v.LastNominal.Add(n.jitter(v.LastNominal))))
 	}
-	if v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero() {
-		return f
-	}
-	after := later(now, v.DecidedThrough)
-	if v.Paused != nil {
-		after = later(after, v.Paused.Until.Add(-instant))
-	}
-	if v.RepeatAfter > 0 { // the time after the next depends on the end of its run
-		if v.NextRun.After(now) && v.Paused == nil {
-			f.Next = append(f.Next, v.NextRun)
-		}
-		return f
-	}
-	left := int64(count)
-	if v.MaxRuns > 0 {
-		left = min(left, v.MaxRuns-v.RunsMade)
-	}
-	for ; left > 0; left-- {
-		var err error
-		if after, err = n.Next(after); err != nil {
+	for t, err := range n.upcoming(now, v) {
+		if err != nil {
 			f.Problem = err.Error()
 		}
-		if after.IsZero() {
+		if err != nil || len(f.Next) == count {
 			break
 		}
-		f.Next = append(f.Next, after)
+		f.Next = append(f.Next, t)
 	}
 	return f
+}
+
+// Before returns the next nominal times of a job to decide that are at from or after it, and before to: at most count.
+func (n *Nominal) Before(from, to time.Time, v *store.JobStatus, count int) (list []time.Time) {
+	for t, err := range n.upcoming(from.Add(-instant), v) {
+		if err != nil || !t.Before(to) || len(list) == count {
+			break
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// upcoming goes through the nominal times after an instant that are to be decided, if the pauses stay as they are.
+func (n *Nominal) upcoming(after time.Time, v *store.JobStatus) iter.Seq2[time.Time, error] {
+	return func(yield func(time.Time, error) bool) {
+		if v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero() {
+			return
+		}
+		if v.RepeatAfter > 0 { // the time after the next depends on the end of its run
+			if v.NextRun.After(after) && v.Paused == nil {
+				yield(v.NextRun, nil)
+			}
+			return
+		}
+		after = later(after, v.DecidedThrough)
+		if v.Paused != nil {
+			after = later(after, v.Paused.Until.Add(-instant))
+		}
+		for left := v.MaxRuns - v.RunsMade; v.MaxRuns == 0 || left > 0; left-- {
+			t, err := n.Next(after)
+			if t.IsZero() && err == nil || !yield(t, err) || err != nil {
+				return
+			}
+			after = t
+		}
+	}
 }

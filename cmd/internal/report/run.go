@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // Runs prints the table of run list.
@@ -14,6 +15,15 @@ func Runs(w io.Writer, runs []store.Run) error {
 	t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "STARTED", "TOOK", "ERROR")
 	for _, r := range runs {
 		t.row(r.ID, r.Job, scheduled(&r), runState(r), Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.Error)
+	}
+	return t.flush()
+}
+
+// Upcoming prints the table of upcoming.
+func Upcoming(w io.Writer, u tick.UpcomingRuns) error {
+	t := newTable(w, "AT", "JOB")
+	for _, r := range u.Runs {
+		t.row(Instant(r.At), r.Job)
 	}
 	return t.flush()
 }

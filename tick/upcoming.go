@@ -1,0 +1,83 @@
+package tick
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// UpcomingRun is a nominal time that is to come.
+type UpcomingRun struct {
+	At  time.Time `json:"at"`
+	Job string    `json:"job"`
+}
+
+// UpcomingRuns are the nominal times of all jobs in an interval, the next ones first.
+type UpcomingRuns struct {
+	From time.Time     `json:"from"`
+	To   time.Time     `json:"to"`
+	Runs []UpcomingRun `json:"runs"`
+	// More: there are more than the limit.
+	More bool `json:"more"`
+	// Idle are the jobs with a schedule that have no time now, because they are disabled, parked or paused.
+	Idle []string `json:"idle"`
+}
+
+// Upcoming finds the nominal times from an instant on, at the earliest from now, and before another one: at most limit, the
+// next ones. What a pass decided already, such as a run that waits, is not among them.
+func Upcoming(ctx context.Context, s *store.Store, from, to time.Time, limit int) (UpcomingRuns, error) {
+	u := UpcomingRuns{From: from, To: to, Runs: []UpcomingRun{}, Idle: []string{}}
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return u, err
+	}
+	ids := make([]int64, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].ID
+	}
+	list, faults, err := s.RulesOfJobs(ctx, ids)
+	if err != nil {
+		return u, err
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return u, err
+	}
+	if u.From = from; from.Before(now) {
+		u.From = now
+	}
+	end := to // of what can still be among the next ones
+	for i := range jobs {
+		v := &jobs[i]
+		n, err := decide.NewNominal(&v.Job, list[v.ID])
+		if idle := v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero(); idle || err != nil || faults[v.ID] != "" {
+			if len(list[v.ID]) > 0 || v.RepeatAfter > 0 || err != nil || faults[v.ID] != "" {
+				u.Idle = append(u.Idle, v.FullName())
+			}
+			continue
+		}
+		for _, t := range n.Before(u.From, end, v, limit+1) {
+			u.Runs = append(u.Runs, UpcomingRun{t, v.FullName()})
+		}
+		if len(u.Runs) > 8*(limit+1) {
+			u.Runs = next(u.Runs, limit+1)
+			end = u.Runs[limit].At.Add(time.Microsecond)
+		}
+	}
+	if u.Runs = next(u.Runs, limit+1); len(u.Runs) > limit {
+		u.Runs, u.More = u.Runs[:limit], true
+	}
+	return u, nil
+}
+
+// next sorts runs by their times, and keeps the first ones.
+func next(list []UpcomingRun, most int) []UpcomingRun {
+	slices.SortFunc(list, func(x, y UpcomingRun) int {
+		return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Job, y.Job))
+	})
+	return list[:min(most, len(list))]
+}
