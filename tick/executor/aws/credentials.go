@@ -73,18 +73,19 @@ func fromEnvironment(env Lookup) (c Credentials, set bool, err error) {
 }
 
 func (s *Source) ask(ctx context.Context, now time.Time) (Credentials, time.Time, error) {
-	from, ask := "", func() (*answer, error) { return nil, nil }
+	var from string
+	var ask func(context.Context) (*answer, error)
 	switch {
 	case s.env.value("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
-		from, ask = "the web identity", func() (*answer, error) { return s.webIdentity(ctx) }
+		from, ask = "the web identity", s.webIdentity
 	case s.env.value("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" || s.env.value("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
-		from, ask = "the container's endpoint", func() (*answer, error) { return s.container(ctx) }
+		from, ask = "the container's endpoint", s.container
 	case s.env.value("AWS_EC2_METADATA_DISABLED") == "true":
 		return Credentials{}, time.Time{}, errNowhere
 	default:
-		from, ask = "the machine's metadata", func() (*answer, error) { return s.machine(ctx) }
+		from, ask = "the machine's metadata", s.machine
 	}
-	a, err := ask()
+	a, err := ask(ctx)
 	if err != nil {
 		return Credentials{}, time.Time{}, fmt.Errorf("credentials of AWS, from %s: %w", from, err)
 	}

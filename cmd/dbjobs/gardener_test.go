@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// gardener looks for parts of secrets, in each form in which a text can have them.
+type gardener struct {
+	*testing.T
+	parts map[string]string // of a secret, by what they are
+}
+
+func newGardener(t *testing.T) *gardener {
+	g := &gardener{t, map[string]string{}}
+	for name, value := range grown {
+		if name == "HOOK" {
+			value = hookPart
+		}
+		for line := range strings.SplitSeq(strings.TrimPrefix(value, "whsec_"), "\n") {
+			if strings.HasPrefix(line, "-----") {
+				continue
+			}
+			for i := 0; i+7 <= len(line); i++ {
+				g.parts[strings.ToLower(line[i:i+7])] = name
+				g.parts[hex.EncodeToString([]byte(line[i:i+7]))] = name + " in hexadecimal digits"
+			}
+			for before := range 3 {
+				whole := base64.StdEncoding.EncodeToString([]byte("xyz"[:before] + line))
+				for i := 4; i+10 <= len(whole)-4; i++ {
+					g.parts[strings.ToLower(whole[i:i+10])] = name + " in base64"
+				}
+			}
+		}
+	}
+	return g
+}
+
+var percent = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}`)
+
+// free fails for each part of a secret that a text has. It shows nothing of it: what it says is searched, too.
+func (g *gardener) free(what, text string) {
+	g.Helper()
+	plain := percent.ReplaceAllStringFunc(text, func(s string) string {
+		v, _ := strconv.ParseUint(s[len(s)-2:], 16, 8) // the pattern has digits
+		return string(rune(v))
+	})
+	found := map[string]bool{}
+	for _, form := range []string{text, plain, strings.ReplaceAll(plain, `\`, "")} {
+		form = strings.ToLower(form)
+		for part, name := range g.parts {
+			if i := strings.Index(form, part); i >= 0 && !found[name] {
+				found[name] = true
+				g.Errorf("%s: has a part of %s after %q", what, name, hideParts(g.parts, form[max(0, i-60):i]))
+			}
+		}
+	}
+}
+
+func hideParts(parts map[string]string, text string) string {
+	for part := range parts {
+		text = strings.ReplaceAll(text, part, "#")
+	}
+	return text
+}
