@@ -145,6 +145,8 @@
 //     record of its end commit together. This is why atomic steps take effect exactly once.
 //   - Between the end of a run and the signal of its heartbeat, monitor.watch (tick/monitor.go): the service
 //     hears nothing, and misses it.
+//   - While a program runs, runGroup (tick/executor/process.go): a shell beside the tick, watch
+//     (tick/executor/process_watch.go), kills its process group. The run is delivered again.
 //   - Before an ended run is settled: the next pass settles it, decision.settle
 //     (tick/decide/ended_runs.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
