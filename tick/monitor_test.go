@@ -150,7 +150,7 @@ func TestHeartbeatOfARunThatIsNotTold(t *testing.T) {
 	if err != nil || r.Succeeded != 2 || r.UntoldSignals != 3 || len(r.Untold) != 3 {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	want := map[string]string{"hangs": "no answer ", "refused": "this host does not allow connections to 169.254.169.254"}
+	want := map[string]string{"hangs": "no answer before the end of the pass", "refused": "this host does not allow connections to 169.254.169.254"}
 	for _, u := range r.Untold {
 		if !strings.Contains(u.Error, want[u.Job]) || strings.Contains(u.Error, "geheim") {
 			t.Errorf("%s: %s", u.Job, u.Error)
