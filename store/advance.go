@@ -31,6 +31,7 @@ type writer struct {
 	rules    []ruleRow
 	events   []Event
 	replan   []int64
+	ends     endRows
 	after    map[int64]int    // of jobs that run after others, of which one is new: how many these are
 	owners   []int64          // jobs that were given to another owner
 	planned  map[int64]string // the jobs' plan_input as it was read
@@ -172,7 +173,7 @@ func (w *writer) make(r Run) {
 	r.ID = NewRunID(w.now, w.seq)
 	w.seq++
 	w.made = append(w.made, r)
-	if r.State == Queued && r.HeldBy == "" && r.IntervalEnd.Equal(r.ScheduledFor) && r.ReadyAt.Equal(w.now) {
+	if r.State == Queued && r.HeldBy == "" && r.Args == "" && r.IntervalEnd.Equal(r.ScheduledFor) && r.ReadyAt.Equal(w.now) {
 		w.queued = append(w.queued, queuedRow{r.ID, r.JobID, r.Number, r.Occurrence, r.Queue, r.Priority, at(r.ScheduledFor), at(r.IntervalStart)})
 		return
 	}
@@ -277,6 +278,9 @@ func (w *writer) write(ctx context.Context) error {
 		return err
 	}
 	if err := w.writeRules(ctx); err != nil {
+		return err
+	}
+	if err := w.writeEnds(ctx); err != nil {
 		return err
 	}
 	if err := w.writeAfter(ctx); err != nil {

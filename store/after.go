@@ -48,9 +48,6 @@ func AfterText(list []After) string {
 
 // checkAfter refuses what no job can run after.
 func checkAfter(list []After) error {
-	if len(list) > 1 {
-		return fmt.Errorf("names %d jobs; one is possible", len(list))
-	}
 	for i, f := range list {
 		if err := cmp.Or(notEmpty(f.Job), CheckHook(f.Job), oneOf(f.On, Ends()...)); err != nil {
 			return err
@@ -68,6 +65,7 @@ type Follower struct {
 	Queue    string
 	Priority int
 	On       string
+	Of       int // how many jobs it runs after
 }
 
 // Follows reports whether the job runs after a run that has ended in this state.
@@ -93,7 +91,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, b
 	var pairs []pair
 	var followers []int64
 	var f pair
-	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On).Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On, &f.Of).Each(func(fault string) error {
 		if fault == "" { // else the follower's own decision says what is wrong with it
 			pairs, followers = append(pairs, f), append(followers, f.JobID)
 		}

@@ -106,6 +106,11 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 			return err
 		}
 	}
+	if p.need == AfterEnded {
+		if err := s.readEnds(ctx, tx, ids, byJob); err != nil {
+			return err
+		}
+	}
 	var pause Pause
 	return tx.Query(ctx, "batch_pauses", engine.Args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, engine.Reads(scanPause(&pause)...).Each(func(fault string) error {
 		defer func() { pause = Pause{} }()

@@ -20,6 +20,7 @@ type Batch struct {
 	Gaps      map[string]int // by reason
 	Parked    []Parked
 	Moved     int
+	Ends      int         // for jobs that run after several: these are to be decided next
 	Woken     int         // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
 	Ended     []EndedRun  // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
 	Retention []Retention // of jobs that have runs newly settled
@@ -64,7 +65,7 @@ func (b *Batch) passOver(p *Page, cases []Snapshot, what string) {
 
 // join adds what became of another part of a page.
 func (b *Batch) join(o Batch) {
-	b.Decided, b.Moved, b.Woken = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken
+	b.Decided, b.Moved, b.Woken, b.Ends = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken, b.Ends+o.Ends
 	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
 	b.Retention, b.Passed, b.Refused = append(b.Retention, o.Retention...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
 	b.Stuck, b.Unheard = append(b.Stuck, o.Stuck...), append(b.Unheard, o.Unheard...)
@@ -309,6 +310,7 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused
 	b.Moved, b.Woken, b.Decided = b.Moved+len(made.wake), len(made.wake), len(made.members)
 	for i := range made.members {
 		c := made.members[i].Snapshot
+		w.addEnds(c, &made.members[i].Decision)
 		if b.add(w, c, &made.members[i].Decision); c.AfterChanged {
 			w.after[c.Plan.JobID] = len(c.Job.After)
 		}
@@ -317,7 +319,7 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused
 	if err := b.raise(ctx, w, refused); err != nil {
 		return err
 	}
-	b.Made = w.made
+	b.Made, b.Ends = w.made, len(w.ends.rows)
 	return w.write(ctx)
 }
 

@@ -13,7 +13,7 @@
 //
 //	definitions   schedules, jobs, steps, job_schedules, job_after, groups, pauses
 //	              written by people: commands, apply, plain SQL; the program writes the column planned only
-//	plans         plans, plan_rules, group_plans
+//	plans         plans, plan_rules, group_plans, job_ends
 //	              written by the program, while it has the lock of the job's plan
 //	ledger        runs, attempts, gaps, changes, ticks
 //	              written by the program; a worker in any language may update the run that it holds
@@ -67,7 +67,7 @@
 //	step_end.go, step_ends.go          ending steps and runs, by themselves and together
 //	output.go, step_facts.go           what attempts tell, and what later steps read of that
 //	hook.go                            events of jobs, and the runs that they make
-//	after.go                           which jobs run after which
+//	after.go, ends.go                  which jobs run after which; ends of runs that wait for those of other jobs
 //	apply.go and apply_*.go, change.go writing definitions, in batches, with the change log
 //	read.go, schedule_read.go          reading definitions
 //	ledger_read.go, state.go           reading for commands

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -142,8 +143,12 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 		return &FieldError{"job " + jobs[i].FullName(), "cannot be removed",
 			fmt.Sprintf("job %s runs after it and would never run again; remove `after` from %s, or remove that job too", f.FullName(), f.Name)}
 	}
-	for _, st := range []string{"remove_jobs", "finish_links", "finish_schedules"} {
-		if _, err := a.tx.Exec(ctx, st, engine.Args{"now": a.now, "ids": ids}); err != nil {
+	statements := []string{"remove_jobs", "finish_links", "finish_schedules"}
+	if slices.ContainsFunc(jobs, func(j Job) bool { return len(j.After) > 1 }) {
+		statements = append(statements, "forget_ends")
+	}
+	for _, st := range statements {
+		if _, err := a.tx.Exec(ctx, st, engine.Args{"now": a.now, "ids": ids, "since": a.now.Add(time.Second)}); err != nil {
 			return err
 		}
 	}

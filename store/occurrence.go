@@ -11,7 +11,8 @@ import (
 // store/engine/sql/queries.sql.
 const (
 	occurrenceAt    = "at:"    // a nominal time
-	occurrenceAfter = "after:" // the id of the run that succeeded
+	occurrenceAfter = "after:" // the id of the run that ended
+	occurrenceAll   = "all:"   // of runs of several jobs: the end of their interval, or the id of the run that they follow
 	occurrenceStart = "start:" // the identity of a start-up
 	occurrenceNow   = "now:"   // requested: the id of the run itself
 	occurrenceHook  = "hook:"  // an event of a job, and what it is about
@@ -27,6 +28,9 @@ func OccurrenceAt(nominal time.Time) string {
 
 // OccurrenceAfter is the occurrence of a run that follows a run of another job.
 func OccurrenceAfter(predecessor string) string { return occurrenceAfter + predecessor }
+
+// OccurrenceAll is the occurrence of a run that follows runs of several jobs.
+func OccurrenceAll(meets string) string { return occurrenceAll + meets }
 
 // OccurrenceStart is the occurrence of a run for a start-up.
 func OccurrenceStart(id string) string { return occurrenceStart + id }
@@ -52,6 +56,9 @@ func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, occurre
 
 // Predecessor is the id of the run that this run follows; empty if it follows none.
 func (r *Run) Predecessor() string { return r.reason(occurrenceAfter) }
+
+// Meeting is what the runs that this run follows have in common; empty if it does not follow several.
+func (r *Run) Meeting() string { return r.reason(occurrenceAll) }
 
 // Event is the event that made this run, with its cause; empty if none did.
 func (r *Run) Event() string { return r.reason(occurrenceHook) }

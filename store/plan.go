@@ -81,7 +81,11 @@ type Snapshot struct {
 	Runs      []Run // not settled yet, oldest first
 	// Followers are the jobs that run after this one.
 	Followers []Follower
-	Pauses    []Pause
+	// Met are the intervals for which each of the jobs that this one runs after has a run that ended as
+	// asked. They are read for the need AfterEnded.
+	Met    []Meeting
+	ends   []endRead // what they were read from, and the others
+	Pauses []Pause
 	// StepAttempts has the attempts of steps that have their own number, by position. It is read
 	// where a run waits for another attempt.
 	StepAttempts map[int]Attempts
@@ -129,11 +133,13 @@ type Decision struct {
 	Pause string
 	// Remove removes the job, for this reason.
 	Remove   string
-	Events   []Event // that hooks follow; each has one
-	Rules    []Rule  // with Replan: the rules that the plan has from now on, as Text, Ends and Input
-	UnderWay int     // runs of the job that are under way after this decision
-	Park     bool    // the plan cannot be read, so only its error and its next run are written
-	Replan   bool    // the rules are written anew and the definitions are marked as planned
+	Events   []Event  // that hooks follow; each has one
+	Ends     []End    // of runs of the job, for jobs that run after several
+	Met      []string // of Snapshot.Met, those that are done with: they have a run, or never will
+	Rules    []Rule   // with Replan: the rules that the plan has from now on, as Text, Ends and Input
+	UnderWay int      // runs of the job that are under way after this decision
+	Park     bool     // the plan cannot be read, so only its error and its next run are written
+	Replan   bool     // the rules are written anew and the definitions are marked as planned
 }
 
 // nothing reports whether a decision changes nothing but the instant at which it was made. Such a
@@ -167,6 +173,7 @@ const (
 	PauseChanged
 	RunWakes // a wait is over, a lease ends, a run has ended
 	Due
+	AfterEnded // runs of jobs that it runs after have ended, of several such jobs
 	needs
 
 	// Startup is the need of jobs with on_startup, where the tick was given the identity of a
@@ -187,11 +194,11 @@ func Needs() []Need {
 
 // String is the need in words.
 func (n Need) String() string {
-	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "start-up", "hourly check"}[n]
+	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "runs of other jobs ended", "start-up", "hourly check"}[n]
 }
 
 func (n Need) statement() string {
-	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_startup", "need_check"}[n]
+	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_ended", "need_startup", "need_check"}[n]
 }
 
 // Page is a place in the list of a need. Paging by key leaves out the rows that other sessions have

@@ -62,13 +62,13 @@ func (p *Probe) CheckDue() bool {
 // error wraps ErrSchema where the tables do not exist.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p := &Probe{Schema: Schema{Latest: Latest}}
-	var freeze, job, link, schedule, pause, run present
+	var freeze, job, link, schedule, pause, ended, run present
 	var least, most string // the first and the last owner
 	var path string
 	var next, wake, since, last engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &freeze, &next, &wake,
-		&job, &link, &schedule, &pause, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
+		&job, &link, &schedule, &pause, &ended, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
@@ -83,7 +83,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	}
 	p.Frozen, p.Queued = bool(freeze), bool(run)
 	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
-	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next)}
+	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next), bool(ended)}
 	for _, t := range []time.Time{next.Time, wake.Time} {
 		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
 			p.NextWake = t

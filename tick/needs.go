@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -34,7 +35,8 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	p.moved = 0
 	p.deciding.start(p.t.Now())
 	defer func() { p.deciding.stop(p.t.Now()) }()
-	for _, n := range needs {
+	for i := 0; i < len(needs); i++ {
+		n := needs[i]
 		err := p.decideAll(ctx, n)
 		switch {
 		case err == nil:
@@ -43,6 +45,9 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 		case p.failed[n] == nil: // some row makes the list of this need unreadable; the other needs are handled
 			p.failed[n] = fmt.Errorf("%s: %w", n, err)
 			p.errs = append(p.errs, p.failed[n])
+		}
+		if last := i == len(needs)-1; last && p.met > 0 { // jobs that run after several have an end more
+			p.met, needs = 0, append(slices.Clone(needs), store.AfterEnded)
 		}
 	}
 	return nil
@@ -123,6 +128,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		}
 		p.moved += len(b.Made) + b.Moved
 		p.woken += b.Woken
+		p.met += b.Ends
 		p.report.add(b.Batch)
 		p.kept = append(p.kept, b.Retention...)
 	}

@@ -145,6 +145,7 @@ type pass struct {
 	decided  bool
 	idle     int          // rounds without a run, one after the other
 	moved    int          // runs that the last decisions made, let go or settled
+	met      int          // ends written for jobs that run after several, which are to be decided
 	woken    int          // and of them those of other jobs whose turn in their group it is
 	decider  *decide.Pass // what its decisions share
 	deciding stopwatch

@@ -82,6 +82,8 @@ func hourlyOf(j store.Job, missed, overlap string) store.Job {
 func (w *world) jobs(names ...string) []store.Job {
 	follows := patient("follows", w.effect("tell", true))
 	follows.After = []store.After{{Job: "chain"}}
+	meets := patient("meets", w.effect("tell", true))
+	meets.After = []store.After{{Job: "chain"}, {Job: "flaky", On: store.OnEnd}}
 	boots := patient("boots", act("boot", 0))
 	boots.OnStartup = true
 	doomed := hourlyOf(patient("doomed", act("fail", 9)), "latest", "wait")
@@ -101,7 +103,7 @@ func (w *world) jobs(names ...string) []store.Job {
 	shared.Schedules, shared.Missed, shared.MissedGrace, shared.Overlap = []string{"hours"}, "skip", store.Duration(50*time.Minute), "skip"
 	all := []store.Job{
 		hourlyOf(patient("chain", act("one", 0), w.effect("two", true), w.effect("three", false)), "latest", "wait"),
-		follows, boots, doomed, patient("told", w.effect("tell", true)), forks, once, kept, orphan, shared,
+		follows, meets, boots, doomed, patient("told", w.effect("tell", true)), forks, once, kept, orphan, shared,
 		hourlyOf(patient("flaky", act("try", 1)), "latest", "wait"),
 		hourlyOf(patient("replaced", act("act", 0)), "latest", "replace"),
 	}

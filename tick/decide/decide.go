@@ -55,6 +55,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	if d.plan.Parked == "" {
 		d.occurrences()
 	}
+	d.meet()
 	if d.plan.Parked != "" && d.changed {
 		d.skipAllDue(store.Edited) // once the job is repaired, nothing is due from before the change
 	}
@@ -63,7 +64,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	d.next()
 	d.raiseOfPlan()
 	return store.Decision{
-		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Events: d.events,
+		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Events: d.events, Ends: d.ends, Met: d.met,
 		Retention: d.retention(), Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(),
 		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan,
 	}
@@ -92,6 +93,8 @@ type decision struct {
 	unreadable  int         // running runs that cannot be read
 	made        []store.Run // new runs of the job
 	followers   []store.Run // new runs of jobs that run after this one
+	ends        []store.End // for jobs that run after this one and others
+	met         []string    // the intervals of Snapshot.Met
 	pauses      []store.Pause
 	pauseReason string   // why this decision pauses the job; empty: it does not
 	cancel      []string // ids of running runs that their holders are to stop

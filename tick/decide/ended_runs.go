@@ -76,8 +76,8 @@ func (d *decision) settleRun(r store.Run, was string) {
 		ExpiresAt: r.FinishedAt.Add(keep)})
 }
 
-// makeFollowers makes a run of each job that runs after such an end, with the same data interval. The
-// decision of that job queues it. Nothing follows the run of a hook: if it led to a job with that
+// makeFollowers makes a run of each job that runs after such an end, with the same data interval and
+// arguments. The decision of that job queues it. A job that runs after several has only its end noted. Nothing follows the run of a hook: if it led to a job with that
 // hook, the two would go on for ever.
 func (d *decision) makeFollowers(run *store.Run) {
 	if run.Event() != "" {
@@ -87,9 +87,29 @@ func (d *decision) makeFollowers(run *store.Run) {
 		if !f.Follows(run.State) {
 			continue
 		}
+		if f.Of > 1 {
+			if meets := run.Meets(); meets != "" {
+				d.ends = append(d.ends, store.End{JobID: f.JobID, AfterID: d.plan.JobID, RunID: run.ID, Meets: meets})
+			}
+			continue
+		}
 		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run.ID),
 			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
-			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd})
+			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd, Args: run.Args})
+	}
+}
+
+// meet makes a run for each interval for which all jobs that this one runs after have ended. A job that
+// is disabled or gone has none, and never will.
+func (d *decision) meet() {
+	for _, m := range d.snapshot.Met {
+		d.met = append(d.met, m.Meets)
+		if d.gone() || d.job().Disabled {
+			continue
+		}
+		d.plan.RunsMade++
+		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceAll(m.Meets), State: store.Waiting,
+			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now, IntervalStart: m.Start, IntervalEnd: m.End, Args: m.Args})
 	}
 }
 

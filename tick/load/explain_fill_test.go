@@ -40,9 +40,13 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 		SELECT i, CASE WHEN i %% 2 = 1 THEN i + 1000 WHEN i %% 10 = 0 THEN 1 ELSE 2 + i %% 19 END, %s FROM NUMBERS`, n.jobs, now)
 	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id) SELECT i, i + 3 FROM NUMBERS AND i %% 1000 = 97", n.jobs)
 	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i + 1, i + 1 FROM NUMBERS AND i %% 10 = 5", n.jobs) // of which none is due
+	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i - 7, i - 7 FROM NUMBERS AND i %% 1000 = 107", n.jobs)
+	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i - 6, i - 6 FROM NUMBERS AND i %% 1000 = 107", n.jobs)
 	exec(`INSERT INTO dbjobs.steps (job_id, position, name, executor, spec) SELECT i, 1, 'one', 'sql', %s FROM NUMBERS`, n.jobs, w.json(`'{"sql": ["SELECT 1"]}'`))
 
 	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET on_failed = 'job 1' WHERE id = 80")
+	exec("INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at, seen) SELECT 107 + 1000 * (i %% 3), "+w.text("i")+", 100 + 1000 * (i %% 3), %s, %s, %s FROM NUMBERS", 300, w.id("i"), now, w.yes)
+	exec("INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at, seen) SELECT 5 + 10 * (i %% 100), "+w.text("i")+", 6 + 10 * (i %% 100), %s, %s, %s FROM NUMBERS", n.jobs/2, w.id("i"), now, w.yes)
 	exec(`INSERT INTO dbjobs.plans (job_id, version, decided_through) SELECT i, 1, %s FROM NUMBERS`, n.jobs, now)
 
 	// Of each job the same number of runs, over the whole year. A few are older than is kept.

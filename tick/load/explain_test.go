@@ -48,6 +48,8 @@ var hot = []struct {
 	{"batch_runs", `(?s)^SELECT r.id, r.job_id, .*(open_job_id|settled_at IS NULL)`, "runs_open"},
 	{"lock_runs", `^SELECT id FROM dbjobs.runs WHERE .*ORDER BY id`, "PRIMARY"},
 	{"batch_followers", `^SELECT a.after_job_id`, "job_after_job"},
+	{"need_ended", `(?s)^SELECT .*, job_id, NULL, job_id FROM dbjobs.job_ends`, "job_ends"},
+	{"batch_ends", `(?s)^SELECT e.id, e.job_id`, "job_ends"},
 	{"circles", `(?s)^WITH RECURSIVE up .*dbjobs.job_after`, "job_after|PRIMARY"},
 	{"hooks", `(?s)^SELECT id, owner, name, queue, priority, .*enabled`, "jobs_name"},
 	{"batch_pauses", `(?s)^SELECT p.id, .*FROM dbjobs.pauses p`, "pauses"},
@@ -152,6 +154,7 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 	happen(t, d)
 	d.Clock.Add(4 * time.Minute)
 	tk.StartupID = "boot"
+	d.Exec(t, "UPDATE "+d.Table("job_ends")+" SET seen = "+words[d.Engine].no+" WHERE job_id = 1107 AND meets < '2'")
 	calls = append(calls, pass("a tenth due, and all that can happen", tk.Run, func(r tick.Report) bool { return r.Made > n.jobs/11 && r.Succeeded == 5 })...)
 	tk.StartupID = ""
 	d.Clock.Add(5 * time.Minute)

@@ -59,6 +59,8 @@ func scheduled(r *store.Run) string {
 		return Instant(r.ScheduledFor)
 	case r.Predecessor() != "":
 		return "after a run"
+	case r.Meeting() != "":
+		return "after runs"
 	case r.StartupID() != "":
 		return "at start-up"
 	case r.Event() != "":
@@ -78,6 +80,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 	f.add("error", r.Error)
 	f.add("scheduled for", scheduled(&r.Run))
 	f.add("after run", r.Predecessor())
+	f.add("after runs", r.Meeting())
 	f.add("start-up", r.StartupID())
 	f.add("event", r.Event())
 	if !r.IntervalEnd.IsZero() {

@@ -42,6 +42,7 @@ SELECT @now, i.version, i.oldest, i.instance,
     (SELECT job_id FROM dbjobs.job_after WHERE @stale_after ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
+  (SELECT job_id FROM dbjobs.job_ends WHERE seen = @false ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE @queued = :queue AND @runnable ORDER BY @urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs.plans), (SELECT MAX(owner) FROM dbjobs.plans),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
@@ -124,6 +125,11 @@ SELECT @now, u.id, NULL, u.id FROM (
   UNION
   SELECT * FROM (SELECT job_id AS id FROM dbjobs.job_after WHERE @stale_after AND job_id > :id ORDER BY job_id LIMIT :limit) AS a
 ) AS u ORDER BY u.id LIMIT :limit;
+
+-- Jobs that run after several others, of which runs have ended.
+
+-- name: need_ended
+SELECT @now, job_id, NULL, job_id FROM dbjobs.job_ends WHERE seen = @false AND job_id > :id ORDER BY job_id LIMIT :limit;
 
 -- Of the definitions that changed, as many at a time as stale_schedules and stale_pauses read: without a limit, the planner
 -- takes an index that holds next to nothing for as long as the table.
@@ -237,7 +243,8 @@ WHERE s.job_id @among AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.j
 
 -- name: batch_followers
 -- overridden: postgres
-SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end,
+  (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = a.job_id)
 FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
 WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = @true ORDER BY a.after_job_id, j.id;
 
@@ -321,6 +328,35 @@ SELECT job_id FROM dbjobs.job_schedules WHERE job_id @among ORDER BY job_id, sch
 -- name: mark_links
 UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
+
+-- Of the intervals for which an end is new, all ends: with the runs, and the number of jobs that are to have one.
+
+-- name: batch_ends
+SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
+  (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
+FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = @false AND job_id @among) AS n
+JOIN dbjobs.job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
+LEFT JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+LEFT JOIN dbjobs.runs r ON r.id = e.run_id
+LEFT JOIN dbjobs.jobs j ON j.id = e.after_job_id
+ORDER BY e.job_id, e.meets, e.after_job_id;
+
+-- A job has one row for each interval and job that it runs after: the decision that writes it holds the plan of that job.
+
+-- name: insert_ends
+INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
+SELECT d.job_id, d.meets, d.after_job_id, d.run_id, @now
+FROM @rows(job_id bigint, meets text, after_job_id bigint, run_id uuid)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
+
+-- name: see_ends
+UPDATE dbjobs.job_ends SET seen = @true WHERE id @these;
+
+-- name: delete_ends
+DELETE FROM dbjobs.job_ends WHERE id @these;
+
+-- name: forget_ends
+DELETE FROM dbjobs.job_ends WHERE job_id @these AND ended_at < :since;
 
 -- name: lock_stale_after
 SELECT job_id, after_job_id FROM dbjobs.job_after WHERE job_id @among ORDER BY job_id, after_job_id @skip;

@@ -31,9 +31,21 @@ FROM dbjobs_attempts WHERE run_id = ? ORDER BY number;
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, error = ?
 WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
 
+-- name: batch_ends
+-- arguments: each_ids
+SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
+  (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
+FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (each_)) AS n
+JOIN dbjobs_job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
+LEFT JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+LEFT JOIN dbjobs_runs r ON r.id = e.run_id
+LEFT JOIN dbjobs_jobs j ON j.id = e.after_job_id
+ORDER BY e.job_id, e.meets, e.after_job_id;
+
 -- name: batch_followers
 -- arguments: each_ids
-SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end,
+  (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = a.job_id)
 FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
 WHERE a.after_job_id IN (each_) AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY a.after_job_id, j.id;
 
@@ -172,6 +184,10 @@ DELETE FROM dbjobs_attempts WHERE run_id IN (each_);
 -- name: delete_changes
 -- arguments: each_ids
 DELETE FROM dbjobs_changes WHERE id IN (each_);
+
+-- name: delete_ends
+-- arguments: each_ids
+DELETE FROM dbjobs_job_ends WHERE id IN (each_);
 
 -- name: delete_first_attempts
 -- arguments: id, through
@@ -315,6 +331,10 @@ WHERE l.schedule_id = ? ORDER BY l.job_id LIMIT ?;
 SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
 WHERE a.after_job_id IN (each_) AND j.id = a.job_id AND j.removed_at IS NULL;
 
+-- name: forget_ends
+-- arguments: each_ids, since
+DELETE FROM dbjobs_job_ends WHERE job_id IN (each_) AND ended_at < ?;
+
 -- name: forget_plan_rules
 -- arguments: each_ids
 DELETE FROM dbjobs_plan_rules WHERE job_id IN (each_);
@@ -371,6 +391,13 @@ SELECT d.job_id, d.after_job_id, d.on_end FROM JSON_TABLE(?, '$[*]' COLUMNS (job
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject', action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
+
+-- name: insert_ends
+-- arguments: now, rows
+INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
+SELECT d.job_id, d.meets, d.after_job_id, d.run_id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', meets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.meets', after_job_id BIGINT PATH '$.after_job_id', run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id')) AS d
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
 
 -- name: insert_gaps
 -- arguments: now, rows
@@ -659,6 +686,10 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
   SELECT p.job_id FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL
 ) AS u WHERE u.id > ? ORDER BY u.id LIMIT ?;
 
+-- name: need_ended
+-- arguments: now, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, NULL, job_id FROM dbjobs_job_ends WHERE seen = 0 AND job_id > ? ORDER BY job_id LIMIT ?;
+
 -- name: need_job
 -- arguments: now, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), id, NULL, id FROM dbjobs_jobs WHERE stale = 1 AND id > ? ORDER BY id LIMIT ?;
@@ -798,6 +829,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
     (SELECT job_id FROM dbjobs_job_after WHERE stale = 1 ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT 1),
+  (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) ORDER BY urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
@@ -962,6 +994,10 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- arguments: manifest
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ? AND s.name IS NOT NULL;
+
+-- name: see_ends
+-- arguments: each_ids
+UPDATE dbjobs_job_ends SET seen = 1 WHERE id IN (each_);
 
 -- name: set_instance
 -- arguments: instance

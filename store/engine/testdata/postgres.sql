@@ -33,9 +33,21 @@ FROM dbjobs.attempts WHERE run_id = $1 ORDER BY number;
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, error = $3
 WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
+-- name: batch_ends
+-- arguments: ids
+SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN false ELSE true END,
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
+FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = false AND job_id = ANY($1::bigint[])) AS n
+JOIN dbjobs.job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
+LEFT JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+LEFT JOIN dbjobs.runs r ON r.id = e.run_id
+LEFT JOIN dbjobs.jobs j ON j.id = e.after_job_id
+ORDER BY e.job_id, e.meets, e.after_job_id;
+
 -- name: batch_followers
 -- arguments: ids
-SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end,
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = a.job_id)
 FROM pg_catalog.unnest($1::bigint[]) AS i(id)
 CROSS JOIN LATERAL (SELECT * FROM dbjobs.job_after x WHERE x.after_job_id = i.id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dbjobs.jobs y WHERE y.id = a.job_id OFFSET 0) AS j
@@ -179,6 +191,10 @@ DELETE FROM dbjobs.attempts WHERE run_id = ANY($1::uuid[]);
 -- name: delete_changes
 -- arguments: ids
 DELETE FROM dbjobs.changes WHERE id = ANY($1::bigint[]);
+
+-- name: delete_ends
+-- arguments: ids
+DELETE FROM dbjobs.job_ends WHERE id = ANY($1::bigint[]);
 
 -- name: delete_first_attempts
 -- arguments: id, through
@@ -324,6 +340,10 @@ WHERE l.schedule_id = $1 ORDER BY l.job_id LIMIT $2;
 SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
 WHERE a.after_job_id = ANY($1::bigint[]) AND j.id = a.job_id AND j.removed_at IS NULL;
 
+-- name: forget_ends
+-- arguments: ids, since
+DELETE FROM dbjobs.job_ends WHERE job_id = ANY($1::bigint[]) AND ended_at < $2;
+
 -- name: forget_plan_rules
 -- arguments: ids
 DELETE FROM dbjobs.plan_rules WHERE job_id = ANY($1::bigint[]);
@@ -381,6 +401,13 @@ SELECT d.job_id, d.after_job_id, d.on_end FROM pg_catalog.json_to_recordset($1::
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, subject text, action text, reason text);
+
+-- name: insert_ends
+-- arguments: now, rows
+INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
+SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, meets text, after_job_id bigint, run_id uuid)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
 
 -- name: insert_gaps
 -- arguments: now, rows
@@ -670,6 +697,10 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
   SELECT p.job_id FROM dbjobs.plans p WHERE parked IS NOT NULL
 ) AS u WHERE u.id > $2 ORDER BY u.id LIMIT $3;
 
+-- name: need_ended
+-- arguments: now, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, NULL, job_id FROM dbjobs.job_ends WHERE seen = false AND job_id > $2 ORDER BY job_id LIMIT $3;
+
 -- name: need_job
 -- arguments: now, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), id, NULL, id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input AND id > $2 ORDER BY id LIMIT $3;
@@ -818,6 +849,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
     (SELECT job_id FROM dbjobs.job_after WHERE planned IS DISTINCT FROM after_job_id ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs.schedules WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
+  (SELECT job_id FROM dbjobs.job_ends WHERE seen = false ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = (session_user::text COLLATE pg_catalog."default") ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
@@ -989,6 +1021,10 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- arguments: manifest
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.manifest = $1 AND s.name IS NOT NULL;
+
+-- name: see_ends
+-- arguments: ids
+UPDATE dbjobs.job_ends SET seen = true WHERE id = ANY($1::bigint[]);
 
 -- name: set_instance
 -- arguments: instance

@@ -33,9 +33,21 @@ FROM dbjobs_attempts WHERE run_id = ?1 ORDER BY number;
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'), lease_until = NULL, error = ?3
 WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 
+-- name: batch_ends
+-- arguments: ids
+SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
+  (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
+FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (SELECT value FROM json_each(?1))) AS n
+JOIN dbjobs_job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
+LEFT JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+LEFT JOIN dbjobs_runs r ON r.id = e.run_id
+LEFT JOIN dbjobs_jobs j ON j.id = e.after_job_id
+ORDER BY e.job_id, e.meets, e.after_job_id;
+
 -- name: batch_followers
 -- arguments: ids
-SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end
+SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end,
+  (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = a.job_id)
 FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
 WHERE a.after_job_id IN (SELECT value FROM json_each(?1)) AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY a.after_job_id, j.id;
 
@@ -173,6 +185,10 @@ DELETE FROM dbjobs_attempts WHERE run_id IN (SELECT value FROM json_each(?1));
 -- name: delete_changes
 -- arguments: ids
 DELETE FROM dbjobs_changes WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: delete_ends
+-- arguments: ids
+DELETE FROM dbjobs_job_ends WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: delete_first_attempts
 -- arguments: id, through
@@ -315,6 +331,10 @@ WHERE l.schedule_id = ?1 ORDER BY l.job_id LIMIT ?2;
 SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
 WHERE a.after_job_id IN (SELECT value FROM json_each(?1)) AND j.id = a.job_id AND j.removed_at IS NULL;
 
+-- name: forget_ends
+-- arguments: ids, since
+DELETE FROM dbjobs_job_ends WHERE job_id IN (SELECT value FROM json_each(?1)) AND ended_at < ?2;
+
 -- name: forget_plan_rules
 -- arguments: ids
 DELETE FROM dbjobs_plan_rules WHERE job_id IN (SELECT value FROM json_each(?1));
@@ -372,6 +392,13 @@ SELECT d.job_id, d.after_job_id, d.on_end FROM (SELECT value ->> 'job_id' AS job
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'reason' AS reason FROM json_each(?2)) AS d;
+
+-- name: insert_ends
+-- arguments: now, rows
+INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
+SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'meets' AS meets, value ->> 'after_job_id' AS after_job_id, value ->> 'run_id' AS run_id FROM json_each(?2)) AS d
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
 
 -- name: insert_gaps
 -- arguments: now, rows
@@ -649,6 +676,10 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   SELECT p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL
 ) AS u WHERE u.id > ?2 ORDER BY u.id LIMIT ?3;
 
+-- name: need_ended
+-- arguments: now, id, limit
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), job_id, NULL, job_id FROM dbjobs_job_ends WHERE seen = 0 AND job_id > ?2 ORDER BY job_id LIMIT ?3;
+
 -- name: need_job
 -- arguments: now, id, limit
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), id, NULL, id FROM dbjobs_jobs WHERE planned IS NOT plan_input AND id > ?2 ORDER BY id LIMIT ?3;
@@ -797,6 +828,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
     (SELECT job_id FROM dbjobs_job_after WHERE planned IS NOT after_job_id ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs_schedules WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_pauses WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
+  (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs_runs WHERE state = 'queued' AND queue = ?2 AND 1 = 1 ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
@@ -961,6 +993,10 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- arguments: manifest
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ?1 AND s.name IS NOT NULL;
+
+-- name: see_ends
+-- arguments: ids
+UPDATE dbjobs_job_ends SET seen = 1 WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: set_instance
 -- arguments: instance

@@ -217,6 +217,21 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   PRIMARY KEY (job_id, schedule_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
+-- Ends of runs of jobs after which another one runs, where that one runs after several: it has a run
+-- when there is one of each of them for the same interval. A decision for that job takes them away.
+CREATE TABLE IF NOT EXISTS dbjobs_job_ends (
+  id           bigint AUTO_INCREMENT PRIMARY KEY,
+  job_id       bigint NOT NULL,                                -- the job that runs after others
+  meets        varchar(190) NOT NULL,                          -- the end of the interval, or the run that all of them follow
+  after_job_id bigint NOT NULL,                                -- one of the others
+  run_id       char(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,  -- its run
+  ended_at     datetime(6) NOT NULL,                           -- when that was settled
+  seen         boolean NOT NULL DEFAULT false CHECK (seen IN (0, 1)),  -- by a decision, which found that others are missing
+  UNIQUE KEY job_ends_meets (job_id, meets, after_job_id),
+  KEY job_ends_unseen (seen, job_id, meets),
+  KEY job_ends_old (job_id, ended_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
 -- The lock under which a group's cap is decided. Lock order: plans, groups, runs.
 CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
   name varchar(190) PRIMARY KEY

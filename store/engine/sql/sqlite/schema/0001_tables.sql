@@ -215,6 +215,21 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   PRIMARY KEY (job_id, schedule_id)
 ) STRICT;
 
+-- Ends of runs of jobs after which another one runs, where that one runs after several: it has a run
+-- when there is one of each of them for the same interval. A decision for that job takes them away.
+CREATE TABLE IF NOT EXISTS dbjobs_job_ends (
+  id           integer PRIMARY KEY,
+  job_id       integer NOT NULL,                               -- the job that runs after others
+  meets        text NOT NULL,                                  -- the end of the interval, or the run that all of them follow
+  after_job_id integer NOT NULL,                               -- one of the others
+  run_id       text NOT NULL,                                  -- its run
+  ended_at     text NOT NULL,                                  -- when that was settled
+  seen         integer NOT NULL DEFAULT 0 CHECK (seen IN (0, 1)),  -- by a decision, which found that others are missing
+  UNIQUE (job_id, meets, after_job_id)
+) STRICT;
+CREATE INDEX IF NOT EXISTS dbjobs_job_ends_unseen ON dbjobs_job_ends (job_id, meets) WHERE seen = 0;
+CREATE INDEX IF NOT EXISTS dbjobs_job_ends_old ON dbjobs_job_ends (job_id, ended_at);
+
 -- The lock under which a group's cap is decided. Lock order: plans, groups, runs.
 CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
   name text NOT NULL PRIMARY KEY

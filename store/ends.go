@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// A job that runs after several others has one run for each interval, when all of them have a run for it
+// that ended as asked. The decision that settles such an end writes it down, in its own transaction.
+// That alone is not enough to make the run: two decisions for two of the jobs do not see each other
+// before they commit. So the run is made by a decision for the job itself, under the lock of its plan,
+// which the rows of job_ends that it has not seen ask for. The decision after the last commit sees all.
+
+// End is an end of a run that counts for a job that runs after several.
+type End struct {
+	JobID, AfterID int64
+	RunID          string
+	Meets          string // see Run.Meets
+}
+
+// Meets is what the runs of several jobs have in common where one run follows on all of them: the end of
+// their interval. Runs without one meet where they follow the same run. Empty: it meets none.
+func (r *Run) Meets() string {
+	if r.IntervalEnd.IsZero() {
+		return r.Predecessor()
+	}
+	return r.IntervalEnd.UTC().Format(occurrenceTime)
+}
+
+// Meeting is an interval for which each of the jobs that a job runs after has a run that counts.
+type Meeting struct {
+	Meets      string
+	Start, End time.Time // from the earliest start of their intervals; zero: none, or unknown
+	Args       string    // of all their runs, each with the name of its job before it
+}
+
+// endRead is a row of job_ends.
+type endRead struct {
+	id    int64
+	meets string
+	met   bool
+}
+
+// waitsForOthers is how long the end of a run waits for those of the other jobs.
+const waitsForOthers = 30 * 24 * time.Hour
+
+// readEnds reads which intervals have met, of those for which there is something new.
+func (s *Store) readEnds(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
+	var id, job, after int64
+	var meets, name string
+	var counts bool
+	var of int
+	var run Run
+	var list []endOf
+	rd := engine.Reads(&id, &job, &meets, &after, &counts, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
+	err := tx.Query(ctx, "batch_ends", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
+		list = append(list, endOf{endRead{id: id, meets: meets}, job, of, name, counts && fault == "", run})
+		name, run = "", Run{}
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	for len(list) > 0 {
+		n := slices.IndexFunc(list, func(e endOf) bool { return e.job != list[0].job || e.meets != list[0].meets })
+		if n < 0 {
+			n = len(list)
+		}
+		if c := byJob[list[0].job]; c != nil {
+			if err := c.meet(list[:n]); err != nil {
+				return err
+			}
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// endOf is an end with its run.
+type endOf struct {
+	endRead
+	job    int64
+	of     int    // how many jobs are to have one
+	name   string // of the job whose run ended
+	counts bool   // the job still runs after that one, and the run can be read
+	run    Run
+}
+
+// meet takes in the ends for one interval.
+func (c *Snapshot) meet(ends []endOf) error {
+	met := !slices.ContainsFunc(ends, func(e endOf) bool { return !e.counts }) && len(ends) == ends[0].of
+	for i := range ends {
+		ends[i].met = met
+		c.ends = append(c.ends, ends[i].endRead)
+	}
+	if !met {
+		return nil
+	}
+	m := Meeting{Meets: ends[0].meets, Start: ends[0].run.IntervalStart, End: ends[0].run.IntervalEnd}
+	args := map[string]json.RawMessage{}
+	for i := range ends {
+		e := &ends[i]
+		if e.run.IntervalStart.Before(m.Start) { // zero where one is not known
+			m.Start = e.run.IntervalStart
+		}
+		var given map[string]json.RawMessage
+		if e.run.Args == "" || json.Unmarshal([]byte(e.run.Args), &given) != nil {
+			continue
+		}
+		for k, v := range given {
+			args[e.name+"."+k] = v
+		}
+	}
+	if len(args) > 0 {
+		text, err := json.Marshal(args)
+		if err != nil {
+			return fmt.Errorf("encode the arguments of a run: %w", err)
+		}
+		m.Args = string(text)
+	}
+	c.Met = append(c.Met, m)
+	return nil
+}
+
+type meetRow struct {
+	JobID   int64  `json:"job_id"`
+	Meets   string `json:"meets"`
+	AfterID int64  `json:"after_job_id"`
+	RunID   string `json:"run_id"`
+}
+
+// endRows are what a batch writes of job_ends.
+type endRows struct {
+	rows       []meetRow
+	known      map[End]struct{} // rows, without their runs
+	done, seen []int64          // rows that were read, by id
+	of         []int64          // the jobs of which they are
+}
+
+// addEnds takes in the ends that a decision has found, and those that it was made from.
+func (w *writer) addEnds(c *Snapshot, d *Decision) {
+	for _, e := range d.Ends {
+		key := End{JobID: e.JobID, AfterID: e.AfterID, Meets: e.Meets}
+		if _, twice := w.ends.known[key]; !twice { // two runs of a job may be for the same interval
+			if w.ends.known == nil {
+				w.ends.known = map[End]struct{}{}
+			}
+			w.ends.known[key], w.ends.rows = struct{}{}, append(w.ends.rows, meetRow{e.JobID, e.Meets, e.AfterID, e.RunID})
+		}
+	}
+	for _, e := range c.ends {
+		switch {
+		case slices.Contains(d.Met, e.meets):
+			w.ends.done = append(w.ends.done, e.id)
+		case !e.met:
+			w.ends.seen = append(w.ends.seen, e.id)
+		}
+	}
+	if len(c.ends) > 0 {
+		w.ends.of = append(w.ends.of, c.Plan.JobID)
+	}
+}
+
+// writeEnds writes what addEnds has taken in.
+func (w *writer) writeEnds(ctx context.Context) error {
+	if err := bulk(ctx, w, "insert_ends", w.ends.rows, nil); err != nil {
+		return err
+	}
+	for _, st := range []struct {
+		statement string
+		ids       []int64
+	}{{"delete_ends", w.ends.done}, {"see_ends", w.ends.seen}, {"forget_ends", w.ends.of}} {
+		if len(st.ids) == 0 {
+			continue
+		}
+		if _, err := w.tx.Exec(ctx, st.statement, engine.Args{"ids": st.ids, "since": w.now.Add(-waitsForOthers)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

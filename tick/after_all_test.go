@@ -1,0 +1,197 @@
+package tick_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// runsOf are the runs of a job, the oldest first, with their intervals.
+func runsOf(t *testing.T, d *storetest.DB, job string) (list []string) {
+	t.Helper()
+	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(v time.Time) string {
+		if v.IsZero() {
+			return "-"
+		}
+		return v.Format("02T15:04")
+	}
+	for _, r := range slices.Backward(runs) {
+		list = append(list, fmt.Sprintf("%s %s..%s", r.State, at(r.IntervalStart), at(r.IntervalEnd)))
+	}
+	return list
+}
+
+// A job that runs after several has a run for each interval that ends for all of them at the same time:
+// it begins where the earliest of theirs does. What the others have alone makes none.
+func TestAfterAll(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "often", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", Overlap: "wait-all", Steps: ok},
+			{Name: "rarely", Own: &store.Schedule{Rule: "every 1h"}, Steps: ok},
+			{Name: "both", After: []store.After{{Job: "often"}, {Job: "rarely"}}, Steps: ok},
+			{Name: "after both", After: []store.After{{Job: "both"}}, Steps: ok},
+		}})
+		ticktest.Run(t, d)
+		for range 2 {
+			d.Clock.Add(time.Hour)
+			ticktest.Run(t, d)
+		}
+		want := []string{"succeeded 05T08:00..05T09:00", "succeeded 05T09:00..05T10:00"}
+		for _, job := range []string{"both", "after both"} {
+			if got := runsOf(t, d, job); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", job, got, want)
+			}
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_ends")+" WHERE seen = "+map[string]string{"postgres": "true"}[d.Engine]+map[string]string{"sqlite": "1", "mariadb": "1"}[d.Engine]); n != 4 {
+			t.Errorf("%d ends wait for others, want those of the four times that one job has alone", n)
+		}
+		// They wait no longer than a month.
+		d.Clock.Add(waitsForOthers)
+		ticktest.Run(t, d)
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_ends")+" WHERE ended_at < "+ticktest.Literal(d, d.Clock.Now().Add(-24*time.Hour))); n != 0 {
+			t.Errorf("%d ends wait for more than a month", n)
+		}
+	})
+}
+
+const waitsForOthers = 31 * 24 * time.Hour
+
+// One of the jobs fails, and is tried again by hand; another one is run again for the same interval.
+func TestAfterAllOnceForAnInterval(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "one", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+			{Name: "two", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO later VALUES (1)")}},
+			{Name: "all", After: []store.After{{Job: "one"}, {Job: "two"}}, Steps: ok},
+			{Name: "ends", After: []store.After{{Job: "one"}, {Job: "two", On: store.OnEnd}}, Steps: ok},
+			{Name: "failure", After: []store.After{{Job: "one", On: store.OnEnd}, {Job: "two", On: store.OnFailure}}, Steps: ok},
+		}})
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		ticktest.Run(t, d)
+		check := func(want map[string]int) {
+			t.Helper()
+			for job, n := range want {
+				if got := runsOf(t, d, job); len(got) != n {
+					t.Errorf("%s: %q, want %d", job, got, n)
+				}
+			}
+		}
+		check(map[string]int{"all": 0, "ends": 1, "failure": 1})
+		d.Exec(t, "CREATE TABLE later (n int)")
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "two"})
+		if err != nil || len(runs) != 1 {
+			t.Fatal(runs, err)
+		}
+		again := func() {
+			t.Helper()
+			for _, job := range []string{"one", "two"} {
+				if _, err := d.RunNow(t.Context(), job, store.Request{Interval: store.Interval{Start: runs[0].IntervalStart, End: runs[0].IntervalEnd}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ticktest.Run(t, d)
+		}
+		if _, err := d.RetryRun(t.Context(), runs[0].ID, "", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		check(map[string]int{"all": 1, "ends": 1, "failure": 1})
+		again()
+		check(map[string]int{"all": 1, "ends": 1, "failure": 1})
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_ends")+" WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = 'all')"); n != 0 {
+			t.Errorf("%d ends are left", n)
+		}
+	})
+}
+
+// What is run by hand has no interval: the runs meet where they follow the same one. Arguments are
+// handed on.
+func TestAfterAllByHand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (a text, b text)")
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		places := map[string]string{"postgres": "$1, $2"}[d.Engine] + map[string]string{"sqlite": "?, ?", "mariadb": "?, ?"}[d.Engine]
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "start", Steps: ok},
+			{Name: "left", After: []store.After{{Job: "start"}}, Steps: ok},
+			{Name: "right", After: []store.After{{Job: "start"}}, Steps: ok},
+			{Name: "end", After: []store.After{{Job: "left"}, {Job: "right"}}, Steps: []store.Step{
+				ticktest.StepWith(false, "INSERT INTO effects VALUES ("+places+")", "${args.left.day}", "${args.right.day}")}},
+		}})
+		ticktest.DecideOnly(t, d)
+		for _, day := range []string{"monday", "tuesday"} {
+			if _, err := d.RunNow(t.Context(), "start", store.Request{Args: map[string]string{"day": day}}); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Add(time.Second)
+		}
+		if _, err := d.RunNow(t.Context(), "left", store.Request{}); err != nil { // alone
+			t.Fatal(err)
+		}
+		for range 2 {
+			d.Clock.Add(time.Minute)
+			ticktest.Run(t, d)
+		}
+		if got := runsOf(t, d, "end"); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
+			t.Errorf("%q", got)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM effects WHERE a = b AND a IN ('monday', 'tuesday')"); n != 2 {
+			t.Errorf("%d runs had the arguments of those before", n)
+		}
+	})
+}
+
+// Two decisions for two of the jobs are under way at once, or one of them and one for the job that runs
+// after both: whichever commits last, there is one run.
+func TestAfterAllBesideEachOther(t *testing.T) {
+	for name, part := range map[string]string{"two of the jobs": "job_ends (job_id, meets", "one, and the job after both": "SET seen ="} {
+		t.Run(name, func(t *testing.T) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				ok := []store.Step{ticktest.Step("", "SELECT 1")}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+					{Name: "one", Queue: "one", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+					{Name: "two", Queue: "two", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+					{Name: "both", Queue: "both", After: []store.After{{Job: "one"}, {Job: "two"}}, Steps: ok},
+				}})
+				ticktest.DecideOnly(t, d)
+				d.Clock.Add(5 * time.Minute)
+				ticktest.DecideOnly(t, d)
+				h := store.Holder{Name: "worker", Lease: time.Minute}
+				end := func(queue string) {
+					t.Helper()
+					tasks, err := d.Take(t.Context(), queue, 1, h)
+					if err != nil || len(tasks) != 1 {
+						t.Fatal(tasks, err)
+					}
+					if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+						t.Fatal(err)
+					}
+				}
+				end("one")
+				beside := false
+				decideBeside(t, d, part, func() {
+					beside = true
+					end("two")
+					decideFor(t, d, store.RunWakes)
+				})
+				ticktest.DecideOnly(t, d)
+				if got := runsOf(t, d, "both"); len(got) != 1 || !beside {
+					t.Errorf("%q, one beside the other: %t", got, beside)
+				}
+			})
+		})
+	}
+}
