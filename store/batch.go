@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -58,50 +57,20 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	if err := s.readAfter(ctx, tx, p.need, byJob); err != nil {
 		return err
 	}
-	var followed present
-	followers := false
-	var expired []string
-	var again []int64 // jobs with a run to be tried again
-	failed := map[int64]bool{}
-	var run Run
-	rd := engine.Reads(append(scanRun(&run), &followed)...)
-	err := tx.Query(ctx, "batch_runs", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
-		defer func() { run = Run{} }()
-		run.Fault = fault
-		if run.State == Running && run.LeaseUntil.Before(p.now) {
-			if run.HolderAlive = s.db.Alive(run.Holder); !run.HolderAlive {
-				expired = append(expired, run.ID)
-			}
-		}
-		followers = followers || bool(followed)
-		failed[run.JobID] = failed[run.JobID] || run.State == Failed
-		c := byJob[run.JobID]
-		if !utf8.ValidString(run.ID) { // nothing finds it, so that nothing can end it
-			c.Fault = "a run: " + fault
-			return nil
-		}
-		c.Runs = append(c.Runs, run)
-		if run.Begun() && (run.State == Waiting || run.State == Running && run.LeaseUntil.Before(p.now)) {
-			again = append(again, run.JobID)
-		}
-		return nil
-	}))
+	runs, err := s.readOpenRuns(ctx, tx, p, ids, byJob)
 	if err != nil {
 		return err
 	}
-	for _, c := range byJob { // ids are times only where the program has made them
-		slices.SortStableFunc(c.Runs, func(x, y Run) int { return x.CreatedAt.Compare(y.CreatedAt) })
-	}
-	if err := s.readStepAttempts(ctx, tx, again, byJob); err != nil {
+	if err := s.readStepAttempts(ctx, tx, runs.again, byJob); err != nil {
 		return err
 	}
-	if err := s.readMistakes(ctx, tx, failed, byJob); err != nil {
+	if err := s.readMistakes(ctx, tx, runs.failed, byJob); err != nil {
 		return err
 	}
-	if err := s.lockExpired(ctx, tx, expired, byJob); err != nil {
+	if err := s.lockExpired(ctx, tx, runs.expired, byJob); err != nil {
 		return err
 	}
-	if followers { // whatever the need is, an ended run is settled, and wakes its followers
+	if runs.followers { // whatever the need is, an ended run is settled, and wakes its followers
 		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
 			return err
 		}

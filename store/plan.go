@@ -220,6 +220,10 @@ type Page struct {
 	// Without are jobs that are left out, because the engine refused their decisions before.
 	Without map[int64]bool
 
+	// Crowds are the jobs for which many requests wait; one for all pages of a pass. Without, each
+	// decision reads all runs.
+	Crowds *Crowds
+
 	// Decisions with hooks that are refused are tried once more, and then without their hooks:
 	// refused says why.
 	refusals int

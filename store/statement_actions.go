@@ -21,6 +21,7 @@ var actions = map[string]string{
 	"batch_plans":        "lock plans",
 	"batch_rules":        "read the rules of plans",
 	"batch_runs":         "read the runs of jobs",
+	"crowd_runs":         "read the first runs of a job for which many wait",
 	"batch_steps":        "read the steps of jobs",
 	"bury_runs":          "end runs whose rows cannot be read",
 	"cancellable":        "read the runs to cancel",

@@ -86,7 +86,7 @@ func (p *pass) decideAll(ctx context.Context, n store.Need) error {
 // their order.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now, seen)
-	page.StartupID, page.Without = p.t.StartupID, p.without
+	page.StartupID, page.Without, page.Crowds = p.t.StartupID, p.without, &p.crowds
 	p.passed[n] = nil
 	var under []chan batch
 	for more := true; more || len(under) > 0; {

@@ -155,6 +155,7 @@ type pass struct {
 	holder   store.Holder
 	batch    int
 	failed   map[store.Need]error
+	crowds   store.Crowds
 	unraised bool           // the silence of the trigger, so that this pass may not end it
 	without  map[int64]bool // jobs whose decisions were refused in this pass
 	unkept   []store.Parked // of them, and of jobs whose runs were, those of which the database keeps no record that they are

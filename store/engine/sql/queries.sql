@@ -275,6 +275,13 @@ FROM dbjobs.job_after a WHERE a.job_id @among;
 -- overridden: mysql, postgres
 SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
+-- Of a crowded job, those that rest, as Run.resting (store/open_runs.go) says, or the others.
+
+-- name: crowd_runs
+SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open = :job AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
+  AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = :resting
+ORDER BY r.created_at, r.id LIMIT :limit;
+
 -- name: lock_runs
 SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
 

@@ -166,6 +166,14 @@ SELECT COUNT(*) FROM (
   WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND j.removed_at IS NULL
 ) u;
 
+-- name: crowd_runs
+-- arguments: job, resting, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r WHERE open_job_id = ? AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
+  AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = ?
+ORDER BY r.created_at, r.id LIMIT ?;
+
 -- name: date_own_rules
 -- arguments: rows, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous')) AS d

@@ -168,6 +168,14 @@ SELECT COUNT(*) FROM (
   WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND j.removed_at IS NULL
 ) u;
 
+-- name: crowd_runs
+-- arguments: job, resting, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id = ?1 AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
+  AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = ?2
+ORDER BY r.created_at, r.id LIMIT ?3;
+
 -- name: date_own_rules
 -- arguments: now, rows
 UPDATE dbjobs_schedules AS s SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+const (
+	// crowded is how many requests of a job have to wait behind others, beyond those that it may run
+	// at a time, so that decisions read only some of them.
+	crowded = 200
+	// fewWaiting is how many of them are read, likewise.
+	fewWaiting = 20
+)
+
+// Crowds are the jobs of a pass for which many requested runs wait, such as hooks after a night in
+// which much failed. Else each decision would read all of them, to let one go.
+type Crowds struct {
+	mu   sync.Mutex // batches are decided side by side
+	jobs map[int64]bool
+}
+
+func (c *Crowds) has(job int64) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.jobs[job]
+}
+
+func (c *Crowds) set(job int64, crowded bool) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.jobs == nil {
+		c.jobs = map[int64]bool{}
+	}
+	c.jobs[job] = crowded
+}
+
+// openRuns are the runs of a page that are not settled, while they are read.
+type openRuns struct {
+	s         *Store
+	p         *Page
+	byJob     map[int64]*Snapshot
+	followers bool // other jobs run after one of the jobs
+	expired   []string
+	again     []int64 // jobs with a run to be tried again
+	failed    map[int64]bool
+}
+
+// readOpenRuns reads the runs of the page that are not settled: all of them, except that of a crowded
+// job some of those that wait are left out.
+func (s *Store) readOpenRuns(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) (*openRuns, error) {
+	o := &openRuns{s: s, p: p, byJob: byJob, failed: map[int64]bool{}}
+	whole := make([]int64, 0, len(ids))
+	for _, id := range ids {
+		read := false
+		if p.Crowds.has(id) {
+			var err error
+			if read, err = o.readCrowd(ctx, tx, byJob[id]); err != nil {
+				return nil, err
+			}
+		}
+		if !read {
+			whole = append(whole, id)
+		}
+	}
+	if len(whole) > 0 {
+		if err := o.read(ctx, tx, "batch_runs", engine.Args{"ids": whole}, o.take); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range whole {
+		o.noteCrowd(byJob[id])
+	}
+	for _, c := range byJob { // ids are times only where the program has made them
+		slices.SortFunc(c.Runs, func(x, y Run) int { return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID)) })
+	}
+	return o, nil
+}
+
+func (o *openRuns) read(ctx context.Context, tx *engine.Tx, statement string, a engine.Args, take func(Run)) error {
+	var run Run
+	var followed present
+	rd := engine.Reads(append(scanRun(&run), &followed)...)
+	return tx.Query(ctx, statement, a, rd.Each(func(fault string) error {
+		run.Fault = fault
+		o.followers = o.followers || bool(followed)
+		take(run)
+		run = Run{}
+		return nil
+	}))
+}
+
+// take takes in a run.
+func (o *openRuns) take(run Run) {
+	if run.State == Running && run.LeaseUntil.Before(o.p.now) {
+		if run.HolderAlive = o.s.db.Alive(run.Holder); !run.HolderAlive {
+			o.expired = append(o.expired, run.ID)
+		}
+	}
+	o.failed[run.JobID] = o.failed[run.JobID] || run.State == Failed
+	c := o.byJob[run.JobID]
+	if !utf8.ValidString(run.ID) { // nothing finds it, so that nothing can end it
+		c.Fault = "a run: " + run.Fault
+		return
+	}
+	c.Runs = append(c.Runs, run)
+	if run.Begun() && (run.State == Waiting || run.State == Running && run.LeaseUntil.Before(o.p.now)) {
+		o.again = append(o.again, run.JobID)
+	}
+}
+
+// resting reports whether a decision has seen a request and left it behind others. Until one of those
+// ends, the next decision leaves it there, too. The statement crowd_runs has the same condition.
+func (r *Run) resting() bool {
+	return r.State == Waiting && r.HeldBy == HeldByPredecessor && r.Number > 0 && !r.Begun() && r.CancelAt.IsZero() && r.Requested()
+}
+
+// noteCrowd notes whether so many runs of a job rest that the next decisions are to read only some.
+func (o *openRuns) noteCrowd(c *Snapshot) {
+	if o.p.Crowds == nil || len(c.Runs) <= crowded {
+		return
+	}
+	resting := 0
+	for i := range c.Runs {
+		if c.Runs[i].resting() {
+			resting++
+		}
+	}
+	o.p.Crowds.set(c.Plan.JobID, resting > crowded+c.Job.MaxRunning)
+}
+
+// readCrowd reads the runs of a crowded job, but of those that rest only the first. It returns false
+// where the decision needs all of them.
+//
+// The decision is the same as with all: it lets requests go in their order and at most as many as may
+// run at a time, so that it never gets to those left out; of what rests, the policies for nominal
+// times ask no more than whether there is something. But a job that was changed or removed may let
+// more go, or end all that waits; and where one that is read does not count, another has its place.
+func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (bool, error) {
+	if o.p.need != RunWakes || c.Stale || c.Job.ID == 0 || !c.Job.Removed().IsZero() || c.Fault != "" || c.PlanFault != "" {
+		return false, nil
+	}
+	var first []Run
+	usual := true
+	most := c.Job.MaxRunning + fewWaiting
+	err := o.read(ctx, tx, "crowd_runs", engine.Args{"job": c.Job.ID, "resting": 1, "limit": most}, func(r Run) {
+		usual = usual && r.Fault == "" && !r.ReadyAt.After(o.p.now)
+		first = append(first, r)
+	})
+	if err != nil || !usual {
+		return false, err
+	}
+	if len(first) < most {
+		o.p.Crowds.set(c.Job.ID, false)
+	}
+	// After those that rest, so that a run whose state changes in between is read.
+	const all = 1 << 30
+	if err := o.read(ctx, tx, "crowd_runs", engine.Args{"job": c.Job.ID, "resting": 0, "limit": all}, o.take); err != nil {
+		return false, err
+	}
+	stirred := len(c.Runs)
+	for _, r := range first {
+		if !slices.ContainsFunc(c.Runs[:stirred], func(other Run) bool { return other.ID == r.ID }) {
+			c.Runs = append(c.Runs, r)
+		}
+	}
+	return true, nil
+}
