@@ -126,7 +126,7 @@ func (r *Run) resting() bool {
 	return r.State == Waiting && r.HeldBy == HeldByPredecessor && r.Number > 0 && !r.Begun() && r.CancelAt.IsZero() && r.Requested()
 }
 
-// noteCrowd notes whether so many runs of a job rest that the next decisions are to read only some.
+// noteCrowd notes whether enough runs of a job rest for the next decisions to read only some.
 func (o *openRuns) noteCrowd(c *Snapshot) {
 	if o.p.Crowds == nil || len(c.Runs) <= crowded {
 		return
