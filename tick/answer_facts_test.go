@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestAnswersTellLaterSteps(t *testing.T) {
 		"no JSON":    {"text", []any{"${steps.ask.body.id}"}, `step "ask" had no answer, or one that is not JSON, or has more than 16 KiB`},
 		"too long":   {"long", []any{"${steps.ask.body.id}"}, `step "ask" had no answer, or one that is not JSON, or has more than 16 KiB`},
 		"grows":      {"grows", []any{"${steps.ask.code}"}, "succeeded | 200"},
-		"not ended":  {"made", []any{"${steps.note.code}", "${steps.note.body.id}"}, "succeeded | NULL | NULL"},
+		"left out":   {"made", []any{"${steps.other.code}", "${steps.other.body.id}"}, "succeeded | NULL | NULL"},
 		"no server":  {"gone", []any{"${steps.ask.status}", "${steps.ask.code}", "${steps.ask.body}"}, "succeeded | failed | NULL | NULL"},
 		"program":    {"echo 7; exit 3", []any{"${steps.ask.code}", "${steps.ask.output}"}, "succeeded | 3 | 7\n"},
 		"program, 0": {"true", []any{"${steps.ask.code}"}, "succeeded | 0"},
@@ -74,7 +75,13 @@ func TestAnswersTellLaterSteps(t *testing.T) {
 			if ask.Spec, err = json.Marshal(spec); err != nil {
 				t.Fatal(err)
 			}
-			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Steps: []store.Step{ask, note(d, false, name, c.args...)}})
+			j := store.Job{Name: name, Steps: []store.Step{ask, note(d, false, name, c.args...)}}
+			if name == "left out" {
+				other := ask
+				other.Name, j.Steps[0].OnSuccess = "other", "step:note"
+				j.Steps = slices.Insert(j.Steps, 1, other)
+			}
+			defs.Jobs = append(defs.Jobs, j)
 		}
 		ticktest.Apply(t, d, defs)
 		for name := range steps {

@@ -102,11 +102,11 @@ func (o *owner) settings() {
 			owners = ", owners: [nobody-of-that-name]"
 		}
 		file := filepath.Join(o.home, "secret-"+name)
-		switch {
-		case i%3 == 0:
+		switch i % 3 {
+		case 0:
 			o.env = append(o.env, host.SecretPrefix+name+"="+value)
 			continue
-		case i%3 == 1:
+		case 1:
 			o.env = append(o.env, "KEPT_"+name+"="+value)
 			fmt.Fprintf(&text, "  %s: {value_env: KEPT_%s%s}\n", name, name, owners)
 		default:

@@ -22,6 +22,11 @@ import (
 func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 	root := &object{}
 	root.put("manifest", quoted(name))
+	utc := func(s *store.Schedule) bool { return s != nil && scheduleZone(*s) == "UTC" }
+	if slices.ContainsFunc(d.Schedules, func(s store.Schedule) bool { return utc(&s) }) ||
+		slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return utc(j.Own) }) {
+		root.put("zone", plain("UTC")) // so that no cron text is without a zone
+	}
 	groups, schedules, jobs := &object{}, &object{}, &object{}
 	for _, g := range d.Groups {
 		groups.number(g.Name, int64(g.MaxRunning), 0)

@@ -94,6 +94,10 @@ func checkRoundTrip(t *testing.T, m *Manifest) {
 	}
 	again.elsewhere, m.elsewhere, m.Named = nil, nil, again.Named
 	again.targets, m.targets = nil, nil
+	if len(again.Zoneless) > 0 {
+		t.Errorf("what was written names no zone for %q\n%s", again.Zoneless, out.String())
+	}
+	again.Zoneless, m.Zoneless = nil, nil
 	if !reflect.DeepEqual(m, again) {
 		t.Errorf("read\n%+v\nwrote\n%s\nread again\n%+v", m, out.String(), again)
 	}
