@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -73,13 +74,17 @@ func (s Server) Libraries() []string {
 	return folders
 }
 
-// FreePort is a port of this machine on which nothing listens now.
+// FreePort is a port of this machine on which nothing listens now. It is below those that systems give to connections, and
+// to listeners without a port of their own: a server takes a while to listen, and another test must not come first.
 func FreePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	t.Fatal("no port is free")
+	return ""
 }
