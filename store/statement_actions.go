@@ -76,6 +76,7 @@ var actions = map[string]string{
 	"next_queue":         "look for a queue with runs",
 	"next_step":          "go on with the next step of a run",
 	"old_changes":        "look for old changes",
+	"triggers":           "read the triggers",
 	"oldest_queued":      "look for the oldest queued run",
 	"open_pause":         "look for a pause",
 	"own_plans":          "write the owners of plans",

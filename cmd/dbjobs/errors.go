@@ -50,6 +50,9 @@ func exitCode(ctx context.Context, err error) int {
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
 	}
+	if v, ok := errors.AsType[verdict](err); ok {
+		return int(v)
+	}
 	_, badUsage := errors.AsType[*usageError](err)
 	_, badManifest := errors.AsType[*manifest.Error](err)
 	_, badField := errors.AsType[*store.FieldError](err)

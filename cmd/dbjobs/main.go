@@ -137,7 +137,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.upcoming(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.config(), c.version())
+	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.upcoming(), c.check(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.config(), c.version())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {

@@ -104,6 +104,12 @@ WHERE name = :name AND since = :since;
 INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error)
 VALUES (:name, @now, @now, :holder, :version, :decided, :started, :failed, :error);
 
+-- The triggers, each with its newest stretch of passes.
+
+-- name: triggers
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error FROM dbjobs.ticks t
+WHERE t.since = (SELECT MAX(n.since) FROM dbjobs.ticks n WHERE n.name = t.name) ORDER BY t.name;
+
 -- ------------------------------------------------------------------- what needs a decision: one page of job ids
 
 -- name: need_plan

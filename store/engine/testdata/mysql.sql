@@ -1058,6 +1058,10 @@ JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 -- arguments: each_ids
 UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_);
 
+-- name: triggers
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error FROM dbjobs_ticks t
+WHERE t.since = (SELECT MAX(n.since) FROM dbjobs_ticks n WHERE n.name = t.name) ORDER BY t.name;
+
 -- name: troubled
 -- arguments: limit, limit
 SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (

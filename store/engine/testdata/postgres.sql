@@ -1084,6 +1084,10 @@ JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 -- arguments: ids
 UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = ANY($1::bigint[]);
 
+-- name: triggers
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error FROM dbjobs.ticks t
+WHERE t.since = (SELECT pg_catalog.MAX(n.since) FROM dbjobs.ticks n WHERE n.name = t.name) ORDER BY t.name;
+
 -- name: troubled
 -- arguments: limit
 SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// verdict ends the command check with the exit code of a monitoring plugin. All is said already.
+type verdict report.Level
+
+func (v verdict) Error() string { return report.Level(v).String() }
+
+func (c *cli) check() *cobra.Command {
+	var trigger string
+	lastPass, overdue := store.Duration(5*time.Minute), store.Duration(15*time.Minute)
+	cmd := &cobra.Command{
+		Use: "check", Short: "Say in one line whether all is well, for a monitor", Args: positional(),
+		Long: `Prints one line, and ends with the exit codes of monitoring plugins (Nagios, Icinga, Zabbix, Sensu):
+
+  0 OK        all is well
+  1 WARNING   the last run of a job has failed, or a job is parked
+  2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
+  3 UNKNOWN   the database could not be asked
+
+What follows the sign | are the figures. Jobs that are disabled or paused count as nothing.`,
+		Example: `  dbjobs check --last-pass 3m --overdue 30m
+  dbjobs check --trigger tick --json`,
+	}
+	cmd.Flags().Var(durationFlag{&lastPass}, "last-pass", "how old the last pass of a tick may be")
+	cmd.Flags().Var(durationFlag{&overdue}, "overdue", "how long nobody may have come for the next time of a job")
+	cmd.Flags().StringVar(&trigger, "trigger", "", "only the passes of this trigger, by the name of its ticks (any)")
+	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		h, err := c.health(cmd, trigger)
+		if err != nil {
+			h = report.Health{Unknown: c.explain(exitCode(cmd.Context(), err), err)[0]}
+		}
+		h.Judge(time.Duration(lastPass), time.Duration(overdue))
+		if err := c.print(h, func() error { return h.Print(c.stdout) }); err != nil || h.Level == report.OK {
+			return err
+		}
+		c.told = true
+		return verdict(h.Level)
+	})
+	return c.prints(cmd)
+}
+
+// health asks the database for what check judges.
+func (c *cli) health(cmd *cobra.Command, trigger string) (h report.Health, err error) {
+	s, err := c.open(cmd, use)
+	if err != nil {
+		return h, err
+	}
+	defer c.close(s)
+	ctx := cmd.Context()
+	if h.Now, err = s.Now(ctx); err != nil {
+		return h, err
+	}
+	if err := c.lastPass(ctx, s, trigger, &h); err != nil {
+		return h, err
+	}
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
+	for _, j := range jobs {
+		h.Add(j)
+	}
+	return h, err
+}
+
+// lastPass finds the newest pass, of one trigger or of all.
+func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *report.Health) error {
+	triggers, err := s.Triggers(ctx)
+	if err != nil {
+		return err
+	}
+	known := trigger == ""
+	for _, t := range triggers {
+		if trigger != "" && t.Name != trigger {
+			continue
+		}
+		if known = true; t.LastAt.After(h.LastPass) {
+			h.Trigger, h.LastPass = t.Name, t.LastAt
+		}
+	}
+	if !known {
+		return fmt.Errorf("no pass of the trigger %s is on record", shown(trigger))
+	}
+	return nil
+}
