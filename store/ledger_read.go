@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -14,7 +15,9 @@ import (
 type RunFilter struct {
 	Job   string // name or owner/name
 	State string
-	Limit int // 0: 100
+	Since time.Time // made then or later; zero: whenever
+	Until time.Time // made before; zero: whenever
+	Limit int       // 0: 100
 }
 
 // RunDetail is a run with its attempts.
@@ -45,7 +48,15 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if job != 0 {
 		statement = "runs"
 	}
-	return s.listRuns(ctx, statement, engine.Args{"job": job, "state": f.State, "limit": f.Limit})
+	until := f.Until
+	if until.IsZero() {
+		until = engine.Last
+	}
+	since := f.Since
+	if since.IsZero() {
+		since = engine.First
+	}
+	return s.listRuns(ctx, statement, engine.Args{"job": job, "state": f.State, "since": since, "until": until, "limit": f.Limit})
 }
 
 // jobWithRuns finds a job. Where there is none, it finds the last removed job of that name.

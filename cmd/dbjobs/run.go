@@ -20,12 +20,15 @@ func (c *cli) runs() *cobra.Command {
 
 func (c *cli) runList() *cobra.Command {
 	var f store.RunFilter
+	var since, until string
 	states := []string{store.Waiting, store.Queued, store.Running, store.Succeeded, store.Failed, store.Cancelled, store.Lost}
 	cmd := &cobra.Command{Use: "list", Short: "List runs, the newest first", Args: positional(),
-		Example: `  dbjobs run list --state failed
+		Example: `  dbjobs run list --state failed --since yesterday
   dbjobs run list --job rollup --limit 5 --json`}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job; if it was removed, of the last job with that name")
 	cmd.Flags().StringVar(&f.State, "state", "", "only runs in this state: "+strings.Join(states, ", "))
+	cmd.Flags().StringVar(&since, "since", "", "only runs made since then: 24h ago, yesterday, 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&until, "until", "", "only runs made before")
 	cmd.Flags().IntVar(&f.Limit, "limit", 20, "show at most `N` runs")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		if f.State != "" && !slices.Contains(states, f.State) {
@@ -33,6 +36,13 @@ func (c *cli) runList() *cobra.Command {
 		}
 		if f.Limit < 1 {
 			return badInput("--limit: found %d, want at least 1", f.Limit)
+		}
+		var err error
+		if f.Since, err = instantFlag("since", since, ago); err != nil {
+			return err
+		}
+		if f.Until, err = instantFlag("until", until, ago); err != nil {
+			return err
 		}
 		runs, err := s.Runs(ctx, f)
 		if err != nil {

@@ -71,7 +71,7 @@ var hot = []struct {
 	{"expired_runs", `^SELECT id FROM dbjobs.runs WHERE expires_at`, "runs_expire"},
 	{"surplus_runs", `(?s)^SELECT r.id FROM .*number <= d.below`, "runs_number"},
 	{"delete_runs", `^DELETE FROM dbjobs.runs`, "PRIMARY"},
-	{"runs_unwell", `(?s)r.unwell = |AND r.state = \S+ ORDER`, "runs_unwell"},
+	{"runs_unwell", `(?s)r.unwell = |'lost'\) AND r.state = \S+ AND r.created_at`, "runs_unwell"},
 }
 
 // Over tables of a size, no statement of a pass reads one of them from end to end or sorts one, and each walks its

@@ -961,25 +961,25 @@ WHERE r.id >= ? AND r.id <= ? ORDER BY r.id LIMIT 2;
 SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = ?;
 
 -- name: runs
--- arguments: job, job, state, state, limit
+-- arguments: job, job, state, state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: runs_under_way
--- arguments: state, limit
+-- arguments: state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE open_job_id IS NOT NULL AND r.state = ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+WHERE open_job_id IS NOT NULL AND r.state = ? AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: runs_unwell
--- arguments: state, limit
+-- arguments: state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE r.unwell = ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+WHERE r.unwell = ? AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: schedule_id
 -- arguments: name

@@ -960,25 +960,25 @@ WHERE r.id >= ?1 AND r.id <= ?2 ORDER BY r.id LIMIT 2;
 SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = ?1;
 
 -- name: runs
--- arguments: job, state, limit
+-- arguments: job, state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE (r.job_id = ?1 OR ?1 = 0) AND (?2 = '' OR r.state = ?2) ORDER BY r.created_at DESC, r.id DESC LIMIT ?3;
+WHERE (r.job_id = ?1 OR ?1 = 0) AND (?2 = '' OR r.state = ?2) AND r.created_at >= ?3 AND r.created_at < ?4 ORDER BY r.created_at DESC, r.id DESC LIMIT ?5;
 
 -- name: runs_under_way
--- arguments: state, limit
+-- arguments: state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = ?1 ORDER BY r.created_at DESC, r.id DESC LIMIT ?2;
+WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = ?1 AND r.created_at >= ?2 AND r.created_at < ?3 ORDER BY r.created_at DESC, r.id DESC LIMIT ?4;
 
 -- name: runs_unwell
--- arguments: state, limit
+-- arguments: state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = ?1 ORDER BY r.created_at DESC, r.id DESC LIMIT ?2;
+WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = ?1 AND r.created_at >= ?2 AND r.created_at < ?3 ORDER BY r.created_at DESC, r.id DESC LIMIT ?4;
 
 -- name: schedule_id
 -- arguments: name
