@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
 // nobody is a user who is not root, with the program and a home folder.
@@ -116,9 +118,12 @@ func TestProgramsSeeNothingOfTheTick(t *testing.T) {
 func TestProgramThatCannotBeKilled(t *testing.T) {
 	t.Parallel()
 	n := asNobody(t)
+	if !n.isRoot() {
+		t.Skip("only root can start a program of root's")
+	}
 	setpriv, err := exec.LookPath("setpriv")
-	if err != nil || !n.isRoot() {
-		t.Skip("to have a program of root's, the test has to be root, and needs setpriv")
+	if err != nil {
+		storetest.Skip(t, "a program of root's is started by setpriv of util-linux: %v", err)
 	}
 	sh, err := os.ReadFile("/bin/sh")
 	if err != nil {

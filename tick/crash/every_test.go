@@ -207,10 +207,16 @@ func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) 
 // DBJOBS_CRASH=engine/stage/call/fault, as a violation is named, runs that one alone, with DBJOBS_PROVE=1 any.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
+	crashesOnEach(t, stagesOf, 1)
+}
+
+// crashesOnEach breaks a course at each call on every engine. The bounded form tries the number of calls that is bounded
+// for the engine, divided by parts.
+func crashesOnEach(t *testing.T, stages func(engine string) []stage, parts int) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, stagesOf(e), func(m *model) []crash { return sample(m.every(), bounded[e]) })
+			crashes(t, e, stages(e), func(m *model) []crash { return sample(m.every(), bounded[e]/parts) })
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -77,7 +76,7 @@ func (w *world) program(kind, name, then string) store.Step {
 
 // executing is a scenario of jobs that run programs: between other steps, with an exit code that asks for another try, and
 // with one that says that there is nothing to do.
-func executing() []stage {
+func executing(string) []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) {
 			if w.programs.file == "" {
@@ -101,10 +100,5 @@ func executing() []stage {
 // same run each time, and no run is forgotten.
 func TestCrashAtEveryCallOfPrograms(t *testing.T) {
 	t.Parallel()
-	for _, e := range storetest.Engines(t) {
-		t.Run(e, func(t *testing.T) {
-			t.Parallel()
-			crashes(t, e, executing(), func(m *model) []crash { return sample(m.every(), bounded[e]/4) })
-		})
-	}
+	crashesOnEach(t, executing, 4)
 }

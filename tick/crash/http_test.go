@@ -87,7 +87,7 @@ func request(url, name string) store.Step {
 }
 
 // requesting is a scenario of jobs that send requests: one that succeeds, between other steps, and one that is asked to come later.
-func requesting() []stage {
+func requesting(string) []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) {
 			url := w.serve()
@@ -104,10 +104,5 @@ func requesting() []stage {
 // the same key, and no run is forgotten.
 func TestCrashAtEveryCallOfRequests(t *testing.T) {
 	t.Parallel()
-	for _, e := range storetest.Engines(t) {
-		t.Run(e, func(t *testing.T) {
-			t.Parallel()
-			crashes(t, e, requesting(), func(m *model) []crash { return sample(m.every(), bounded[e]/2) })
-		})
-	}
+	crashesOnEach(t, requesting, 2)
 }
