@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -30,7 +29,7 @@ type Definitions struct {
 type ApplyOptions struct {
 	Manifest   string // who owns the rows; empty: nobody does
 	Prune      bool   // remove what the manifest owns and does not name
-	DryRun     bool   // only tell the changes
+	DryRun     bool   // only tell the changes: what may read is enough for it
 	CreateOnly bool   // ErrExists where something of that name is there
 	// TakeOwnership takes over what another manifest owns; without it that is an error, since two files that both define
 	// something would undo each other's changes for ever.
@@ -60,7 +59,6 @@ type Change struct {
 // Apply brings the database to the definitions, in one transaction, and tells what it changed: nothing where they
 // are there already. Groups and schedules come first, so that jobs may use them.
 func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Change, error) {
-	errDry := errors.New("dry run")
 	var changes []Change
 	login, err := s.Login(ctx)
 	if err != nil {
@@ -69,40 +67,38 @@ func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Cha
 	if err := o.complete(login); err != nil {
 		return nil, err
 	}
-	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
-		a := &applier{s: s, tx: tx, o: o, login: login}
+	transaction := s.db.InTx
+	if o.DryRun {
+		transaction = s.db.InSnapshot
+	}
+	err = transaction(ctx, func(tx *engine.Tx) error {
+		a := &applier{s: s, tx: tx, o: o, login: login, dry: dryRun{on: o.DryRun, links: map[link]int{}}}
 		if err := a.all(ctx, d); err != nil {
 			return err
 		}
 		changes = a.changes
-		if o.DryRun {
-			return errDry
-		}
 		return nil
 	})
-	if errors.Is(err, errDry) {
-		err = nil
-	}
 	return changes, err
 }
 
 type applier struct {
-	s       *Store
-	tx      *engine.Tx
-	o       ApplyOptions
-	login   string
-	now     time.Time
-	groups  map[string]Group
-	known   knownJobs
-	done    doneJobs
-	changes []Change
-	log     []json.RawMessage // rows of the change log that are to be written
+	s         *Store
+	tx        *engine.Tx
+	o         ApplyOptions
+	login     string
+	now       time.Time
+	groups    map[string]Group
+	schedules map[string]Schedule // of the definitions, as they are by now
+	known     knownJobs
+	done      doneJobs
+	changes   []Change
+	log       []json.RawMessage // rows of the change log that are to be written
+	dry       dryRun
 }
 
 func (a *applier) all(ctx context.Context, d Definitions) error {
-	// The row that migrators lock makes those who apply take turns, too.
-	var version int
-	if err := a.tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
+	if err := a.takeTurns(ctx); err != nil {
 		return err
 	}
 	if err := a.tx.Row(ctx, "read_now", engine.Args{"now": a.s.now()}, engine.At(&a.now)); err != nil {
@@ -125,6 +121,7 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	if err != nil {
 		return err
 	}
+	a.schedules = schedules
 	for i := range d.Schedules {
 		if err := a.schedule(ctx, d.Schedules[i], schedules); err != nil {
 			return err
@@ -151,6 +148,16 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	return a.flush(ctx)
 }
 
+// takeTurns locks the row that migrators lock, too, so that those who apply come one after the other. A
+// dry run has no turn: it sees one state of the database.
+func (a *applier) takeTurns(ctx context.Context) error {
+	if a.dry.on {
+		return nil
+	}
+	var version int
+	return a.tx.Row(ctx, "lock_installation", engine.Args{}, &version)
+}
+
 func (a *applier) group(ctx context.Context, g Group, known map[string]Group) error {
 	if err := g.Validate(); err != nil {
 		return err
@@ -162,15 +169,15 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	case ok && same(old, g): // what cannot be read is never the same
 		return nil
 	case ok:
-		if _, err := a.tx.Exec(ctx, "update_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+		if err := a.run(ctx, "update_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 			return err
 		}
-		if _, err := a.tx.Exec(ctx, "wake_group", engine.Args{"name": g.Name}); err != nil { // there may be room now
+		if err := a.run(ctx, "wake_group", engine.Args{"name": g.Name}); err != nil { // there may be room now
 			return err
 		}
 		return a.record("group", g.Name, "change", 0, old, g)
 	}
-	if _, err := a.tx.Exec(ctx, "insert_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+	if err := a.run(ctx, "insert_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 		return err
 	}
 	return a.record("group", g.Name, "create", 0, nil, g)
@@ -188,30 +195,37 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	}
 	c.Manifest = a.o.Manifest
 	old, ok := known[c.Name]
-	if err := a.mayTake("schedule "+c.Name, old.Manifest); err != nil && !a.o.CreateOnly {
-		return err
-	}
+	err := a.mayTake("schedule "+c.Name, old.Manifest)
 	switch {
+	case err != nil && !a.o.CreateOnly:
+		return err
 	case ok && a.o.CreateOnly:
 		return fmt.Errorf("schedule %s: %w", c.Name, ErrExists)
 	case ok && same(old, c):
 		return nil
 	case ok:
 		c.ID = old.ID
-		if _, err := a.tx.Exec(ctx, "update_schedule", scheduleArgs(c, a)); err != nil {
+		if err := a.run(ctx, "update_schedule", scheduleArgs(c, a)); err != nil {
 			return err
 		}
 		known[c.Name] = c
 		return a.record("schedule", c.Name, "change", c.ID, old, c)
 	}
-	if _, err := a.tx.Exec(ctx, "insert_schedule", scheduleArgs(c, a)); err != nil {
-		return err
-	}
-	if err := a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &c.ID); err != nil {
+	if c.ID, err = a.insertSchedule(ctx, c); err != nil {
 		return err
 	}
 	known[c.Name] = c
 	return a.record("schedule", c.Name, "create", c.ID, nil, c)
+}
+
+func (a *applier) insertSchedule(ctx context.Context, c Schedule) (id int64, err error) {
+	if a.dry.on {
+		return a.dry.id(), nil
+	}
+	if err := a.run(ctx, "insert_schedule", scheduleArgs(c, a)); err != nil {
+		return 0, err
+	}
+	return id, a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &id)
 }
 
 // mayTake refuses to change what another manifest owns.

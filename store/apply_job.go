@@ -191,6 +191,13 @@ func (a *applier) insert(ctx context.Context, edits []edit) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	if a.dry.on {
+		for _, j := range added {
+			j.ID = a.dry.id()
+			a.known.add(&Job{ID: j.ID, Owner: j.Owner, Name: j.Name, Manifest: j.Manifest})
+		}
+		return nil
+	}
 	if err := a.write(ctx, "insert_jobs", rows); err != nil {
 		return err
 	}

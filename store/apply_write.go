@@ -15,6 +15,9 @@ type row = json.RawMessage
 
 // write sends rows to a statement, if there are any.
 func (a *applier) write(ctx context.Context, statement string, rows []row) error {
+	if a.dry.on {
+		return nil
+	}
 	return bulkWith(ctx, a.tx, statement, engine.Args{"now": a.now, "by": a.o.By, "reason": a.o.Reason}, rows, nil)
 }
 
@@ -23,8 +26,7 @@ func (a *applier) exec(ctx context.Context, statement string, ids []int64) error
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := a.tx.Exec(ctx, statement, engine.Args{"now": a.now, "ids": ids})
-	return err
+	return a.run(ctx, statement, engine.Args{"now": a.now, "ids": ids})
 }
 
 // edits are the rows that a batch of jobs writes, in the order in which they are written.
@@ -76,6 +78,9 @@ func (w *edits) findShared(ctx context.Context, list []edit) error {
 	for name, c := range known {
 		w.shared[name] = c.ID
 	}
+	for name, c := range w.a.schedules { // those of a dry run are not in the database
+		w.shared[name] = c.ID
+	}
 	return err
 }
 
@@ -118,10 +123,12 @@ func (w *edits) link(j, old *Job) error {
 			return &FieldError{"job " + j.FullName(), "schedule", fmt.Sprintf("there is no schedule %q; `dbjobs schedule list` shows them", name)}
 		}
 		w.links = append(w.links, w.pair(j.ID, id))
+		w.a.dry.uses(name, j.FullName(), 1)
 	}
 	for _, name := range old.Schedules {
 		if !slices.Contains(j.Schedules, name) {
 			w.unlink(j.ID, w.shared[name])
+			w.a.dry.uses(name, j.FullName(), -1)
 		}
 	}
 	return nil

@@ -81,14 +81,14 @@ func (a *applier) left(kind, subject string) {
 }
 
 func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
-	if c.Jobs > 0 {
+	if c.Jobs = a.dry.users(c.Name, c.Jobs); c.Jobs > 0 {
 		users, err := a.users(ctx, c)
 		if err != nil {
 			return err
 		}
 		return &FieldError{"schedule " + c.Name, "cannot be removed", "it is used by " + users + "; remove it from these jobs first"}
 	}
-	if _, err := a.tx.Exec(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
+	if err := a.run(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
 		return err
 	}
 	return a.record("schedule", c.Name, "remove", c.ID, c, nil)
@@ -99,11 +99,15 @@ func (a *applier) users(ctx context.Context, c Schedule) (string, error) {
 	const shown = 5
 	var names []string
 	var j Job
-	err := a.tx.Query(ctx, "first_users", engine.Args{"id": c.ID, "limit": shown}, engine.Reads(&j.Owner, &j.Name).Each(func(string) error {
+	err := a.tx.Query(ctx, "first_users", engine.Args{"id": c.ID, "limit": shown + len(a.dry.links)}, engine.Reads(&j.Owner, &j.Name).Each(func(string) error {
 		names = append(names, j.FullName())
 		j = Job{}
 		return nil
 	}))
+	if a.dry.on {
+		names = a.dry.named(c.Name, names)
+		names = names[:min(shown, len(names))]
+	}
 	if more := c.Jobs - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
@@ -126,7 +130,7 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 		if err := r.Scan(&of, &f.ID, &f.Owner, &f.Name); err != nil {
 			return err
 		}
-		if !going[f.ID] {
+		if !going[f.ID] && a.follows(f.ID, of, true) {
 			followers[of] = append(followers[of], f)
 		}
 		return nil
@@ -135,7 +139,7 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 		return err
 	}
 	for i := range jobs {
-		list := followers[jobs[i].ID]
+		list := append(followers[jobs[i].ID], a.newFollowers(jobs[i].ID, followers[jobs[i].ID], going)...)
 		if len(list) == 0 {
 			continue
 		}
@@ -148,11 +152,14 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 		statements = append(statements, "forget_ends")
 	}
 	for _, st := range statements {
-		if _, err := a.tx.Exec(ctx, st, engine.Args{"now": a.now, "ids": ids, "since": a.now.Add(time.Second)}); err != nil {
+		if err := a.run(ctx, st, engine.Args{"now": a.now, "ids": ids, "since": a.now.Add(time.Second)}); err != nil {
 			return err
 		}
 	}
 	for i := range jobs {
+		for _, name := range jobs[i].Schedules {
+			a.dry.uses(name, jobs[i].FullName(), -1)
+		}
 		if err := a.record("job", jobs[i].FullName(), "remove", jobs[i].ID, jobs[i], nil); err != nil {
 			return err
 		}

@@ -47,7 +47,11 @@ func (c *postgresConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.
 	if conn.IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	begin := fmt.Sprintf("BEGIN ISOLATION LEVEL %s; SET LOCAL lock_timeout = %d", sql.IsolationLevel(o.Isolation), lockWait.Milliseconds())
+	level := sql.IsolationLevel(o.Isolation).String()
+	if o.ReadOnly {
+		level += " READ ONLY"
+	}
+	begin := fmt.Sprintf("BEGIN ISOLATION LEVEL %s; SET LOCAL lock_timeout = %d", level, lockWait.Milliseconds())
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 	if err != nil {
 		return nil, err

@@ -39,6 +39,16 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return db.Retry(ctx, func() error { return db.TryTx(ctx, fn) })
 }
 
+// InSnapshot runs fn in a transaction that sees one state of the database, and only reads: a login that
+// may read, and a replica, are enough. It takes no lock that a writer waits for.
+func (db *DB) InSnapshot(ctx context.Context, fn func(*Tx) error) error {
+	o := sql.TxOptions{ReadOnly: true}
+	if db.e.Isolation != sql.LevelDefault {
+		o.Isolation = sql.LevelRepeatableRead
+	}
+	return db.Retry(ctx, func() error { return db.try(ctx, &o, fn) })
+}
+
 // Retry repeats an action that lost against another transaction, and for LockPatience one that waits for
 // a lock.
 func (db *DB) Retry(ctx context.Context, fn func() error) error {
@@ -71,11 +81,15 @@ func (db *DB) RetryFor(ctx context.Context, waits, conflicts int, fn func() erro
 
 // TryTx runs fn in a transaction, once.
 func (db *DB) TryTx(ctx context.Context, fn func(*Tx) error) error {
+	return db.try(ctx, &sql.TxOptions{Isolation: db.e.Isolation}, fn)
+}
+
+func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) error {
 	ctx, answered, cancel := impatient(ctx)
 	defer cancel(nil)
 	var tx *sql.Tx
 	err := answered(func() (err error) {
-		tx, err = db.pool.BeginTx(ctx, &sql.TxOptions{Isolation: db.e.Isolation})
+		tx, err = db.pool.BeginTx(ctx, o)
 		return db.waited(err)
 	})
 	if err != nil {

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// dryRun is what an applier that only reads keeps in the place of rows that it does not write: what follows from them
+// would else be read from the database.
+type dryRun struct {
+	on    bool
+	last  int64        // the newest of the ids that it made up, which are negative
+	links map[link]int // 1: the job uses the schedule from now on; -1: it does no longer
+}
+
+// link names a shared schedule and a job that uses it.
+type link struct{ schedule, job string }
+
+// id makes one up, for a row that is not written.
+func (d *dryRun) id() int64 {
+	d.last--
+	return d.last
+}
+
+// uses notes that a job comes to use a schedule, or no longer uses it.
+func (d *dryRun) uses(schedule, job string, by int) {
+	if d.on {
+		d.links[link{schedule, job}] += by
+	}
+}
+
+// users corrects the number of jobs that use a schedule.
+func (d *dryRun) users(schedule string, inDatabase int) int {
+	for l, by := range d.links {
+		if l.schedule == schedule {
+			inDatabase += by
+		}
+	}
+	return inDatabase
+}
+
+// named corrects the names of jobs that use a schedule.
+func (d *dryRun) named(schedule string, inDatabase []string) []string {
+	names := slices.DeleteFunc(inDatabase, func(job string) bool { return d.links[link{schedule, job}] < 0 })
+	for l, by := range d.links {
+		if l.schedule == schedule && by > 0 {
+			names = append(names, l.job)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// follows reports whether a job runs after another one: where the definitions say so, whatever the database says.
+func (a *applier) follows(id, after int64, inDatabase bool) bool {
+	if list, known := a.known.after[id]; a.dry.on && known {
+		return slices.Contains(list, after)
+	}
+	return inDatabase
+}
+
+// newFollowers are the jobs that come to run after another one, and do not in the database.
+func (a *applier) newFollowers(after int64, inDatabase []Job, going map[int64]bool) (list []Job) {
+	if !a.dry.on {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.known.after)) {
+		j := a.known.byID[id]
+		there := slices.ContainsFunc(inDatabase, func(f Job) bool { return f.ID == id })
+		if j != nil && !there && !going[id] && a.follows(id, after, false) {
+			list = append(list, *j)
+		}
+	}
+	return list
+}
+
+// run sends a statement that writes, unless this is a dry run.
+func (a *applier) run(ctx context.Context, statement string, args engine.Args) error {
+	if a.dry.on {
+		return nil
+	}
+	_, err := a.tx.Exec(ctx, statement, args)
+	return err
+}
