@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 )
 
@@ -16,12 +17,12 @@ const (
 )
 
 // instantFlag reads a time: an instant with its offset from UTC; a day, yesterday, today or tomorrow, with a time of day or
-// without, in the zone of this machine; or a duration, from now on or back. An empty text is the zero time.
+// without, in the zone in which times are shown; or a duration, from now on or back. An empty text is the zero time.
 func instantFlag(flag, text string, d direction) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	t, ok := readInstant(text, time.Now(), d)
+	t, ok := readInstant(text, time.Now().In(report.Zone()), d)
 	if !ok {
 		return t, badInput("--%s: found %s, want a time such as 2026-12-01T08:00:00Z, 2026-12-01, tomorrow 08:00, or 2h", flag, shown(text))
 	}

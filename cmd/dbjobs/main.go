@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/secret"
@@ -56,7 +56,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli {
-	return &cli{stdin: stdin, stdout: bufio.NewWriter(stdout), answers: stdout, stderr: stderr, env: env,
+	columns, _ := env("COLUMNS")
+	return &cli{stdin: stdin, stdout: report.To(stdout, columns), answers: stdout, stderr: stderr, env: env,
 		secrets: &secret.Known{}, began: time.Now(), logFormat: logs.Default(logs.Lookup(env))}
 }
 
@@ -88,9 +89,9 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 // cli is one invocation.
 type cli struct {
 	stdin   io.Reader
-	stdout  *bufio.Writer // data
-	answers io.Writer     // the same without a buffer, for questions and answers by line
-	stderr  io.Writer     // messages
+	stdout  *report.Output // data
+	answers io.Writer      // the same without a buffer, for questions and answers by line
+	stderr  io.Writer      // messages
 	env     settings.Lookup
 	environ []string // NAME=VALUE, to find variables with mistyped names
 	began   time.Time
@@ -98,6 +99,7 @@ type cli struct {
 	database  string // --database
 	logFormat string // --log-format
 	asJSON    bool   // --json
+	utc       bool   // --utc
 	who       store.Author
 	db        settings.Database
 	settings  *host.Settings            // of the host; nil until they are asked for
@@ -136,6 +138,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
+	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
 	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.upcoming(), c.check(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.config(), c.version())
 	root.SetHelpCommand(helpCommand())
@@ -179,6 +182,9 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd); err != nil {
 			return err
+		}
+		if c.utc {
+			report.In(time.UTC)
 		}
 		if err := logs.Check(c.logFormat); err != nil {
 			c.logFormat = logs.Text

@@ -2,18 +2,16 @@ package main
 
 import (
 	"fmt"
-	"os"
-
-	"github.com/mattn/go-isatty"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
 )
 
 // progress shows on a terminal, in one line that is written again and again, how many of the jobs are done. end removes the
 // line. In a file, a pipe or a log there is nothing of it, nor beside JSON.
 func (c *cli) progress(command string) (show func(done, of int), end func()) {
-	f, ok := c.stderr.(*os.File)
-	if !ok || c.asJSON || c.logFormat != logs.Text || !isatty.IsTerminal(f.Fd()) {
+	f := c.stderr
+	if c.asJSON || c.logFormat != logs.Text || !report.IsTerminal(f) {
 		return nil, func() {}
 	}
 	const clear = "\r\x1b[K"

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 type keepingTidy struct{ *testing.M }
 
 func (k keepingTidy) Run() int {
+	time.Local = time.UTC // stories that have another zone start the program
 	defer func() {
 		for _, dir := range temporary {
 			os.RemoveAll(dir)
@@ -113,6 +115,7 @@ func forEngine(e *testscript.Env, engine, raw string) error {
 func emptyHome(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, "home")
 	e.Setenv("HOME", home)
+	e.Setenv("TZ", "UTC")
 	e.Setenv("GORACE", os.Getenv("GORACE"))
 	return os.Mkdir(home, 0o700)
 }

@@ -233,7 +233,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 	c.tellStates(r)
 	if !r.SilentSince.IsZero() {
 		c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s; look at what starts it", r.Name,
-			r.StartedAt.Sub(r.SilentSince).Round(time.Second), r.SilentSince.UTC().Format(time.RFC3339))
+			r.StartedAt.Sub(r.SilentSince).Round(time.Second), report.Instant(r.SilentSince))
 	}
 	for _, u := range r.Unheard {
 		whose := "job " + u.Job
@@ -265,7 +265,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 	}
 	if r.Ahead > 0 {
 		c.tell(slog.LevelWarn, "%s will not run before %s, planned while the database's clock was wrong; run `dbjobs job replan` to plan from now",
-			report.Plural(r.Ahead, "job"), r.AheadUntil.UTC().Format(time.RFC3339))
+			report.Plural(r.Ahead, "job"), report.Instant(r.AheadUntil))
 	}
 	for _, l := range r.TooLong {
 		c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but this pass has only %s; shorten the timeout or raise --budget", l.Job, l.Timeout, f.whole())

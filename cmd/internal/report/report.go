@@ -1,8 +1,9 @@
 // Package report prints facts: as a table for people, or as JSON for programs. Both are made from the
 // same struct, so that they hold the same facts.
 //
-// Times are in UTC, to the second; durations are written as in Go. Texts from a database (names, errors)
-// are shown on one line and cannot control the terminal.
+// For people, times are in their zone, to the second, and tables fit their terminal; JSON is in UTC, and in
+// full. Durations are written as in Go. Texts from a database (names, errors) are shown on one line and
+// cannot control the terminal.
 package report
 
 import (
@@ -32,30 +33,6 @@ func List[T any](s []T) []T {
 	}
 	return s
 }
-
-// table lines up columns. Its first row is the heading.
-type table struct{ w *tabwriter.Writer }
-
-func newTable(w io.Writer, heading ...string) *table {
-	t := &table{tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.StripEscape)}
-	t.row(heading...)
-	return t
-}
-
-func (t *table) row(cells ...string) {
-	for i, c := range cells {
-		if i > 0 {
-			fmt.Fprint(t.w, "\t")
-		}
-		if c == "" {
-			c = "-"
-		}
-		fmt.Fprint(t.w, Line(c))
-	}
-	fmt.Fprint(t.w, "\n")
-}
-
-func (t *table) flush() error { return t.w.Flush() }
 
 // facts is a list of names and values. Empty values are left out.
 type facts struct{ w *tabwriter.Writer }
@@ -115,14 +92,6 @@ func visible(b *strings.Builder, raw string, r rune) {
 	default:
 		b.WriteString(raw)
 	}
-}
-
-// Instant is a time as it is shown. The zero time is shown as nothing.
-func Instant(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
 // between is the time from one instant to another, to the millisecond.

@@ -1,0 +1,202 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// manner is how a column gives way where a table is wider than the terminal.
+type manner struct {
+	cut  func(string, int) string // shortens a cell; nil: nothing does
+	min  int                      // the width that it keeps
+	soft bool                     // shortened before those that are not soft
+	rank int                      // columns with a rank are left out, the lowest first
+}
+
+// manners has the columns that give way, by their heading. Others keep what they have.
+var manners = map[string]manner{
+	"JOB":              {cut: cutMiddle, min: 16},
+	"JOBS":             {cut: cutEnd, min: 16},
+	"NAME":             {cut: cutMiddle, min: 16},
+	"STEP":             {cut: cutMiddle, min: 12},
+	"PAUSED":           {cut: cutMiddle, min: 20},
+	"SCHEDULE":         {cut: cutEnd, min: 12, soft: true, rank: 8},
+	"RULE":             {cut: cutEnd, min: 16, soft: true},
+	"ERROR":            {cut: cutEnd, min: 16, soft: true},
+	"REASON":           {cut: cutEnd, min: 16, soft: true},
+	"WHAT":             {cut: cutEnd, min: 20, soft: true},
+	"VALUE":            {cut: cutEnd, min: 20, soft: true},
+	"NEEDS A DECISION": {cut: cutEnd, min: 20, soft: true},
+	"STATE":            {cut: cutEnd, min: 9, soft: true},
+	"ZONE":             {cut: cutMiddle, min: 10, rank: 9},
+	"OWNER":            {cut: cutMiddle, min: 8, rank: 1},
+	"OWNERS":           {cut: cutEnd, min: 8},
+	"BY":               {cut: cutMiddle, min: 6, rank: 2},
+	"FROM":             {cut: cutMiddle, min: 16, rank: 3},
+	"STARTED":          {rank: 4},
+	"LAST RUN":         {rank: 5},
+	"OVERDUE":          {rank: 7},
+	"ROWS":             {rank: 6},
+}
+
+// manner is how a column of this table gives way. The first one says what a row is about: it stays.
+func (t *table) manner(column int) manner {
+	m := manners[t.rows[0][column]]
+	if column == 0 && m.cut != nil {
+		m.cut, m.min = cutMiddle, max(m.min, 20)
+	}
+	if column == 0 {
+		m.soft, m.rank = false, 0
+	}
+	return m
+}
+
+// fit makes the table fit the width, as far as it can: ids and times become as short as they are still
+// unambiguous; columns that are empty go; then columns go by rank, until the others, shortened, fit.
+func (t *table) fit(width int) {
+	if sum(t.widths()) <= width {
+		return
+	}
+	t.shortIDs()
+	full := t.rows
+	for _, withYear := range []bool{true, false} {
+		if sum(t.widths()) > width {
+			t.rows, t.note = shortTimes(full, withYear)
+		}
+	}
+	if sum(t.widths()) <= width {
+		return
+	}
+	for i := len(t.rows[0]) - 1; i > 0; i-- {
+		if !slices.ContainsFunc(t.rows[1:], func(r []string) bool { return r[i] != "-" }) {
+			t.drop(i)
+		}
+	}
+	var gone []string
+	for sum(t.least()) > width {
+		first := -1
+		for i := range t.rows[0] {
+			if rank := t.manner(i).rank; rank > 0 && (first < 0 || rank < t.manner(first).rank) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break // the terminal wraps the lines
+		}
+		gone = append(gone, t.rows[0][first])
+		t.drop(first)
+	}
+	t.shorten(width)
+	if len(gone) > 0 {
+		t.note = strings.TrimPrefix(t.note+"; no room for: "+strings.Join(gone, ", "), "; ")
+	}
+}
+
+// shorten makes cells shorter until the table has the width: in soft columns first, and there in the widest.
+func (t *table) shorten(width int) {
+	widths, least := t.widths(), t.least()
+	for _, soft := range []bool{true, false} {
+		for sum(widths) > width {
+			widest := -1
+			for i := range widths {
+				if t.manner(i).soft == soft && widths[i] > least[i] && (widest < 0 || widths[i] > widths[widest]) {
+					widest = i
+				}
+			}
+			if widest < 0 {
+				break
+			}
+			widths[widest]--
+		}
+	}
+	for i := range widths {
+		if cut := t.manner(i).cut; cut != nil {
+			for _, row := range t.rows[1:] {
+				row[i] = cut(row[i], widths[i])
+			}
+		}
+	}
+}
+
+// least has the width that each column keeps.
+func (t *table) least() []int {
+	least := t.widths()
+	for i, h := range t.rows[0] {
+		if m := t.manner(i); m.cut != nil {
+			least[i] = min(least[i], max(m.min, cells(h)))
+		}
+	}
+	return least
+}
+
+func (t *table) drop(column int) {
+	for i, row := range t.rows {
+		t.rows[i] = slices.Delete(row, column, column+1)
+	}
+}
+
+// shortIDs shortens ids of runs to the start that differs between all rows.
+func (t *table) shortIDs() {
+	column := slices.Index(t.rows[0], "RUN")
+	if column < 0 {
+		return
+	}
+	var ids []string
+	for _, row := range t.rows[1:] {
+		ids = append(ids, row[column])
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	n := 8
+	for i := 1; i < len(ids); i++ {
+		same := 0
+		for same < min(len(ids[i-1]), len(ids[i])) && ids[i-1][same] == ids[i][same] {
+			same++
+		}
+		n = max(n, same+1)
+	}
+	for _, row := range t.rows[1:] {
+		if len(row[column]) > n {
+			row[column] = strings.TrimRight(row[column][:n], "-")
+		}
+	}
+}
+
+// shortTimes returns the rows without what all times share: the offset from UTC, and the year unless withYear is
+// set. The note has that instead.
+func shortTimes(rows [][]string, withYear bool) (short [][]string, note string) {
+	years, offsets := map[string]bool{}, map[string]bool{}
+	each := func(change func(cell *string, at time.Time)) {
+		for _, row := range short {
+			for i := range row {
+				if at, err := time.Parse(time.RFC3339, row[i]); err == nil && manners[rows[0][i]].cut == nil { // no text
+					change(&row[i], at)
+				}
+			}
+		}
+	}
+	for _, row := range rows {
+		short = append(short, slices.Clone(row))
+	}
+	each(func(_ *string, at time.Time) {
+		years[at.Format("2006")] = true
+		offsets[at.Format("Z07:00")] = true
+	})
+	layout, shared := "2006-01-02 15:04:05", []string{}
+	if !withYear && len(years) == 1 {
+		layout = "01-02 15:04:05"
+		shared = slices.AppendSeq(shared, maps.Keys(years))
+	}
+	if len(offsets) == 1 {
+		shared = slices.AppendSeq(shared, maps.Keys(offsets))
+	} else {
+		layout += "Z07:00"
+	}
+	if len(shared) == 0 {
+		return short, ""
+	}
+	each(func(cell *string, at time.Time) { *cell = at.Format(layout) })
+	return short, "times: " + strings.Join(shared, ", ")
+}
