@@ -15,6 +15,7 @@ const (
 	occurrenceAll   = "all:"   // of runs of several jobs: the end of their interval, or the id of the run that they follow
 	occurrenceStart = "start:" // the identity of a start-up
 	occurrenceNow   = "now:"   // requested: the id of the run itself
+	occurrenceKey   = "key:"   // requested: a key that the one who asked has chosen
 	occurrenceHook  = "hook:"  // an event of a job, and what it is about
 	occurrenceFill  = "fill:"  // requested by a backfill: a nominal time, and for a second one an id
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -14,26 +16,82 @@ import (
 type Request struct {
 	Args     map[string]string
 	Interval Interval // of data; without an end, none
-	Author   Author
+	// At is the nominal time of the run, before which it does not begin; zero: it has none.
+	At time.Time
+	// Key makes the request once: a later request of the job with the same key finds this run, for as
+	// long as the run is on record. It is empty for a request of its own.
+	Key    string
+	Author Author
+}
+
+// RequestedRun is the run of a request.
+type RequestedRun struct {
+	Run
+	// Existing: an earlier request with the same key made it.
+	Existing bool `json:"existing,omitempty"`
+}
+
+// occurrence is the key of the run that has this id.
+func (q *Request) occurrence(id string) string {
+	if q.Key != "" {
+		return occurrenceKey + q.Key
+	}
+	return occurrenceNow + id
+}
+
+func (q *Request) check(job string) error {
+	key := shortLine(q.Key, maxName-len(occurrenceKey))
+	if key == nil && strings.TrimSpace(q.Key) != q.Key {
+		key = fmt.Errorf("%q begins or ends with a blank", q.Key)
+	}
+	if err := firstError("job "+job, check{"key", key}, check{"at", instant(q.At)},
+		check{"interval", cmp.Or(instant(q.Interval.Start), instant(q.Interval.End))}); err != nil {
+		return err
+	}
+	if from := q.Interval.Start; !from.IsZero() && !q.Interval.End.After(from) {
+		return &FieldError{"job " + job, "interval", fmt.Sprintf("begins at %s, but does not end after that", from.Format(time.RFC3339))}
+	}
+	return nil
 }
 
 // RunNow requests a run. The next decision for the job queues it, behind the active runs. If it has an
 // interval, a backfill counts the nominal times in it as covered; the schedule does not change.
-func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error) {
-	var r Run
-	err := s.change(ctx, q.Author, func(a *applier) error {
+//
+// Of several requests with one key, the first that commits makes the run, and the others find it: the
+// unique key (job, occurrence) of runs holds that.
+func (s *Store) RunNow(ctx context.Context, name string, q Request) (r RequestedRun, err error) {
+	const tries = 3 // a second one finds the run, unless that was deleted in between
+	for range tries {
+		if r, err = s.request(ctx, name, q); q.Key == "" || !errors.Is(err, ErrExists) {
+			break
+		}
+	}
+	return r, err
+}
+
+func (s *Store) request(ctx context.Context, name string, q Request) (r RequestedRun, err error) {
+	var known string // the id of the run that the key has
+	err = s.change(ctx, q.Author, func(a *applier) error {
+		known = ""
 		j, err := s.findJob(ctx, a.tx, name)
 		if err != nil {
 			return err
 		}
-		id := NewRunID(a.now, 0)
-		r = Run{ID: id, Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: occurrenceNow + id, State: Waiting, Queue: j.Queue, Priority: j.Priority,
-			ReadyAt: a.now, CreatedAt: a.now, Step: 1, IntervalStart: q.Interval.Start, IntervalEnd: q.Interval.End}
-		if err := cmp.Or(instant(r.IntervalStart), instant(r.IntervalEnd)); err != nil {
-			return &FieldError{"job " + j.FullName(), "interval", err.Error()}
+		if err := q.check(j.FullName()); err != nil {
+			return err
 		}
-		if !r.IntervalEnd.After(r.IntervalStart) && !r.IntervalStart.IsZero() {
-			return &FieldError{"job " + j.FullName(), "interval", fmt.Sprintf("begins at %s, but does not end after that", r.IntervalStart.Format(time.RFC3339))}
+		id := NewRunID(a.now, 0)
+		r = RequestedRun{Run: Run{ID: id, Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: q.occurrence(id), State: Waiting,
+			Queue: j.Queue, Priority: j.Priority, ScheduledFor: q.At, ReadyAt: a.now, CreatedAt: a.now, Step: 1,
+			IntervalStart: q.Interval.Start, IntervalEnd: q.Interval.End}}
+		if q.At.After(a.now) {
+			r.ReadyAt = q.At
+		}
+		if q.Key != "" {
+			err = a.tx.Row(ctx, "keyed_run", engine.Args{"job": j.ID, "occurrence": r.Occurrence}, &known)
+			if !errors.Is(err, ErrNotFound) {
+				return err
+			}
 		}
 		if len(q.Args) > 0 {
 			b, err := json.Marshal(q.Args)
@@ -43,7 +101,7 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error)
 			r.Args = string(b)
 		}
 		if _, err = a.tx.Exec(ctx, "request_run", engine.Args{"now": s.now(), "id": engine.ID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
-			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd}); err != nil {
+			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd, "at": q.At, "ready": r.ReadyAt}); err != nil {
 			return err
 		}
 		return a.record("job", j.FullName(), "run-now", j.ID, nil, struct {
@@ -51,7 +109,13 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (Run, error)
 			Args map[string]string `json:"args,omitempty"`
 			From time.Time         `json:"from,omitzero"`
 			To   time.Time         `json:"to,omitzero"`
-		}{id, q.Args, r.IntervalStart, r.IntervalEnd})
+			At   time.Time         `json:"at,omitzero"`
+			Key  string            `json:"key,omitempty"`
+		}{id, q.Args, r.IntervalStart, r.IntervalEnd, q.At, q.Key})
 	})
-	return r, err
+	if err != nil || known == "" {
+		return r, err
+	}
+	found, err := s.Run(ctx, known)
+	return RequestedRun{found.Run, true}, err
 }

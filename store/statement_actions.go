@@ -59,6 +59,7 @@ var actions = map[string]string{
 	"jobs":               "read jobs",
 	"jobs_named":         "look for jobs by their names",
 	"jobs_owned":         "read the jobs of a manifest",
+	"keyed_run":          "look for the run of a key",
 	"link_own_rules":     "link jobs to their own schedules",
 	"lock_ahead":         "lock plans that lie ahead of the clock",
 	"lock_holders":       "look for sessions that hold locks",

@@ -74,7 +74,7 @@ func hookedRun(t *testing.T, d *storetest.DB, broken *bool) (*tick.Tick, store.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	return failing(t, d, broken), run
+	return failing(t, d, broken), run.Run
 }
 
 func pass(t *testing.T, tk *tick.Tick) tick.Report {

@@ -78,3 +78,35 @@ func TestRequestToRetryALostRun(t *testing.T) {
 		}
 	})
 }
+
+// A run that was requested for a later time waits for it. Until then it takes no nominal time away from
+// a job that skips those that overlap.
+func TestRequestForALaterTimeHoldsUpNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: store.OverlapSkip,
+			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d)
+		at := d.Clock.Now().Add(12 * time.Minute)
+		r, err := d.RunNow(t.Context(), "job", store.Request{At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := []string{store.Waiting, store.Waiting, store.Succeeded} // of the request, after the passes
+		for i, want := range ends {
+			d.Clock.Add(5 * time.Minute)
+			if report := ticktest.Run(t, d); (report.Gaps[store.Overlap] > 0) != (want == store.Succeeded) {
+				t.Errorf("pass %d: gaps %v; want one where the request's time has come", i, report.Gaps)
+			}
+			is, err := d.Run(t.Context(), r.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is.State != want || !is.ScheduledFor.Equal(at) {
+				t.Errorf("pass %d: the request for %s is %s for %s, want %s", i, at, is.State, is.ScheduledFor, want)
+			}
+		}
+		if list, err := d.Runs(t.Context(), store.RunFilter{State: store.Succeeded}); err != nil || len(list) != 3 {
+			t.Errorf("%d runs, %v; want the request, and those of the five minutes before it", len(list), err)
+		}
+	})
+}

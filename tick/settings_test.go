@@ -99,7 +99,8 @@ func useAll(t *testing.T, engine, url string) error {
 		},
 		func() error { return pass(0, "1 succeeded, 0 failed, 0 cancelled") },
 		func() (err error) {
-			run, err = s.RunNow(ctx, "Jürgen", store.Request{Args: map[string]string{"day": "ö"}})
+			made, err := s.RunNow(ctx, "Jürgen", store.Request{Args: map[string]string{"day": "ö"}})
+			run = made.Run
 			return err
 		},
 		func() error { _, err := s.CancelRun(ctx, run.ID, store.Author{}); return err },

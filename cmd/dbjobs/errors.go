@@ -23,7 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1 // the command failed, or the pass of a tick
 	exitUsage       = 2 // usage or bad input
-	exitJobFailed   = 3 // the pass is done, but a job failed; only with --fail-on-job-error
+	exitJobFailed   = 3 // the pass is done, but a job failed (--fail-on-job-error); or the run that somebody waits for has
 	exitSchema      = 4 // this program cannot use the version of the schema
 	exitDatabase    = 5 // the database is unreachable, or not writable
 	exitInterrupted = 130

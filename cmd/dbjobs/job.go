@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -180,86 +177,4 @@ func (c *cli) jobRemove() *cobra.Command {
 		return nil
 	})
 	return c.authored(cmd)
-}
-
-// sayWhen says when a requested run executes. A pause of the job holds the run back; a pause of its
-// schedule does not, nor does disabling the job.
-func (c *cli) sayWhen(ctx context.Context, s *store.Store, job, queue string) error {
-	j, err := s.Job(ctx, job)
-	if err != nil {
-		return err
-	}
-	if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
-		c.say("the run waits while the job is paused: %s", report.Paused(*p))
-		return nil
-	}
-	if j.Disabled {
-		c.say("the job is disabled; this requested run executes anyway")
-	}
-	room := 1
-	if j.Overlap == store.OverlapAllow {
-		room = j.MaxRunning
-	}
-	if before := j.RunsOpen - 1; before >= room { // RunsOpen counts the requested run, too
-		what, ended := "1 open run", "it has ended"
-		if before > 1 {
-			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"
-		}
-		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, j.Name, ended, runs(queue))
-		return nil
-	}
-	c.say("the next dbjobs tick %s", runs(queue))
-	return nil
-}
-
-func (c *cli) jobRunNow() *cobra.Command {
-	var pairs []string
-	var from, to string
-	cmd := &cobra.Command{
-		Use: "run-now NAME", Short: "Request a run outside the schedule; the next tick executes it", Args: positional("NAME"),
-		Long: `Requests a run outside the schedule and prints its id. The next tick executes it, after the job's open runs.
-
---arg NAME=VALUE replaces ${args.NAME} in the arguments of the job's statements. --from and --to replace
-${interval_start} and ${interval_end}, which are empty otherwise; dbjobs job backfill then counts the nominal times in
-that interval as covered.`,
-		Example: `  dbjobs job run-now rollup --arg day=2026-11-20
-  dbjobs job run-now rollup --from 2026-11-19T00:00:00Z --to 2026-11-20T00:00:00Z --reason 'the source was late'`,
-	}
-	cmd.Flags().StringArrayVar(&pairs, "arg", nil, "`NAME=VALUE` for ${args.NAME}; may be given several times")
-	cmd.Flags().StringVar(&from, "from", "", "start of its data interval, such as 2026-11-19T00:00:00Z")
-	cmd.Flags().StringVar(&to, "to", "", "end of its data interval")
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) (err error) {
-		q := store.Request{Args: map[string]string{}, Author: c.author(s)}
-		for _, p := range pairs {
-			name, value, ok := strings.Cut(p, "=")
-			if !ok || name == "" {
-				return badInput("--arg: found %q, want NAME=VALUE", p)
-			}
-			if !utf8.ValidString(p) {
-				return badInput("--arg: %q is not UTF-8 text", p)
-			}
-			q.Args[name] = value
-		}
-		if q.Interval.Start, err = instantFlag("from", from, ago); err != nil {
-			return err
-		}
-		if q.Interval.End, err = instantFlag("to", to, ago); err != nil {
-			return err
-		}
-		if (from == "") != (to == "") {
-			return badInput("--from and --to belong together; give both or none")
-		}
-		r, err := s.RunNow(ctx, args[0], q)
-		if err != nil {
-			return err
-		}
-		return c.print(r, func() error {
-			if err := c.sayWhen(ctx, s, args[0], r.Queue); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(c.stdout, r.ID)
-			return err
-		})
-	})
-	return c.prints(c.authored(cmd))
 }

@@ -126,7 +126,7 @@ settings of the host (~/.config/dbjobs/config.yaml, /etc/dbjobs/config.yaml or D
 shows what is in force). Without any of these, dbjobs uses an embedded SQLite file in $XDG_DATA_HOME/dbjobs or ~/.local/share/dbjobs. The first apply,
 create or migrate creates that file.
 
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error),
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error, run-now --wait),
 4 the schema does not fit this program, 5 the database is unreachable or not writable, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -151,9 +151,15 @@ func (d *decision) overlaps() bool {
 		// A run that was delivered before waits for its next attempt, or was opened again on
 		// request.
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
-		active = active || !r.Ended()
+		active = active || !r.Ended() && !d.toCome(&r)
 	}
 	return d.job().Overlap == store.OverlapWait && waits || d.job().Overlap == store.OverlapSkip && active
+}
+
+// toCome reports whether a run was requested for a time that has not come. Until then it holds up
+// nothing.
+func (d *decision) toCome(r *store.Run) bool {
+	return r.Requested() && r.State == store.Waiting && !r.Begun() && r.ReadyAt.After(d.now)
 }
 
 // replace makes room for newer occurrences. It cancels runs that have not begun, and asks the

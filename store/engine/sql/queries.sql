@@ -739,8 +739,11 @@ WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject) ORD
 -- ------------------------------------------------------------------------------------------------------ ledger
 
 -- name: request_run
-INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, interval_start, interval_end, args, ready_at, created_at)
-VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :from, :to, :args, @now, @now);
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
+VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :args, :ready, @now);
+
+-- name: keyed_run
+SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;
 
 -- The fence goes on: who held the run before can finish nothing of it any more.
 

@@ -551,6 +551,10 @@ SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE live_name IN (each_);
 -- arguments: manifest
 SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE manifest = ? AND removed_at IS NULL;
 
+-- name: keyed_run
+-- arguments: job, occurrence
+SELECT id FROM dbjobs_runs WHERE job_id = ? AND occurrence = ?;
+
 -- name: link_own_rules
 -- arguments: now, each_ids
 INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
@@ -913,9 +917,9 @@ UPDATE dbjobs_runs SET cancel_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIM
 WHERE id IN (each_) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, from, to, args, now, now
-INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, interval_start, interval_end, args, ready_at, created_at)
-VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now
+INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
+VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
 
 -- name: resume
 -- arguments: now, resumed_by, missed, scope, subject_id, subject_id, subject, subject, now

@@ -561,6 +561,10 @@ SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL AND n
 -- arguments: manifest
 SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE manifest = $1 AND removed_at IS NULL;
 
+-- name: keyed_run
+-- arguments: job, occurrence
+SELECT id FROM dbjobs.runs WHERE job_id = $1 AND occurrence = $2;
+
 -- name: link_own_rules
 -- arguments: now, ids
 INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
@@ -933,9 +937,9 @@ UPDATE dbjobs.runs SET cancel_at = coalesce($1::timestamptz, pg_catalog.statemen
 WHERE id = ANY($3::uuid[]) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, from, to, args, now
-INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, interval_start, interval_end, args, ready_at, created_at)
-VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, coalesce($9::timestamptz, pg_catalog.statement_timestamp()), coalesce($9::timestamptz, pg_catalog.statement_timestamp()));
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
+VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, pg_catalog.statement_timestamp()));
 
 -- name: reserve_queued
 -- arguments: ids, limit

@@ -551,6 +551,10 @@ SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL AND n
 -- arguments: manifest
 SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE manifest = ?1 AND removed_at IS NULL;
 
+-- name: keyed_run
+-- arguments: job, occurrence
+SELECT id FROM dbjobs_runs WHERE job_id = ?1 AND occurrence = ?2;
+
 -- name: link_own_rules
 -- arguments: now, ids
 INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
@@ -912,9 +916,9 @@ UPDATE dbjobs_runs SET cancel_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z'
 WHERE id IN (SELECT value FROM json_each(?3)) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, from, to, args, now
-INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, interval_start, interval_end, args, ready_at, created_at)
-VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6, ?7, ?8, coalesce(?9, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?9, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now
+INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
+VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6, ?7, ?8, ?9, ?10, coalesce(?11, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
 
 -- name: resume
 -- arguments: now, resumed_by, missed, scope, subject_id, subject

@@ -248,7 +248,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision; any other will do: created_at and ready_at say the order
   job_id         bigint NOT NULL,
   number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
-  occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
+  occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
   state          varchar(190) NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
   held_by        varchar(190) CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
   queue          varchar(190) NOT NULL DEFAULT 'tick',

@@ -250,7 +250,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   id             uuid PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision; any other will do: created_at and ready_at say the order
   job_id         bigint NOT NULL,
   number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
-  occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, start:<identity>, after:<run>, fill:..., hook:...
+  occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
   state          text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
   queue          text NOT NULL DEFAULT 'tick' CHECK (pg_catalog.octet_length(queue) <= 190),

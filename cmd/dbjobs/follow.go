@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+const (
+	followEvery = 500 * time.Millisecond // how often a run is looked at that somebody waits for
+	// noTick is how long no tick may come before that is said to somebody who waits.
+	noTick = 2 * time.Minute
+	// outage is how long the database may be unreachable while somebody waits.
+	outage = time.Minute
+)
+
+// follower follows a run to its end.
+type follower struct {
+	*cli
+	s      *store.Store
+	told   string    // the state that was told last
+	idle   time.Time // since when neither the state has changed, nor has somebody been told that no tick comes
+	failed time.Time // since when the database does not answer; zero: it does
+}
+
+// follow waits for the end of a run and tells its states. It returns an error for each end but
+// success. The end of ctx ends the waiting only.
+func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) error {
+	if err := c.stdout.Flush(); err != nil { // the id, for who reads it while the run goes on
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	f := &follower{cli: c, s: s, told: stateOf(r), idle: time.Now()}
+	if !r.Ended() {
+		if err := f.warnNoTick(ctx); err != nil {
+			return err
+		}
+	}
+	every := time.NewTicker(followEvery)
+	defer every.Stop()
+	for {
+		d, err := s.Run(ctx, r.ID)
+		if err == nil && d.Ended() {
+			return f.ended(&d)
+		}
+		if err = f.look(ctx, &d, err); err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			c.say("run %s goes on; dbjobs run show %[1]s shows it, dbjobs run cancel %[1]s ends it", r.ID)
+			return ctx.Err()
+		case <-every.C:
+		}
+	}
+}
+
+// look tells what is new of a run that has not ended. A database that is unreachable for a moment is
+// asked again.
+func (f *follower) look(ctx context.Context, d *store.RunDetail, err error) error {
+	switch now := time.Now(); {
+	case errors.Is(err, store.ErrUnreachable) && (f.failed.IsZero() || now.Sub(f.failed) < outage):
+		if f.failed.IsZero() {
+			f.failed = now
+			f.say("%v; trying again", err)
+		}
+		return nil
+	case err != nil:
+		return err
+	case f.failed != time.Time{}:
+		f.failed = time.Time{}
+	}
+	if is := stateOf(&d.Run); is != f.told {
+		f.told, f.idle = is, time.Now()
+		f.say("run %s: %s", d.ID, is)
+	}
+	if d.State == store.Running || time.Since(f.idle) < noTick {
+		return nil
+	}
+	f.idle = time.Now()
+	return f.warnNoTick(ctx)
+}
+
+// warnNoTick says so if the trigger seems to be dead: nothing else would execute the run.
+func (f *follower) warnNoTick(ctx context.Context) error {
+	var h report.Health
+	now, err := f.s.Now(ctx)
+	if err == nil {
+		err = f.lastPass(ctx, f.s, "", &h)
+	}
+	switch age := now.Sub(h.LastPass).Truncate(time.Second); {
+	case err != nil:
+		return err
+	case h.LastPass.IsZero():
+		f.say("no dbjobs tick has ever come to this database; the run waits until somebody starts one")
+	case age > noTick:
+		f.say("the last dbjobs tick came %s ago; the run waits until somebody starts one", store.Duration(age))
+	}
+	return nil
+}
+
+func (f *follower) ended(d *store.RunDetail) error {
+	if f.asJSON {
+		if err := report.JSON(f.stdout, d); err != nil {
+			return err
+		}
+	}
+	if d.State == store.Succeeded {
+		f.say("run %s: %s", d.ID, d.State)
+		return nil
+	}
+	return fmt.Errorf("%w: run %s of job %s: %s: %s", errJobFailed, d.ID, d.FullJob(), d.State, cmp.Or(d.Error, "no error is on record"))
+}
+
+// stateOf is the state of a run in words.
+func stateOf(r *store.Run) string {
+	switch {
+	case r.State == store.Waiting && r.HeldBy != "":
+		return "waiting, held by " + r.HeldBy
+	case r.State == store.Waiting && r.Begun():
+		return "waiting for its next attempt at " + report.Instant(r.ReadyAt)
+	case r.State == store.Running && r.Holder != "":
+		return "running on " + r.Holder
+	}
+	return r.State
+}

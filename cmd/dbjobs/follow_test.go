@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// told is what a command has written so far, for somebody who reads along.
+type told struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *told) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *told) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// TestWaitForARun: who waits for a run has its id at once, is told that no tick comes, and learns of its end; who stops
+// waiting leaves the run as it is.
+func TestWaitForARun(t *testing.T) {
+	t.Parallel()
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			environment := map[string]string{"HOME": t.TempDir(), "DBJOBS_DATABASE_URL": storetest.URL(t, engine)}
+			env := func(name string) (string, bool) { v, ok := environment[name]; return v, ok }
+			dbjobs := func(ctx context.Context, stdout, stderr *told, args ...string) int {
+				return run(ctx, args, strings.NewReader(""), stdout, stderr, env, nil)
+			}
+			must := func(args ...string) {
+				t.Helper()
+				var talk told
+				if code := dbjobs(t.Context(), &talk, &talk, args...); code != exitDone {
+					t.Fatalf("%q: %d: %s", args, code, &talk)
+				}
+			}
+			must("migrate")
+			must("job", "create", "job", "--sql", "SELECT 1")
+
+			var id, talk told
+			ended := make(chan int, 1)
+			go func() { ended <- dbjobs(t.Context(), &id, &talk, "job", "run-now", "job", "--wait") }()
+			until(t, "the warning that no tick comes", func() bool { return strings.Contains(talk.String(), "no dbjobs tick has ever come") })
+			if len(strings.TrimSpace(id.String())) != 36 {
+				t.Errorf("not the id at once: %q", id.String())
+			}
+			must("tick")
+			if code := <-ended; code != exitDone || !strings.Contains(talk.String(), ": succeeded\n") {
+				t.Errorf("%d: %s", code, &talk)
+			}
+
+			var second, more told
+			ctx, interrupt := context.WithCancel(t.Context())
+			go func() { ended <- dbjobs(ctx, &second, &more, "job", "run-now", "job", "--wait") }()
+			until(t, "the id", func() bool { return len(strings.TrimSpace(second.String())) == 36 })
+			interrupt()
+			if code := <-ended; code != exitInterrupted || !strings.Contains(more.String(), "goes on; dbjobs run show ") {
+				t.Errorf("%d: %s", code, &more)
+			}
+			s, err := store.Open(t.Context(), environment["DBJOBS_DATABASE_URL"], store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if is := state(t, s, strings.TrimSpace(second.String())); is != store.Waiting {
+				t.Errorf("the run of somebody who stopped waiting is %s", is)
+			}
+		})
+	}
+}

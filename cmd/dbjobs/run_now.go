@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// requestFlags are the flags of run-now.
+type requestFlags struct {
+	pairs             []string
+	from, to, at, key string
+	wait              bool
+}
+
+func (f *requestFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.pairs, "arg", nil, "`NAME=VALUE` for ${args.NAME}; may be given several times")
+	cmd.Flags().StringVar(&f.from, "from", "", "start of its data interval, such as 2026-11-19T00:00:00Z")
+	cmd.Flags().StringVar(&f.to, "to", "", "end of its data interval")
+	cmd.Flags().StringVar(&f.at, "at", "", "its nominal time, before which it does not begin: 2h from now, tomorrow 08:00, 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&f.key, "key", "", "request it once: a later request with this key finds the same run")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run to its end; exit code 3 if it does not succeed")
+}
+
+// request is what the flags ask for.
+func (f *requestFlags) request(cmd *cobra.Command, who store.Author) (q store.Request, err error) {
+	q = store.Request{Args: map[string]string{}, Key: f.key, Author: who}
+	for _, p := range f.pairs {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return q, badInput("--arg: found %q, want NAME=VALUE", p)
+		}
+		if !utf8.ValidString(p) {
+			return q, badInput("--arg: %q is not UTF-8 text", p)
+		}
+		q.Args[name] = value
+	}
+	if q.Interval.Start, err = instantFlag("from", f.from, ago); err != nil {
+		return q, err
+	}
+	if q.Interval.End, err = instantFlag("to", f.to, ago); err != nil {
+		return q, err
+	}
+	if q.At, err = instantFlag("at", f.at, ahead); err != nil {
+		return q, err
+	}
+	if (f.from == "") != (f.to == "") {
+		return q, badInput("--from and --to belong together; give both or none")
+	}
+	if f.key == "" && cmd.Flags().Changed("key") { // an empty shell variable would make a run each time
+		return q, badInput("--key is empty; give a text, or leave it out")
+	}
+	return q, nil
+}
+
+func (c *cli) jobRunNow() *cobra.Command {
+	var f requestFlags
+	cmd := &cobra.Command{
+		Use: "run-now NAME", Short: "Request a run outside the schedule; the next tick executes it", Args: positional("NAME"),
+		Long: `Requests a run outside the schedule and prints its id. The next tick executes it, after the job's open runs.
+
+--arg NAME=VALUE replaces ${args.NAME} in the arguments of the job's statements. --from and --to replace
+${interval_start} and ${interval_end}, which are empty otherwise; dbjobs job backfill then counts the nominal times in
+that interval as covered.
+
+--at gives the run a nominal time (${scheduled_for}). If that is to come, the run waits for it.
+
+--key makes the request once, for scripts that may be started twice: as long as the run of a key is on record, each
+further request of this job with that key prints the id of the same run, and asks for nothing.
+
+--wait follows the run until it has ended, and exits with 0 if it has succeeded, and with 3 if it has not. It executes
+nothing itself: a dbjobs tick has to come. Ctrl-C ends the waiting, not the run.`,
+		Example: `  dbjobs job run-now rollup --arg day=2026-11-20
+  dbjobs job run-now rollup --from 2026-11-19T00:00:00Z --to 2026-11-20T00:00:00Z --reason 'the source was late'
+  dbjobs job run-now rollup --key release-4.2 --wait`,
+	}
+	f.add(cmd)
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
+		q, err := f.request(cmd, c.author(s))
+		if err != nil {
+			return err
+		}
+		r, err := s.RunNow(ctx, args[0], q)
+		if err != nil {
+			return err
+		}
+		if f.wait && c.asJSON {
+			return c.follow(ctx, s, &r.Run)
+		}
+		if err := c.print(r, func() error {
+			if err := c.sayWhen(ctx, s, args[0], r); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(c.stdout, r.ID)
+			return err
+		}); err != nil || !f.wait {
+			return err
+		}
+		return c.follow(ctx, s, &r.Run)
+	})
+	return c.prints(c.authored(cmd))
+}
+
+// sayWhen says when a requested run executes. A pause of the job holds the run back; a pause of its
+// schedule does not, nor does disabling the job.
+func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.RequestedRun) error {
+	if r.Existing {
+		c.say("the key has a run already: %s", stateOf(&r.Run))
+		return nil
+	}
+	queue := r.Queue
+	j, err := s.Job(ctx, job)
+	if err != nil {
+		return err
+	}
+	if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
+		c.say("the run waits while the job is paused: %s", report.Paused(*p))
+		return nil
+	}
+	if j.Disabled {
+		c.say("the job is disabled; this requested run executes anyway")
+	}
+	if r.ReadyAt.After(r.CreatedAt) {
+		c.say("the run waits for %s; the first dbjobs tick after that %s", report.Instant(r.ReadyAt), runs(queue))
+		return nil
+	}
+	room := 1
+	if j.Overlap == store.OverlapAllow {
+		room = j.MaxRunning
+	}
+	if before := j.RunsOpen - 1; before >= room { // RunsOpen counts the requested run, too
+		what, ended := "1 open run", "it has ended"
+		if before > 1 {
+			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"
+		}
+		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, j.Name, ended, runs(queue))
+		return nil
+	}
+	c.say("the next dbjobs tick %s", runs(queue))
+	return nil
+}
