@@ -35,23 +35,10 @@ unless --take-ownership is given.`,
   dbjobs apply -f jobs.yaml --prune --reason "release 4.2"`,
 		Args: positional(),
 	}
-	cmd.Flags().StringVarP(&path, "file", "f", "", "manifest to read; - means standard input")
+	c.reads(cmd, &path, &o)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print the changes; write nothing")
-	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove definitions that belong to this manifest and are no longer in it")
-	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "also change definitions that belong to another manifest, and take them over")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		m, err := c.readManifest(cmd.Context(), path)
-		if err != nil {
-			return err
-		}
-		if o.Prune && !m.Named { // a jobs.yaml in another folder may own definitions by the same name
-			return badInput("--prune needs a manifest that contains its own name; add the line manifest: NAME")
-		}
-		if err := c.resolve(cmd, m); err != nil {
-			return err
-		}
-		o.Manifest = m.Name
-		changes, err := c.change(cmd, m.Definitions, o)
+		m, changes, err := c.applied(cmd, path, o)
 		if err != nil {
 			return err
 		}
@@ -62,16 +49,40 @@ unless --take-ownership is given.`,
 	return c.prints(c.authored(cmd))
 }
 
-// readManifest reads the file of apply, or standard input.
-func (c *cli) readManifest(ctx context.Context, path string) (*manifest.Manifest, error) {
+// reads adds the flags that say which manifest is brought in, and how.
+func (c *cli) reads(cmd *cobra.Command, path *string, o *store.ApplyOptions) {
+	cmd.Flags().StringVarP(path, "file", "f", "", "manifest to read; - means standard input")
+	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove definitions that belong to this manifest and are no longer in it")
+	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "also change definitions that belong to another manifest, and take them over")
+}
+
+// applied reads a manifest and brings it in, or finds what that would change.
+func (c *cli) applied(cmd *cobra.Command, path string, o store.ApplyOptions) (*manifest.Manifest, []store.Change, error) {
+	m, err := c.readManifest(cmd, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Prune && !m.Named { // a jobs.yaml in another folder may own definitions by the same name
+		return nil, nil, badInput("--prune needs a manifest that contains its own name; add the line manifest: NAME")
+	}
+	if err := c.resolve(cmd, m); err != nil {
+		return nil, nil, err
+	}
+	o.Manifest = m.Name
+	changes, err := c.change(cmd, m.Definitions, o)
+	return m, changes, err
+}
+
+// readManifest reads the file that a command is given, or standard input.
+func (c *cli) readManifest(cmd *cobra.Command, path string) (*manifest.Manifest, error) {
 	var in io.Reader
 	o := manifest.Options{File: path, Name: manifest.NameOf(path), Now: time.Now()}
 	switch path {
 	case "":
-		return nil, badInput("apply needs a manifest; give it with -f jobs.yaml, or -f - for standard input")
+		return nil, badInput("%s needs a manifest; give it with -f jobs.yaml, or -f - for standard input", cmd.Name())
 	case "-":
 		o.File, o.Name = "standard input", ""
-		in = interruptible{ctx, c.stdin}
+		in = interruptible{cmd.Context(), c.stdin}
 	default:
 		f, err := os.Open(path)
 		if err != nil {

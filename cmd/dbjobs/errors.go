@@ -23,6 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1 // the command failed, or the pass of a tick
 	exitUsage       = 2 // usage or bad input
+	exitDiffers     = 2 // what diff answers; for diff, a mistake is exitFailed
 	exitJobFailed   = 3 // the pass is done, but a job failed (--fail-on-job-error); or the run that somebody waits for has
 	exitSchema      = 4 // this program cannot use the version of the schema
 	exitDatabase    = 5 // the database is unreachable, or not writable
@@ -64,6 +65,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	case badUsage, badManifest, badField, badURL, is(store.ErrNotFound, store.ErrExists):
 		return exitUsage
+	case is(errDiffers):
+		return exitDiffers
 	case is(errJobFailed):
 		return exitJobFailed
 	case is(store.ErrSchema):
@@ -72,6 +75,16 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDatabase
 	}
 	return exitFailed
+}
+
+// exitCode is that of the command line. Where a command answers with 2, a mistake is 1: as with diff, and with the plans of
+// other tools, a script that asks has to know one from the other.
+func (c *cli) exitCode(ctx context.Context, err error) int {
+	code := exitCode(ctx, err)
+	if code == exitUsage && c.ran != nil && c.ran.Annotations[answers2] != "" && !errors.Is(err, errDiffers) {
+		return exitFailed
+	}
+	return code
 }
 
 // complain prints the error, one line for each problem. No line holds a password.

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	c := newCLI(stdin, stdout, stderr, env)
 	c.environ = environ
 	err := c.execute(ctx, args)
-	code := exitCode(ctx, err)
+	code := c.exitCode(ctx, err)
 	c.complain(code, err)
 	return code
 }
@@ -75,7 +75,8 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 		}
 		help(cmd, args)
 	})
-	err := errors.Join(root.ExecuteContext(ctx), lost)
+	cmd, err := root.ExecuteContextC(ctx)
+	c.ran, err = cmd, errors.Join(err, lost)
 	flushed := c.stdout.Flush()
 	switch {
 	case flushed != nil && (err == nil || !c.found):
@@ -106,6 +107,7 @@ type cli struct {
 	shared    map[string]store.Schedule // those of the database that a manifest names
 	secrets   *secret.Known             // secrets among the arguments and variables, wherever they stand
 	found     bool                      // a command was found and its flags are valid: errors are the command's own
+	ran       *cobra.Command            // the command that was asked for
 	told      bool                      // the error that ends the command is in a log line already
 
 	warm       *warm       // set where the process serves several commands
@@ -140,7 +142,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(c.migrate(), c.apply(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.upcoming(), c.check(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.config(), c.version())
+	root.AddCommand(c.migrate(), c.apply(), c.diff(), c.export(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.upcoming(), c.check(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.config(), c.version())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {

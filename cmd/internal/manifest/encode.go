@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,6 +56,40 @@ func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 	}
 	_, err := w.Write(buf.Bytes())
 	return err
+}
+
+// Text is a definition of the manifest, by its kind and name, as its entry in a file.
+func (m *Manifest) Text(kind, name, login string) (string, error) {
+	var n *yaml.Node
+	var err error
+	switch kind {
+	case "group":
+		for _, g := range m.Groups {
+			if g.Name == name {
+				n = plain(strconv.Itoa(g.MaxRunning))
+			}
+		}
+	case "schedule":
+		for _, s := range m.Schedules {
+			if s.Name == name {
+				n = scheduleNode(s)
+			}
+		}
+	case "job":
+		for _, j := range m.Jobs {
+			if j.Name == name {
+				n, err = jobNode(j, login)
+			}
+		}
+	}
+	if n == nil || err != nil {
+		return "", err
+	}
+	var buf bytes.Buffer
+	enc := yaml.NewEncoder(&buf)
+	enc.SetIndent(2)
+	err = errors.Join(enc.Encode(n), enc.Close())
+	return buf.String(), err
 }
 
 func scheduleNode(s store.Schedule) *yaml.Node {

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// errDiffers ends the command diff where apply would change something. All is said already.
+var errDiffers = errors.New("the database differs")
+
+// answers2 marks a command for which the exit code 2 is an answer, and no mistake.
+const answers2 = "dbjobs_answers_2"
+
+func (c *cli) diff() *cobra.Command {
+	var path string
+	o := store.ApplyOptions{DryRun: true}
+	cmd := &cobra.Command{
+		Use:   "diff -f jobs.yaml",
+		Short: "Show what apply would change, and write nothing",
+		Long: `Shows each difference between the database and a manifest: what apply would create, change and remove, with the
+old and the new value of each field, and the next times before and after. A login that may only read is enough.
+
+Definitions that left the manifest are no difference, since apply leaves them alone. With --prune they are.
+
+Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 5 and 130 as for each command.`,
+		Example: `  dbjobs diff -f jobs.yaml
+  dbjobs diff -f jobs.yaml --prune --json`,
+		Args:        positional(),
+		Annotations: map[string]string{answers2: "true"},
+	}
+	c.reads(cmd, &path, &o)
+	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		m, changes, err := c.applied(cmd, path, o)
+		if err != nil {
+			return err
+		}
+		d, err := c.difference(cmd, m, changes)
+		if err != nil {
+			return err
+		}
+		c.warnOf(m, changes)
+		if err := c.print(d, func() error { return report.Differences(c.stdout, d) }); err != nil || !d.Differs {
+			return err
+		}
+		c.told = true
+		return errDiffers
+	})
+	return c.prints(cmd)
+}
+
+// difference is what changes differ in, with the texts of what is new and the times that move.
+func (c *cli) difference(cmd *cobra.Command, m *manifest.Manifest, changes []store.Change) (d report.Difference, err error) {
+	d = report.Difference{Manifest: m.Name, Changes: report.List(changes), Times: []report.Times{}, New: map[string]string{}}
+	d.Differs = slices.ContainsFunc(changes, func(ch store.Change) bool { return ch.Action != "left" && ch.Action != "done" })
+	if !d.Differs {
+		return d, nil
+	}
+	s, err := c.open(cmd, use)
+	if err != nil {
+		return d, err
+	}
+	defer c.close(s)
+	login, err := s.Login(cmd.Context())
+	if err != nil {
+		return d, err
+	}
+	for _, ch := range changes {
+		if ch.Action == "create" {
+			if d.New[ch.Kind+" "+ch.Subject], err = m.Text(ch.Kind, plainSubject(ch), login); err != nil {
+				return d, err
+			}
+		}
+	}
+	d.Times, err = c.movedTimes(cmd.Context(), s, m, changes)
+	return d, err
+}
+
+// plainSubject is the name in the file of what a change is about: without the owner.
+func plainSubject(ch store.Change) string {
+	return ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:]
+}
+
+// movedTimes are the next times, before and after, of the jobs for which they differ. Of many jobs, only the first have
+// some.
+func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manifest, changes []store.Change) ([]report.Times, error) {
+	const most = 1000
+	p, err := c.newPreview(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	moved := []report.Times{}
+	add := func(t report.Times) {
+		if len(moved) < most && !slices.EqualFunc(t.Before, t.After, time.Time.Equal) {
+			moved = append(moved, t)
+		}
+	}
+	seen := map[string]bool{}
+	for _, ch := range changes {
+		if ch.Kind == "job" && (ch.Action == "create" || ch.Action == "change") {
+			seen[ch.Subject] = true
+			add(p.times(ch.Subject, plainSubject(ch)))
+		}
+	}
+	for _, ch := range changes {
+		if ch.Kind != "schedule" || ch.Action != "change" {
+			continue
+		}
+		for _, v := range p.users[ch.Subject] {
+			if name := v.FullName(); !seen[name] {
+				seen[name] = true
+				add(p.times(name, ""))
+			}
+		}
+	}
+	return moved, nil
+}
+
+// preview knows jobs and schedules as they are, and as they are to be.
+type preview struct {
+	now       time.Time
+	jobs      map[string]*store.JobStatus   // as they are, by full name
+	users     map[string][]*store.JobStatus // of shared schedules
+	rules     map[int64][]store.Rule        // as they are
+	to        map[string]store.Job          // in the file, by name
+	schedules map[string]store.Schedule     // as they are to be
+}
+
+func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {
+	p := &preview{jobs: map[string]*store.JobStatus{}, users: map[string][]*store.JobStatus{}, to: map[string]store.Job{}, schedules: map[string]store.Schedule{}}
+	list, err := s.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(list))
+	for i := range list {
+		v := &list[i]
+		ids[i], p.jobs[v.FullName()] = v.ID, v
+		for _, name := range v.Schedules {
+			p.users[name] = append(p.users[name], v)
+		}
+	}
+	if p.rules, _, err = s.RulesOfJobs(ctx, ids); err != nil {
+		return nil, err
+	}
+	if p.now, err = s.Now(ctx); err != nil {
+		return nil, err
+	}
+	for _, j := range m.Jobs {
+		p.to[j.Name] = j
+	}
+	there, err := s.Schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, sc := range there {
+		p.schedules[sc.Name] = sc
+	}
+	for _, sc := range m.Schedules {
+		if sc.CreatedAt = p.schedules[sc.Name].CreatedAt; sc.CreatedAt.IsZero() {
+			sc.CreatedAt = p.now
+		}
+		p.schedules[sc.Name] = sc
+	}
+	return p, nil
+}
+
+// times are those of a job as it is, and as it is to be: as in the file, where it has a name there.
+func (p *preview) times(full, inFile string) report.Times {
+	t := report.Times{Job: full, Before: []time.Time{}, After: []time.Time{}}
+	will := store.JobStatus{}
+	if is := p.jobs[full]; is != nil {
+		t.Before = append(t.Before, p.next(*is, p.rules[is.ID])...)
+		will = *is
+	}
+	if j, ok := p.to[inFile]; ok {
+		j.ID, j.CreatedAt = will.ID, will.CreatedAt
+		if j.Owner = will.Owner; j.CreatedAt.IsZero() {
+			j.CreatedAt, j.Owner = p.now, strings.TrimSuffix(strings.TrimSuffix(full, inFile), "/")
+		}
+		if j.Start == will.Start && j.StartZone == will.StartZone {
+			j.NotBefore = will.NotBefore
+		}
+		if j.Own != nil {
+			own := *j.Own
+			if own.CreatedAt = p.now; will.Own != nil {
+				own.CreatedAt = will.Own.CreatedAt
+			}
+			j.Own = &own
+		}
+		will.Job, will.Parked = j, ""
+	}
+	t.After = append(t.After, p.next(will, p.rulesOf(&will.Job, p.rules[will.ID]))...)
+	return t
+}
+
+// rulesOf are the rules of a job as it is to be. Those that stay as they are are taken from the plan.
+func (p *preview) rulesOf(j *store.Job, planned []store.Rule) (list []store.Rule) {
+	add := func(name string, s store.Schedule) {
+		for _, r := range planned {
+			if is := r.Schedule; is.Name == name && is.Rule == s.Rule && is.Zone == s.Zone && is.Nonexistent == s.Nonexistent && is.Ambiguous == s.Ambiguous {
+				list = append(list, r)
+				return
+			}
+		}
+		list = append(list, store.Rule{Linked: true, Schedule: s})
+	}
+	if j.Own != nil {
+		add("", *j.Own)
+	}
+	for _, name := range j.Schedules {
+		add(name, p.schedules[name])
+	}
+	return list
+}
+
+func (p *preview) next(v store.JobStatus, list []store.Rule) []time.Time {
+	const shown = 3
+	n, err := decide.NewNominal(&v.Job, list)
+	if err != nil {
+		return nil
+	}
+	return n.Forecast(p.now, &v, shown).Next
+}

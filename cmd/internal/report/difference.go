@@ -1,0 +1,171 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Difference is what apply would change.
+type Difference struct {
+	Manifest string         `json:"manifest"`
+	Differs  bool           `json:"differs"`
+	Changes  []store.Change `json:"changes"`
+	Times    []Times        `json:"times"` // of jobs whose next times differ
+
+	New map[string]string `json:"-"` // the text of what is created, by kind and subject
+}
+
+// Times are the next times of a job before and after a change.
+type Times struct {
+	Job    string      `json:"job"`
+	Before []time.Time `json:"before"`
+	After  []time.Time `json:"after"`
+}
+
+// Differences prints what differs like a unified diff: under each definition what goes, with -, and what comes, with +.
+func Differences(w io.Writer, d Difference) error {
+	p := &differencePrinter{w: w, times: map[string]Times{}}
+	for _, t := range d.Times {
+		p.times[t.Job] = t
+	}
+	if d.Differs {
+		p.line("--- the database")
+		p.line("+++ the manifest %s", cmp.Or(Line(d.Manifest), "(without a name)"))
+	}
+	for _, c := range d.Changes {
+		p.change(c, d.New[c.Kind+" "+c.Subject])
+	}
+	for _, t := range d.Times { // what is left is of jobs that use a schedule
+		if left, ok := p.times[t.Job]; ok {
+			p.line("  job %s", Line(t.Job))
+			p.next(left)
+		}
+	}
+	if !d.Differs {
+		p.line("no difference")
+	}
+	return p.err
+}
+
+type differencePrinter struct {
+	w     io.Writer
+	times map[string]Times // that are not printed yet
+	err   error
+}
+
+func (p *differencePrinter) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+func (p *differencePrinter) change(c store.Change, text string) {
+	switch c.Action {
+	case "left":
+		p.line("= %s %s is not in this file, and goes on as before; --prune removes it", c.Kind, Line(c.Subject))
+		return
+	case "done":
+		p.line("= %s %s is done, and was removed", c.Kind, Line(c.Subject))
+		return
+	case "remove":
+		p.line("- %s %s", c.Kind, Line(c.Subject))
+		return
+	case "create":
+		p.line("+ %s %s", c.Kind, Line(c.Subject))
+		p.lines("+", text)
+	default:
+		p.line("~ %s %s", c.Kind, Line(c.Subject))
+		for _, f := range c.Fields {
+			p.field(f)
+		}
+	}
+	if t, ok := p.times[c.Subject]; ok && c.Kind == "job" {
+		delete(p.times, c.Subject)
+		p.next(t)
+	}
+}
+
+// lines prints a text of several lines.
+func (p *differencePrinter) lines(mark, text string) {
+	for line := range strings.Lines(text) {
+		p.line("%s   %s", mark, Lines(strings.TrimRight(line, "\n")))
+	}
+}
+
+// field prints the old and the new value of a field. Of texts of several lines it prints those that differ.
+func (p *differencePrinter) field(f store.FieldChange) {
+	f.Before, f.After = asLines(f.Before), asLines(f.After)
+	if !strings.Contains(f.Before, "\n") && !strings.Contains(f.After, "\n") {
+		for _, side := range []struct{ mark, value string }{{"-", f.Before}, {"+", f.After}} {
+			if side.value != "" {
+				p.line("%s   %s: %s", side.mark, Line(f.Field), Line(side.value))
+			}
+		}
+		return
+	}
+	p.line("    %s:", Line(f.Field))
+	was, is := textLines(f.Before), textLines(f.After)
+	start, end := alike(was, is)
+	const around = 2 // lines that stay, for orientation
+	for _, l := range was[max(0, start-around):start] {
+		p.lines(" ", "  "+l)
+	}
+	for _, l := range was[start : len(was)-end] {
+		p.lines("-", "  "+l)
+	}
+	for _, l := range is[start : len(is)-end] {
+		p.lines("+", "  "+l)
+	}
+	for _, l := range was[len(was)-end : len(was)-end+min(end, around)] {
+		p.lines(" ", "  "+l)
+	}
+}
+
+// asLines turns a list of texts, such as statements, into its lines.
+func asLines(value string) string {
+	var list []string
+	if !strings.HasPrefix(value, "[") || json.Unmarshal([]byte(value), &list) != nil || len(list) == 0 {
+		return value
+	}
+	return strings.Join(list, "\n")
+}
+
+func textLines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// alike counts the lines that two texts have in common at their beginning, and at their end.
+func alike(x, y []string) (start, end int) {
+	shorter := min(len(x), len(y))
+	for start < shorter && x[start] == y[start] {
+		start++
+	}
+	for end < shorter-start && x[len(x)-1-end] == y[len(y)-1-end] {
+		end++
+	}
+	return start, end
+}
+
+// next prints the next times before and after.
+func (p *differencePrinter) next(t Times) {
+	all := func(list []time.Time) string {
+		texts := make([]string, len(list))
+		for i, at := range list {
+			texts[i] = Instant(at)
+		}
+		return cmp.Or(strings.Join(texts, ", "), "none")
+	}
+	if len(t.Before) > 0 {
+		p.line("-   next: %s", all(t.Before))
+	}
+	p.line("+   next: %s", all(t.After))
+}
