@@ -23,7 +23,7 @@ func (r *Rule) Count(from, to time.Time) (int64, error) {
 // count counts the occurrences in [lo, hi].
 func (r *Rule) count(lo, hi int64, b *budget) (n int64) {
 	lo, hi = max(lo, firstHeld), min(hi, lastHeld)
-	if len(r.series) > 1 || len(r.barred) > 0 {
+	if len(r.series) > 1 || len(r.barred) > 0 || r.takesDays() {
 		for {
 			at, ok := r.next(lo, b)
 			if !ok || at > hi {

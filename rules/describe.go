@@ -31,6 +31,9 @@ func (r *Rule) describe() string {
 	if n := len(r.exdates); n > 0 {
 		s += ", except " + counted(n, "single time")
 	}
+	if n := len(r.exdays); n > 0 {
+		s += ", not on " + counted(n, "single day")
+	}
 	return r.sentence(s)
 }
 

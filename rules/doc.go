@@ -22,6 +22,18 @@
 //     goes through the spans of the zone, grid.next (rules/grid.go) through the
 //     months that dayFilter.days (rules/days.go) admits.
 //
+// # Holidays
+//
+// A Calendar (rules/calendar.go) has the days that are no working days: single
+// ones, days of each year, weekdays. A rule with a calendar leaves out what
+// falls on such a day, or moves it to the next or previous working day, at the
+// same wall time: Rule.moved (rules/holiday.go). Two occurrences that fall on
+// one instant are one. The days are those of the rule's zone. What EXDATE and
+// EXRULE name is gone before anything is moved. A moved wall time is the one
+// that the rule names; where the clock leaves it out or repeats it on the day
+// it moves to, it is read as any other. The canonical text of a rule contains
+// the days of its calendar, so it means the same when the calendar has changed.
+//
 // # Cost
 //
 // An answer is found near the instant that the caller asks about, however old

@@ -17,7 +17,8 @@ type Explanation struct {
 	TZData    string       `json:"tzdata"` // release of the zone database
 	Next      []Occurrence `json:"next"`   // up to five
 	Last      *Occurrence  `json:"last,omitempty"`
-	OddNights []OddNight   `json:"odd_nights"` // the next two clock changes of the zone
+	Holidays  []Holiday    `json:"holidays,omitempty"` // what the calendar takes out or moves in the next year; up to ten
+	OddNights []OddNight   `json:"odd_nights"`         // the next two clock changes of the zone
 }
 
 // Occurrence is one time, in UTC and on the wall clock it is meant on, there
@@ -51,6 +52,12 @@ func Explain(r *Rule, after time.Time) (*Explanation, error) {
 	}
 	for _, t := range list {
 		e.Next = append(e.Next, r.occurrence(t))
+	}
+	if r.calendar != nil {
+		e.Sentence += " " + r.calendarSentence()
+	}
+	if e.Holidays, err = r.Holidays(after, after.AddDate(1, 0, 0), 2*explained, nil); err != nil {
+		return nil, err
 	}
 	last, ends, err := r.Last()
 	if err != nil {
@@ -183,6 +190,13 @@ func (e *Explanation) Text() string {
 	}
 	if e.Last != nil {
 		fmt.Fprintf(&b, "%-12s %s  %s\n", "Last", e.Last.At.Format(time.RFC3339), e.Last.Local)
+	}
+	for i, h := range e.Holidays {
+		label := "Holidays"
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(&b, "%-12s %s\n", label, h.Text())
 	}
 	for _, n := range e.OddNights {
 		fmt.Fprintf(&b, "%-12s %s  %s: %s\n", "Clock change", n.At.Format(time.RFC3339), n.Change, n.Remark)

@@ -129,12 +129,19 @@ func (s *series) meetsEver() bool {
 // mustFire refuses a rule without occurrences.
 func (r *Rule) mustFire() error {
 	late := r.start > lastHeld-widest // what the calendar has may come after the end of time
-	if len(r.exdates)+len(r.barred) == 0 && len(r.series)+len(r.rdates) > 0 && !late {
+	if len(r.exdates)+len(r.barred) == 0 && !r.takesDays() && len(r.series)+len(r.rdates) > 0 && !late {
 		return nil // each series has been seen to fire
 	}
 	b := budget{searchSteps}
 	if _, ok := r.next(firstInstant, &b); ok {
 		return nil
+	}
+	if r.calendar != nil {
+		if plain := (&Rule{zone: r.zone, policy: r.policy, start: r.start, rdates: r.rdates, exdates: r.exdates, exdays: r.exdays,
+			series: r.series, barred: r.barred, never: r.never}); plain.mustFire() == nil {
+			return neverFires("its calendar takes out every occurrence that was looked at; " +
+				"change the calendar, or on_holiday to next or previous")
+		}
 	}
 	if b.over() {
 		return ErrUndecided
@@ -142,7 +149,7 @@ func (r *Rule) mustFire() error {
 	if len(r.series) == 0 && r.never != "" {
 		return neverFires("%s", r.never)
 	}
-	if late && len(r.exdates)+len(r.barred) == 0 {
+	if late && len(r.exdates)+len(r.barred)+len(r.exdays) == 0 {
 		return neverFires("its first time comes after the end of time, %s", Last.Format(time.RFC3339))
 	}
 	return neverFires("its exceptions take out every occurrence")

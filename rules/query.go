@@ -67,6 +67,14 @@ func (r *Rule) Between(from, to time.Time, limit int) ([]time.Time, error) {
 // next returns the first occurrence at or after t. One beyond the end of time is
 // none: the rule is over.
 func (r *Rule) next(t int64, b *budget) (int64, bool) {
+	if r.moves() {
+		return r.moved(t, 1, b)
+	}
+	return r.rawNext(t, b)
+}
+
+// rawNext is next, before a calendar moves occurrences.
+func (r *Rule) rawNext(t int64, b *budget) (int64, bool) {
 	for t = max(t, firstHeld); t <= lastHeld && b.spend(); {
 		best, found := int64(0), false
 		for i := range r.series {
@@ -80,16 +88,30 @@ func (r *Rule) next(t int64, b *budget) (int64, bool) {
 		if i, _ := slices.BinarySearch(r.rdates, t); i < len(r.rdates) && (!found || r.rdates[i] < best) {
 			best, found = r.rdates[i], true
 		}
-		if !found || best > lastHeld || !r.excluded(best, b) {
-			return best, found && best <= lastHeld && !b.over()
+		if !found || best > lastHeld {
+			return best, false
 		}
-		t = best + 1
+		_, through, taken := r.dayTaken(best)
+		if !taken && !r.excluded(best, b) {
+			return best, !b.over()
+		}
+		if t = best + 1; taken {
+			t = through + 1
+		}
 	}
 	return 0, false
 }
 
 // prev returns the last occurrence at or before t.
 func (r *Rule) prev(t int64, b *budget) (int64, bool) {
+	if r.moves() {
+		return r.moved(t, -1, b)
+	}
+	return r.rawPrev(t, b)
+}
+
+// rawPrev is prev, before a calendar moves occurrences.
+func (r *Rule) rawPrev(t int64, b *budget) (int64, bool) {
 	for t = min(t, lastHeld); t >= firstHeld && b.spend(); {
 		best, found := int64(0), false
 		for i := range r.series {
@@ -103,10 +125,16 @@ func (r *Rule) prev(t int64, b *budget) (int64, bool) {
 		if i, _ := slices.BinarySearch(r.rdates, t+1); i > 0 && (!found || r.rdates[i-1] > best) {
 			best, found = r.rdates[i-1], true
 		}
-		if !found || best < firstHeld || !r.excluded(best, b) {
-			return best, found && best >= firstHeld && !b.over()
+		if !found || best < firstHeld {
+			return best, false
 		}
-		t = best - 1
+		from, _, taken := r.dayTaken(best)
+		if !taken && !r.excluded(best, b) {
+			return best, !b.over()
+		}
+		if t = best - 1; taken {
+			t = from - 1
+		}
 	}
 	return 0, false
 }

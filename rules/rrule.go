@@ -34,6 +34,7 @@ type rruleText struct {
 	dtstart                        *line
 	rrules, exrules, rdate, exdate []line
 	nonexistent, ambiguous         *line
+	holidays, workingDays, onDays  *line
 }
 
 func parseRRule(r *Rule, in *input) error {
@@ -95,8 +96,10 @@ func readRRule(r *Rule, in *input) error {
 	if r.rdates, err = t.readDates(r, t.rdate, start); err != nil {
 		return err
 	}
-	r.exdates, err = t.readDates(r, t.exdate, start)
-	return err
+	if r.exdates, err = t.readDates(r, t.exdate, start); err != nil {
+		return err
+	}
+	return t.readCalendar(r)
 }
 
 // readLines divides the text and sorts its lines by name.
@@ -180,6 +183,12 @@ func (t *rruleText) add(l line) error {
 		err = once(&t.nonexistent)
 	case xAmbiguous:
 		err = once(&t.ambiguous)
+	case xHolidays:
+		err = once(&t.holidays)
+	case xWorkingDays:
+		err = once(&t.workingDays)
+	case xOnHoliday:
+		dated, err = l.kind == "", once(&t.onDays)
 	default:
 		return refuse("rrule", l.at, l.name, "allowed lines: DTSTART, RRULE, RDATE, EXDATE, EXRULE, %s, %s", xNonexistent, xAmbiguous)
 	}
@@ -269,8 +278,50 @@ func (t *rruleText) readPolicy(r *Rule) error {
 	return nil
 }
 
-// readDates reads the values of RDATE or EXDATE lines. A date stands for
-// midnight; where DTSTART has a time, for the day's occurrence at that time.
+// readCalendar reads what Rule.String wrote of a calendar.
+func (t *rruleText) readCalendar(r *Rule) error {
+	if t.onDays == nil {
+		for _, l := range []*line{t.holidays, t.workingDays} {
+			if l != nil {
+				return refuse("rrule", l.at, l.name, "%s needs %s", l.name, xOnHoliday)
+			}
+		}
+		return nil
+	}
+	l, c, z := t.onDays, new(Calendar), r.zone
+	var err error
+	if l.zone != "" {
+		if z, err = l.readZone(); err != nil {
+			return err
+		}
+	}
+	if l = t.workingDays; l != nil {
+		work, err := parseWeekdays(l.value)
+		if err != nil {
+			return refuse("rrule", l.valueAt, l.value, "%v", err)
+		}
+		c.rest = ^work & everyDay
+	}
+	if l = t.holidays; l != nil {
+		err = c.readText(l.value)
+	} else {
+		l = t.onDays
+	}
+	if err == nil {
+		err = c.settle()
+	}
+	if err == nil {
+		err = r.setCalendar(c, strings.ToLower(t.onDays.value), z)
+	}
+	if err != nil {
+		return refuse("rrule", l.valueAt, l.value, "%v", err)
+	}
+	return nil
+}
+
+// readDates reads the values of RDATE or EXDATE lines. A date of an RDATE
+// stands for midnight. One of an EXDATE stands for the whole day, unless
+// DTSTART is a date, too.
 func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, error) {
 	var list []int64
 	for _, l := range lines {
@@ -286,6 +337,12 @@ func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, err
 			s, err := l.stamp(value, at)
 			if err != nil {
 				return nil, err
+			}
+			if s.date && l.name == "EXDATE" && (start == nil || !start.date) { // the whole day
+				day, _ := splitCivil(s.civil)
+				r.exdays = append(r.exdays, day)
+				at += len(value) + 1
+				continue
 			}
 			if start != nil && s.date != start.date {
 				return nil, refuse("rrule", at, value, "%s is of the kind of DTSTART, both dates or both times", l.name)

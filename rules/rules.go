@@ -14,6 +14,8 @@ type Defaults struct {
 	Seed        string    // the schedule's name, for `~`
 	Nonexistent string    // what a wall time in a gap means: "forward" (or "") | "skip"
 	Ambiguous   string    // what a wall time in a fold means: "first" (or "") | "last" | "both"
+	Calendar    *Calendar // whose holidays are left out, or moved; nil: none
+	OnHoliday   string    // what becomes of an occurrence on a holiday: "skip" (or ""), "next" or "previous" working day
 	Ends        string    // from Ends of a rule of the same text, so that nothing is counted from the start; optional
 }
 
@@ -25,6 +27,10 @@ type Rule struct {
 	includes        []recur
 	excludes        []recur
 	rdates, exdates []int64 // instants, sorted
+	exdays          []int   // days that EXDATE takes out, sorted
+	calendar        *Calendar
+	onHoliday       onHoliday
+	dayZone         *zone   // whose days the calendar means where the rule is kept in UTC
 	ends            []int64 // where each COUNT ends, in the order of includes and excludes
 	never           string  // why one of the recurrences never fires, if one does not
 	form            *form
@@ -66,7 +72,11 @@ func Parse(text string, d Defaults) (*Rule, error) {
 	if err != nil {
 		return nil, err
 	}
+	z := r.zone
 	if err := r.form.parse(r, in); err != nil {
+		return nil, err
+	}
+	if err := r.setCalendar(d.Calendar, d.OnHoliday, z); err != nil {
 		return nil, err
 	}
 	if err := r.finish(d.Ends); err != nil {
@@ -184,6 +194,8 @@ func (r *Rule) finish(ends string) error {
 	r.rdates = slices.Compact(r.rdates)
 	slices.Sort(r.exdates)
 	r.exdates = slices.Compact(r.exdates)
+	slices.Sort(r.exdays)
+	r.exdays = slices.Compact(r.exdays)
 	if !r.readsWallClock() {
 		r.policy = defaultPolicy
 	}
@@ -202,6 +214,9 @@ func (r *Rule) finish(ends string) error {
 func (r *Rule) readsWallClock() bool {
 	if r.zone == utc {
 		return false
+	}
+	if r.moves() {
+		return true
 	}
 	for _, list := range [2][]recur{r.includes, r.excludes} {
 		for i := range list {
@@ -281,6 +296,7 @@ func (r *Rule) String() string {
 		r.excludes[i].text(&b)
 	}
 	r.writeDates(&b, "\nEXDATE:", r.exdates)
+	r.writeDays(&b)
 	if r.readsWallClock() {
 		nonexistent, ambiguous := r.policy.names()
 		b.WriteString("\n" + xNonexistent + ":" + nonexistent + "\n" + xAmbiguous + ":" + ambiguous)
@@ -291,7 +307,33 @@ func (r *Rule) String() string {
 const (
 	xNonexistent = "X-DBJOBS-NONEXISTENT"
 	xAmbiguous   = "X-DBJOBS-AMBIGUOUS"
+	xHolidays    = "X-DBJOBS-HOLIDAYS"
+	xWorkingDays = "X-DBJOBS-WORKING-DAYS"
+	xOnHoliday   = "X-DBJOBS-ON-HOLIDAY"
 )
+
+// writeDays writes the days that EXDATE takes out, and the calendar.
+func (r *Rule) writeDays(b *strings.Builder) {
+	for i, day := range r.exdays {
+		if i == 0 {
+			b.WriteString("\nEXDATE;VALUE=DATE:")
+		} else {
+			b.WriteByte(',')
+		}
+		b.WriteString(dateText(day))
+	}
+	if r.calendar == nil {
+		return
+	}
+	b.WriteString("\n" + xOnHoliday)
+	if z := r.days(); z != r.zone {
+		b.WriteString(";TZID=" + z.name)
+	}
+	b.WriteString(":" + holidayNames[r.onHoliday] + "\n" + xWorkingDays + ":" + r.calendar.weekdays())
+	if text := r.calendar.text(); text != "" {
+		b.WriteString("\n" + xHolidays + ":" + text)
+	}
+}
 
 func (r *Rule) writeDates(b *strings.Builder, lead string, list []int64) {
 	for _, t := range list {

@@ -1,0 +1,408 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// naiveCalendar is a calendar as a plain set of dates.
+type naiveCalendar struct {
+	rest uint8
+	days map[string]bool // 2026-12-25 and 12-25
+}
+
+func (c naiveCalendar) works(day int64) bool {
+	t := time.Unix(day*86400, 0).UTC()
+	return c.rest>>naiveWeekday(t)&1 == 0 && !c.days[t.Format("2006-01-02")] && !c.days[t.Format("01-02")]
+}
+
+func (c naiveCalendar) target(day int64, on string) (int64, bool) {
+	for !c.works(day) {
+		switch on {
+		case "skip":
+			return 0, false
+		case "next":
+			day++
+		default:
+			day--
+		}
+	}
+	return day, true
+}
+
+// randomCalendar makes a calendar of some years, with single days, days in a
+// row, days of each year, and weekdays without work.
+func randomCalendar(g *rand.Rand, year int) (text, working string, c naiveCalendar) {
+	c.days = map[string]bool{}
+	var b strings.Builder
+	begin := time.Date(year-1, 9, 1, 0, 0, 0, 0, time.UTC)
+	for range g.Intn(25) {
+		first := begin.AddDate(0, 0, g.Intn(700))
+		switch g.Intn(4) {
+		case 0:
+			last := first.AddDate(0, 0, g.Intn(12))
+			fmt.Fprintf(&b, "%s..%s away\n", first.Format(time.DateOnly), last.Format(time.DateOnly))
+			for ; !first.After(last); first = first.AddDate(0, 0, 1) {
+				c.days[first.Format(time.DateOnly)] = true
+			}
+		case 1:
+			fmt.Fprintf(&b, "%s  # of each year\n", first.Format("01-02"))
+			c.days[first.Format("01-02")] = true
+		default:
+			fmt.Fprintf(&b, "%s a name\n", first.Format(time.DateOnly))
+			c.days[first.Format(time.DateOnly)] = true
+		}
+	}
+	for _, change := range []string{"2026-03-29", "2026-10-25", "2026-03-08", "2026-11-01", "2026-04-05", "2026-09-06", "2026-04-24", "2026-10-30",
+		"2010-03-13", "2010-03-14", "2010-11-06", "2010-11-07"} { // in one of the zones
+		if g.Intn(3) == 0 {
+			fmt.Fprintln(&b, change)
+			c.days[change] = true
+		}
+	}
+	switch g.Intn(3) {
+	case 0:
+		working, c.rest = "MO-FR", 1<<saturday|1<<sunday
+	case 1:
+		working, c.rest = "SU-TH", 1<<friday|1<<saturday
+	}
+	return b.String(), working, c
+}
+
+// naiveRule is a rule's text with what it means, written down once more.
+type naiveRule struct {
+	text  string
+	day   func(time.Time) bool // pinned: the days
+	walls []int64              // pinned: the times of the day
+	every func(z naiveZone, t int64) bool
+}
+
+func randomNaiveRule(g *rand.Rand, kind int) naiveRule {
+	h, m := int64(g.Intn(5)), int64(g.Intn(4)*15)
+	at := []int64{h*3600 + m*60}
+	always := func(time.Time) bool { return true }
+	switch kind {
+	case 0:
+		d := 1 + g.Intn(31)
+		return naiveRule{text: fmt.Sprintf("%d %d %d * *", m, h, d), day: func(t time.Time) bool { return t.Day() == d }, walls: at}
+	case 1:
+		return naiveRule{text: fmt.Sprintf("%d %d L * *", m, h), day: func(t time.Time) bool { return t.AddDate(0, 0, 1).Day() == 1 }, walls: at}
+	case 2:
+		d := g.Intn(7)
+		return naiveRule{text: fmt.Sprintf("%d %d * * %d", m, h, d), day: func(t time.Time) bool { return int(t.Weekday()) == d }, walls: at}
+	case 3:
+		n := naiveRule{text: "0,45 0-2,23 * * *", day: always}
+		for _, hour := range []int64{0, 1, 2, 23} {
+			n.walls = append(n.walls, hour*3600, hour*3600+45*60)
+		}
+		return n
+	case 4:
+		return naiveRule{text: fmt.Sprintf("%d * * * *", m), every: func(z naiveZone, t int64) bool { return z.wall(t)%3600 == m*60 }}
+	case 5:
+		return naiveRule{text: "every 105m", every: func(_ naiveZone, t int64) bool { return t%6300 == 0 }}
+	case 6:
+		last := func(t time.Time) bool {
+			next := t.AddDate(0, 0, 1)
+			for naiveWeekday(next) >= saturday {
+				next = next.AddDate(0, 0, 1)
+			}
+			return naiveWeekday(t) < saturday && next.Month() != t.Month()
+		}
+		return naiveRule{text: fmt.Sprintf("monthly on the last weekday at %d:%02d", h, m), day: last, walls: at}
+	}
+	return naiveRule{text: fmt.Sprintf("%d %d * * *", m, h), day: always, walls: at}
+}
+
+// naiveHolidays are the occurrences in (lo, hi], by looking at each day, or at
+// each minute.
+func (n naiveRule) naiveHolidays(c naiveCalendar, on string, z naiveZone, p policy, lo, hi int64) []int64 {
+	set := map[int64]bool{}
+	add := func(c int64) {
+		for _, t := range z.naiveRead([]int64{c}, p) {
+			set[t] = true
+		}
+	}
+	const margin = 60 * 86400 // no row of holidays is as long
+	if n.every == nil {
+		for day := (lo - margin) / 86400; day < (hi+margin)/86400; day++ {
+			to, ok := c.target(day, on)
+			if !ok || !n.day(time.Unix(day*86400, 0).UTC()) {
+				continue
+			}
+			for _, w := range n.walls {
+				if len(z.naiveRead([]int64{day*86400 + w}, p)) > 0 { // it exists where it comes from
+					add(to*86400 + w)
+				}
+			}
+		}
+	} else {
+		for t := (lo - margin) / 60 * 60; t < hi+margin; t += 60 {
+			if !n.every(z, t) {
+				continue
+			}
+			w := z.wall(t)
+			switch to, ok := c.target(w/86400, on); {
+			case !ok:
+			case to == w/86400:
+				set[t] = true
+			default:
+				add(w + (to-w/86400)*86400)
+			}
+		}
+	}
+	var list []int64
+	for t := range set {
+		if t > lo && t <= hi {
+			list = append(list, t)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+var holidayZones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Africa/Cairo", "Asia/Beirut", "America/St_Johns"}
+
+// Each occurrence of a rule with a calendar is found, once and in order, from
+// either side, and the rule's canonical text means the same.
+func TestHolidaysAgainstNaiveWalk(t *testing.T) {
+	g := rand.New(rand.NewSource(26))
+	zones := map[string]naiveZone{}
+	for _, name := range holidayZones {
+		zones[name] = naiveLoad(name)
+	}
+	rounds, moved := 150, 0
+	if testing.Short() {
+		rounds = 60
+	}
+	for round := range rounds {
+		kind, zone, on := g.Intn(8), holidayZones[g.Intn(len(holidayZones))], holidayNames[g.Intn(3)]
+		d := Defaults{Nonexistent: []string{"forward", "skip"}[g.Intn(2)], Ambiguous: []string{"first", "last", "both"}[g.Intn(3)]}
+		odd := round < 2 // a night whose instants are not in the order of days
+		if odd {
+			kind, zone, on, d.Ambiguous = 3, "America/St_Johns", holidayNames[1+round], "both"
+		}
+		d.Zone, d.OnHoliday = zone, on
+		n := randomNaiveRule(g, kind)
+		year := 2026
+		if zone == "America/St_Johns" { // where the clock fell back from 00:01, to the day before
+			year = 2010
+		}
+		lo, hi := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(year+1, 1, 15, 0, 0, 0, 0, time.UTC)
+		text, working, naive := randomCalendar(g, year)
+		if odd {
+			text, working, naive = "12-25", "", naiveCalendar{days: map[string]bool{"12-25": true}}
+		}
+		var err error
+		if d.Calendar, err = ParseCalendar("c", working, text); err != nil {
+			t.Fatal(err)
+		}
+		p, _ := policyNamed(d.Nonexistent, d.Ambiguous)
+		if n.text == "every 105m" {
+			p = defaultPolicy
+		}
+		what := fmt.Sprintf("round %d: %s in %s, %s %s, %s, working %q, days:\n%s", round, n.text, zone, d.Nonexistent, d.Ambiguous, on, working, text)
+		r, err := Parse(n.text, d)
+		want := n.naiveHolidays(naive, on, zones[zone], p, lo.Unix(), hi.Unix())
+		if errors.Is(err, ErrNeverFires) && len(want) == 0 {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s%v", what, err)
+		}
+		again, err := Parse(r.String(), Defaults{})
+		if err != nil || again.String() != r.String() {
+			t.Fatalf("%s%v: canonical text\n%s\nis read as\n%v", what, err, r, again)
+		}
+		for _, r := range []*Rule{r, again} {
+			checkHolidays(t, what, r, want, lo, hi, g)
+		}
+		if on != "skip" {
+			moved += len(want)
+		}
+	}
+	if moved == 0 {
+		t.Fatal("no rule moved anything")
+	}
+}
+
+func checkHolidays(t *testing.T, what string, r *Rule, want []int64, lo, hi time.Time, g *rand.Rand) {
+	t.Helper()
+	list, err := r.Between(lo, hi, 0)
+	if err != nil {
+		t.Fatalf("%s%v", what, err)
+	}
+	var got []int64
+	for _, at := range list {
+		got = append(got, at.Unix())
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%sBetween:\n%s", what, differing(r, got, want))
+	}
+	var back []int64
+	for at, err := r.Prev(hi.Add(time.Second)); at.After(lo); at, err = r.Prev(at) {
+		if err != nil {
+			t.Fatalf("%s%v", what, err)
+		}
+		if back = append(back, at.Unix()); len(back) > len(want) {
+			break
+		}
+	}
+	slices.Reverse(back)
+	if !slices.Equal(back, want) {
+		t.Fatalf("%sPrev:\n%s", what, differing(r, back, want))
+	}
+	if n, err := r.Count(lo, hi); err != nil || n != int64(len(want)) {
+		t.Fatalf("%sCount: %d, %v; want %d", what, n, err, len(want))
+	}
+	if len(want) < 2 {
+		return
+	}
+	for range 20 {
+		i := g.Intn(len(want) - 1)
+		from := time.Unix(want[i]+g.Int63n(want[i+1]-want[i]), 0)
+		if at, err := r.Next(from); err != nil || at.Unix() != want[i+1] {
+			t.Fatalf("%sNext(%s): %s, %v", what, from.UTC(), at, err)
+		}
+	}
+}
+
+// differing shows where two lists part.
+func differing(r *Rule, got, want []int64) string {
+	var b strings.Builder
+	lists := []struct {
+		name       string
+		list, from []int64
+	}{{"too many", got, want}, {"missing", want, got}}
+	for _, l := range lists {
+		for n, at := range l.list {
+			if !slices.Contains(l.from, at) && n < 4000 {
+				fmt.Fprintf(&b, "%s: %s\n", l.name, r.days().local(at))
+			}
+			if b.Len() > 600 {
+				break
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestParseCalendar(t *testing.T) {
+	c, err := ParseCalendar("de", "mo-fr", "\ufeff# holidays\r\n2026-12-25 Christmas Day\r\n\r\n2026-12-27..2026-12-31\tclosed # by the house\n01-01 New Year's Day\n02-29\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day, want := range map[string]string{"2026-12-24": "-", "2026-12-25": "Christmas Day", "2026-12-26": "Saturday", "2026-12-27": "closed", "2026-12-31": "closed",
+		"2027-01-01": "New Year's Day", "2400-01-01": "New Year's Day", "2028-02-29": "", "2026-03-01": "Sunday", "2026-03-02": "-"} {
+		date, _ := time.Parse(time.DateOnly, day)
+		name, is := c.Holiday(date)
+		if !is {
+			name = "-"
+		}
+		if name != want {
+			t.Errorf("%s is %q, want %q", day, name, want)
+		}
+	}
+	if last, ok := c.LastDay(); !ok || last.Format(time.DateOnly) != "2026-12-31" {
+		t.Errorf("the last day is %v", last)
+	}
+	for text, want := range map[string]string{
+		"2026-12-25\n25.12.2026":             "line 2: found \"25.12.2026\": a day is",
+		"2026-02-29":                         "a day is",
+		"02-30":                              "a day is",
+		"2026-12-31..2026-12-01":             "a day is",
+		"12-31..01-02":                       "a day is",
+		"2026-01-01T10:00":                   "a day is",
+		"2026-01-01..2039-01-01":             "more than ten years",
+		"2026-01-01..2036-01-08\n2036-01-09": "have no working day",
+		"01-01..12-31":                       "no working day is left",
+		"2026-01-01..2035-12-31\n2040-01-01..2042-01-01": "at most 4000",
+	} {
+		if _, err := ParseCalendar("x", "", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	for _, working := range []string{"MO-FX", "1-5", "MO-"} {
+		if _, err := ParseCalendar("x", working, ""); err == nil || !strings.Contains(err.Error(), "working_days") {
+			t.Errorf("%q: %v", working, err)
+		}
+	}
+}
+
+func calendarOf(t *testing.T, working, days string) *Calendar {
+	t.Helper()
+	c, err := ParseCalendar("de", working, days)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What a calendar takes and moves is said; so is where it takes everything.
+func TestHolidaysAreExplained(t *testing.T) {
+	c := calendarOf(t, "MO-FR", "2026-12-25 Christmas Day\n2027-01-01 New Year's Day")
+	at := time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC)
+	for on, want := range map[string][]string{
+		"skip":     {"2026-12-25 skipped: Christmas Day", "2026-12-26 skipped: Saturday"},
+		"next":     {"2026-12-28 instead of 2026-12-25: Christmas Day"},
+		"previous": {"2026-12-24 instead of 2026-12-25: Christmas Day", "2026-12-31 instead of 2027-01-01: New Year's Day"},
+	} {
+		e, err := Explain(mustParse(t, "0 6 * * *", Defaults{Zone: "Europe/Berlin", Calendar: c, OnHoliday: on}), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range append(want, "a day that is no working day of the calendar de") {
+			if !strings.Contains(e.Text(), line) {
+				t.Errorf("%s: %q is not in\n%s", on, line, e.Text())
+			}
+		}
+	}
+	// The last working day of the month.
+	r := mustParse(t, "monthly on the last weekday at 18:00", Defaults{Calendar: calendarOf(t, "MO-FR", "2026-07-31\n2026-12-31\n2026-12-30"), OnHoliday: "previous"})
+	list, err := r.Between(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), 0)
+	got := fmt.Sprint(list)
+	if err != nil || len(list) != 6 || !strings.Contains(got, "2026-07-30 18:00") || !strings.Contains(got, "2026-12-29 18:00") {
+		t.Errorf("%v, %v", list, err)
+	}
+	for _, text := range []string{"0 6 * * SAT", "at 2026-12-25T08:00", "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=26"} {
+		_, err := Parse(text, Defaults{Calendar: calendarOf(t, "MO-FR", "12-25..12-26"), OnHoliday: "skip"})
+		if !errors.Is(err, ErrNeverFires) || !strings.Contains(err.Error(), "calendar takes out") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for want, d := range map[string]Defaults{`on_holiday is "later"`: {Calendar: c, OnHoliday: "later"}, "there is no calendar": {OnHoliday: "skip"}} {
+		if _, err := Parse("@daily", d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// EXDATE by date takes out the day, whatever the times.
+func TestExcludedDays(t *testing.T) {
+	for _, text := range []string{
+		"DTSTART;TZID=Europe/Berlin:20261224T003000\nRRULE:FREQ=HOURLY;INTERVAL=12\nEXDATE;VALUE=DATE:20261225,20261227",
+		"FREQ=DAILY;BYHOUR=0,12;BYMINUTE=30;BYSECOND=0\nEXDATE;VALUE=DATE:20261225\nEXDATE;VALUE=DATE:20261227",
+	} {
+		if strings.HasPrefix(text, "FREQ") {
+			text = "RRULE:" + text
+		}
+		r := mustParse(t, text, Defaults{Zone: "Europe/Berlin"})
+		for _, r := range []*Rule{r, mustParse(t, r.String(), Defaults{})} {
+			list, err := r.Between(time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC), time.Date(2026, 12, 28, 0, 0, 0, 0, time.UTC), 0)
+			var got []string
+			for _, at := range list {
+				got = append(got, at.Format("02T15:04"))
+			}
+			if want := "[24T11:30 25T23:30 26T11:30 27T23:30]"; err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%s\n%v, %v; want %s", r, got, err, want)
+			}
+			if n, err := r.Count(time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC), time.Date(2026, 12, 28, 0, 0, 0, 0, time.UTC)); n != 4 || err != nil {
+				t.Errorf("Count is %d, %v", n, err)
+			}
+		}
+	}
+}
