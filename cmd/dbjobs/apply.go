@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +16,12 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 func (c *cli) apply() *cobra.Command {
-	var path string
+	var paths []string
 	var o store.ApplyOptions
 	cmd := &cobra.Command{
 		Use:   "apply -f jobs.yaml",
@@ -29,16 +31,21 @@ changes. Applying the same file again changes nothing.
 
 A job or schedule that the manifest defined earlier and no longer names stays, and is listed. --prune removes it,
 unless another job runs after it. For --prune the file has to contain its own name: manifest: NAME. Without that line, a
-manifest has the name of its file without the extension. Definitions that belong to another manifest are not changed,
-unless --take-ownership is given.`,
+manifest has the name of its first file, without the extension, or of its folder. Definitions that belong to another
+manifest are not changed, unless --take-ownership is given.
+
+Several files, those of a folder, and those that a file names under include:, are one manifest. ${env:NAME} in a value
+is the variable of that name, and ${env:NAME:-text} has a text for the case that it is empty; $${env:NAME} stays as
+${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`,
 		Example: `  dbjobs apply -f jobs.yaml --dry-run
+  dbjobs apply -f common.yaml -f jobs.d
   dbjobs apply -f jobs.yaml --prune --reason "release 4.2"`,
 		Args: positional(),
 	}
-	c.reads(cmd, &path, &o)
+	c.reads(cmd, &paths, &o)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print the changes; write nothing")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		m, changes, err := c.applied(cmd, path, o)
+		m, changes, err := c.applied(cmd, paths, o)
 		if err != nil {
 			return err
 		}
@@ -50,15 +57,15 @@ unless --take-ownership is given.`,
 }
 
 // reads adds the flags that say which manifest is brought in, and how.
-func (c *cli) reads(cmd *cobra.Command, path *string, o *store.ApplyOptions) {
-	cmd.Flags().StringVarP(path, "file", "f", "", "manifest to read; - means standard input")
+func (c *cli) reads(cmd *cobra.Command, paths *[]string, o *store.ApplyOptions) {
+	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "manifest to read, or a folder of such files; - means standard input; may be given several times")
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove definitions that belong to this manifest and are no longer in it")
 	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "also change definitions that belong to another manifest, and take them over")
 }
 
 // applied reads a manifest and brings it in, or finds what that would change.
-func (c *cli) applied(cmd *cobra.Command, path string, o store.ApplyOptions) (*manifest.Manifest, []store.Change, error) {
-	m, err := c.readManifest(cmd, path)
+func (c *cli) applied(cmd *cobra.Command, paths []string, o store.ApplyOptions) (*manifest.Manifest, []store.Change, error) {
+	m, err := c.readManifest(cmd, paths)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,28 +80,55 @@ func (c *cli) applied(cmd *cobra.Command, path string, o store.ApplyOptions) (*m
 	return m, changes, err
 }
 
-// readManifest reads the file that a command is given, or standard input.
-func (c *cli) readManifest(cmd *cobra.Command, path string) (*manifest.Manifest, error) {
-	var in io.Reader
-	o := manifest.Options{File: path, Name: manifest.NameOf(path), Now: time.Now()}
-	switch path {
-	case "":
+// readManifest reads the files that a command is given, and those of folders. One file may be standard input.
+func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manifest, error) {
+	if len(paths) == 0 {
 		return nil, badInput("%s needs a manifest; give it with -f jobs.yaml, or -f - for standard input", cmd.Name())
-	case "-":
-		o.File, o.Name = "standard input", ""
-		in = interruptible{cmd.Context(), c.stdin}
-	default:
-		f, err := os.Open(path)
+	}
+	var inputs []manifest.Input
+	given := map[string]bool{}
+	for _, path := range paths {
+		list, err := c.inputs(cmd.Context(), path)
 		if err != nil {
 			return nil, &usageError{problem: err.Error()}
 		}
-		defer f.Close()
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, badInput("%s is a folder; -f takes one file", path)
+		for _, in := range list {
+			if given[filepath.Clean(in.Path)] {
+				return nil, badInput("%s is given twice; give it once", in.Path)
+			}
+			given[filepath.Clean(in.Path)] = true
 		}
-		in = f
+		inputs = append(inputs, list...)
 	}
-	return manifest.Decode(in, o)
+	m, err := manifest.Read(inputs, manifest.Options{Name: manifest.NameOf(paths[0]), Now: time.Now(), Env: c.variable})
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, &usageError{problem: e.Error()}
+	}
+	return m, err
+}
+
+// variable looks up a variable that a file names. No message shows one that goes by the name of a secret.
+func (c *cli) variable(name string) (string, bool) {
+	value, set := c.env(name)
+	if secret.IsName(name) {
+		c.secrets.Add(value)
+	}
+	return value, set
+}
+
+// inputs are the files that a path means.
+func (c *cli) inputs(ctx context.Context, path string) ([]manifest.Input, error) {
+	if path == "-" {
+		return []manifest.Input{{Path: "standard input", In: interruptible{ctx, c.stdin}}}, nil
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return manifest.Folder(path)
+	}
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		e.Op = "open"
+	}
+	return []manifest.Input{{Path: path}}, err
 }
 
 // interruptible is a reader whose Read returns when its context ends, even if r blocks for ever.

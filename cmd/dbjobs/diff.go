@@ -22,7 +22,7 @@ var errDiffers = errors.New("the database differs")
 const answers2 = "dbjobs_answers_2"
 
 func (c *cli) diff() *cobra.Command {
-	var path string
+	var paths []string
 	o := store.ApplyOptions{DryRun: true}
 	cmd := &cobra.Command{
 		Use:   "diff -f jobs.yaml",
@@ -38,9 +38,9 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		Args:        positional(),
 		Annotations: map[string]string{answers2: "true"},
 	}
-	c.reads(cmd, &path, &o)
+	c.reads(cmd, &paths, &o)
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		m, changes, err := c.applied(cmd, path, o)
+		m, changes, err := c.applied(cmd, paths, o)
 		if err != nil {
 			return err
 		}

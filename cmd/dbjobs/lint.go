@@ -43,6 +43,12 @@ func (c *cli) warnOf(m *manifest.Manifest, changes []store.Change) {
 			warn(subject, "%s: %s", w.Code, w.Message)
 		}
 	}
+	if len(changes) > 0 {
+		for _, v := range m.Exposed(c.env) {
+			warn(fmt.Sprintf("%s:%d", v.Place.File, v.Place.Line), "the variable %s looks like a secret, and its value is for all to see who may read the database; "+
+				"name a secret of the host, ${secret:NAME}, in its place", v.Name)
+		}
+	}
 	for _, subject := range m.Zoneless {
 		if broughtIn(by[subject], "rule", "own") {
 			warn(subject, "its cron text is read in UTC; name its zone, as in zone: Europe/Berlin, or zone: UTC if that is meant")

@@ -250,7 +250,7 @@ func TestReadmeNamesTheKeys(t *testing.T) {
 		"Keys of a job":  "jobs: {a: {nosuchkey: 1}}",
 		"Keys of a step": "jobs: {a: {steps: [{nosuchkey: 1}]}}",
 	} {
-		_, err := manifest.Decode(strings.NewReader(file), manifest.Options{File: "jobs.yaml", Name: "jobs", Now: time.Now()})
+		_, err := manifest.Read([]manifest.Input{{Path: "jobs.yaml", In: strings.NewReader(file)}}, manifest.Options{Name: "jobs", Now: time.Now()})
 		told := regexp.MustCompile(`unknown key; one of ([\w, ]+)`).FindStringSubmatch(fmt.Sprint(err))
 		if told == nil {
 			t.Fatalf("the error of an unknown key does not name the keys: %v", err)
@@ -276,7 +276,7 @@ func TestReadmeManifests(t *testing.T) {
 				continue
 			}
 			read++
-			if _, err := manifest.Decode(strings.NewReader(b.text), manifest.Options{File: p.path, Name: "jobs", Now: time.Now()}); err != nil {
+			if _, err := manifest.Read([]manifest.Input{{Path: p.path, In: strings.NewReader(b.text)}}, manifest.Options{Name: "jobs", Now: time.Now(), Env: unset}); err != nil {
 				t.Errorf("%v\nin\n%s", err, b.text)
 			}
 		}
@@ -285,6 +285,9 @@ func TestReadmeManifests(t *testing.T) {
 		t.Errorf("only %d manifests were read", read)
 	}
 }
+
+// unset has no variable.
+func unset(string) (string, bool) { return "", false }
 
 // TestReadmeFirstPage: it can be read in one sitting, each promise names a test, and the version of Go is the one needed.
 func TestReadmeFirstPage(t *testing.T) {

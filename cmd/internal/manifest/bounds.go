@@ -98,8 +98,14 @@ func bounded(file string, list []Problem) *Error {
 		}
 		return p.Text == ""
 	})
+	files := map[string]int{} // in their order
+	for _, p := range list {
+		if _, known := files[p.File]; !known {
+			files[p.File] = len(files)
+		}
+	}
 	slices.SortStableFunc(list, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	if over := len(list) - maxProblems; over > 0 {
 		more, list = more+over, list[:maxProblems]

@@ -38,7 +38,7 @@ func TestWhatAManifestCosts(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		m, err := Decode(strings.NewReader(c.text), Options{File: "jobs.yaml", Now: now})
+		m, err := Read([]Input{{Path: "jobs.yaml", In: strings.NewReader(c.text)}}, Options{Now: now})
 		if err == nil {
 			err = m.Resolve(nil)
 		}
@@ -73,7 +73,7 @@ func TestALargeManifest(t *testing.T) {
 			b.WriteString("          INSERT INTO t VALUES (1, 'a', 'b', \"c\", '[{\"d\": 1}]'), (2, 'a', 'b', 'c', '')\n\n")
 		}
 	}
-	m, err := Decode(strings.NewReader(b.String()), Options{File: "jobs.yaml", Now: now})
+	m, err := Read([]Input{{Path: "jobs.yaml", In: strings.NewReader(b.String())}}, Options{Now: now})
 	if err != nil || len(m.Jobs) != 2000 {
 		t.Fatalf("%.300v, %d bytes", err, b.Len())
 	}

@@ -45,17 +45,22 @@ func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 	root.section("groups", groups)
 	root.section("schedules", schedules)
 	root.section("jobs", jobs)
+	text, err := asYAML(root.node())
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// asYAML is a node as YAML.
+func asYAML(n *yaml.Node) (string, error) {
+	literally(n)
 	var buf bytes.Buffer
 	enc := yaml.NewEncoder(&buf)
 	enc.SetIndent(2)
-	if err := enc.Encode(root.node()); err != nil {
-		return err
-	}
-	if err := enc.Close(); err != nil {
-		return err
-	}
-	_, err := w.Write(buf.Bytes())
-	return err
+	err := errors.Join(enc.Encode(n), enc.Close())
+	return buf.String(), err
 }
 
 // Text is a definition of the manifest, by its kind and name, as its entry in a file.
@@ -85,11 +90,7 @@ func (m *Manifest) Text(kind, name, login string) (string, error) {
 	if n == nil || err != nil {
 		return "", err
 	}
-	var buf bytes.Buffer
-	enc := yaml.NewEncoder(&buf)
-	enc.SetIndent(2)
-	err = errors.Join(enc.Encode(n), enc.Close())
-	return buf.String(), err
+	return asYAML(n)
 }
 
 func scheduleNode(s store.Schedule) *yaml.Node {

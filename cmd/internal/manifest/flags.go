@@ -114,7 +114,7 @@ func ScheduleFromFlags(name string, given Given, now time.Time) (*Manifest, erro
 			entry.put(fl.Path, fl.node(values))
 		}
 	}
-	f := &file{decoder: &decoder{file: "schedule create"}, m: &Manifest{}, now: now}
+	f := &file{decoder: &decoder{file: "schedule create"}, m: &Manifest{}, now: now, names: map[string]bool{}}
 	if node := f.reread(given, entry); node != nil {
 		all := &object{}
 		all.put(name, node)

@@ -28,6 +28,9 @@ type Manifest struct {
 	// another zone.
 	Zoneless []string
 
+	// Variables are the places where variables of the environment stood.
+	Variables []Variable
+
 	elsewhere []reference // schedules that jobs name and this file does not define
 	targets   []reference // of the host, that steps name
 }
@@ -41,33 +44,10 @@ type reference struct {
 
 // Options say how to read a manifest.
 type Options struct {
-	File string    // names the manifest in problems
-	Name string    // name of the manifest, unless the file itself has one; "" means no owner
+	Name string    // name of the manifest, unless a file itself has one; "" means no owner
 	Now  time.Time // start of rules that count from the creation of the schedule
-}
-
-// Decode reads one manifest. If the manifest has problems, the error is an *Error; any other error
-// comes from the reader.
-func Decode(r io.Reader, o Options) (*Manifest, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", o.File, err)
-	}
-	d := &decoder{file: o.File, length: len(data)}
-	m := &Manifest{Name: o.Name}
-	if len(data) > MaxBytes {
-		d.problem(nil, "", "longer than %d bytes", MaxBytes)
-	} else if crowded(data) {
-		d.problem(nil, "", "may hold more than %d values; split it into several files", maxMarks)
-	} else if root := d.document(data); root != nil {
-		f := &file{decoder: d, m: m, now: o.Now}
-		f.read(root)
-	}
-	if len(d.problems) > 0 {
-		return nil, bounded(o.File, d.problems)
-	}
-	m.targets = d.targets
-	return m, nil
+	// Env looks up a variable that a file names as ${env:NAME}. Nil: such a text stays as it is.
+	Env func(name string) (string, bool)
 }
 
 // Elsewhere names the schedules that jobs use and the file does not define, each once.
@@ -185,21 +165,22 @@ type file struct {
 	now      time.Time
 	zone     string // of rules without a zone; empty: the file names none, and they are read in UTC
 	defaults store.Job
-	names    map[string]bool // of the schedules read so far
+	names    map[string]bool    // of the schedules read so far
+	defined  map[string]Problem // where definitions are; nil: there are no others
+
+	groups, schedules, jobs *yaml.Node // not read yet
+	from                    *file      // includes this one
+	at                      *yaml.Node // the place where it does
+	real                    string     // the path by which the file is known
 }
 
-func (f *file) read(root *yaml.Node) {
-	var schedules, jobs, groups, defaults, zone *yaml.Node
-	hold := func(into **yaml.Node) reading {
-		return func(_ *decoder, n *yaml.Node, _ string) { *into = n }
-	}
+// readTop reads the top level of the file, and keeps its groups, schedules and jobs. It returns what the file includes.
+func (f *file) readTop(r *reader, root *yaml.Node) (include *yaml.Node) {
+	var defaults, zone *yaml.Node
 	fields := []field{
-		{"manifest", func(d *decoder, n *yaml.Node, path string) {
-			text(&f.m.Name)(d, n, path)
-			f.m.Named = f.m.Name != ""
-		}},
-		{"zone", hold(&zone)}, {"defaults", hold(&defaults)},
-		{"groups", hold(&groups)}, {"schedules", hold(&schedules)}, {"jobs", hold(&jobs)},
+		{"manifest", f.readName(r)},
+		{"zone", holds(&zone)}, {"defaults", holds(&defaults)},
+		{"groups", holds(&f.groups)}, {"schedules", holds(&f.schedules)}, {"jobs", holds(&f.jobs)}, {"include", holds(&include)},
 	}
 	f.mapping(withoutExtensions(root), "", fields)
 	if zone != nil {
@@ -208,10 +189,15 @@ func (f *file) read(root *yaml.Node) {
 	if defaults != nil {
 		f.mapping(defaults, "defaults", policies(&f.defaults, true))
 	}
-	f.readGroups(groups)
-	f.readSchedules(schedules)
-	if jobs != nil {
-		for _, p := range f.pairs(jobs, "jobs", "a mapping of jobs by name") {
+	return include
+}
+
+func (f *file) readJobs(n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	for _, p := range f.pairs(n, "jobs", "a mapping of jobs by name") {
+		if f.once(p.key, join("jobs", p.key.Value)) {
 			f.readJob(p)
 		}
 	}
@@ -248,8 +234,16 @@ func (f *file) readZone(into *string, n *yaml.Node, path string) {
 }
 
 // NameOf is the name of a manifest whose file has no name in it: the file's name without its
-// extension.
+// extension, or that of its folder. Standard input has none.
 func NameOf(path string) string {
+	if path == "-" {
+		return ""
+	}
 	base := filepath.Base(path)
+	if base == "." || base == ".." {
+		if whole, err := filepath.Abs(path); err == nil {
+			return filepath.Base(whole)
+		}
+	}
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }

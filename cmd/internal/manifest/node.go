@@ -22,9 +22,10 @@ type decoder struct {
 	places   map[string]*yaml.Node // fields of the job or schedule that is being read, by path
 	targets  []reference           // that steps name
 
-	length, values, bytes int  // length of the file; values and bytes read so far
-	over                  bool // the file expands to too much
-	ofHost                bool // settings of a host: they may be empty, and hold secrets, so that no value is quoted
+	length, values, bytes int                         // length of the file; values and bytes read so far
+	env                   func(string) (string, bool) // variables of the environment; nil: the file has none
+	over                  bool                        // the file expands to too much
+	ofHost                bool                        // settings of a host: they may be empty, and hold secrets, so that no value is quoted
 }
 
 // field is a key that a mapping may have, and the function that reads its value.

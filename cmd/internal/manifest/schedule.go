@@ -20,6 +20,9 @@ func (f *file) readGroups(n *yaml.Node) {
 	for _, p := range f.pairs(n, "groups", "a mapping of groups by name") {
 		g := store.Group{Name: p.key.Value}
 		path := join("groups", g.Name)
+		if !f.once(p.key, path) {
+			continue
+		}
 		before := len(f.problems)
 		if v, ok := f.enter(p.value, path); ok && v.Kind == yaml.MappingNode {
 			f.mapping(v, path, []field{{"max_running", number(&g.MaxRunning, 1, math.MaxInt32)}})
@@ -38,13 +41,15 @@ func (f *file) readGroups(n *yaml.Node) {
 }
 
 func (f *file) readSchedules(n *yaml.Node) {
-	f.names = map[string]bool{}
 	if n == nil {
 		return
 	}
 	for _, p := range f.pairs(n, "schedules", "a mapping of schedules by name") {
 		s := store.Schedule{Name: p.key.Value}
 		path := join("schedules", s.Name)
+		if !f.once(p.key, path) {
+			continue
+		}
 		f.names[s.Name] = true
 		if !f.readRule(&s, p.value, path, "schedule "+s.Name, s.Name, f.zone) {
 			continue

@@ -1,0 +1,260 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxFiles is how many files one manifest may have.
+const maxFiles = 1000
+
+// Input is a file that Read reads.
+type Input struct {
+	Path string    // as it was given; it names the file in problems
+	In   io.Reader // what to read in place of the file, such as standard input; nil: the file
+}
+
+// Folder are the files of a folder that belong to a manifest: all whose names end with .yaml, .yml or .json, but for
+// hidden ones, by name. It does not look into folders below.
+func Folder(path string) ([]Input, error) {
+	entries, err := os.ReadDir(path) // sorted
+	if err != nil {
+		return nil, err
+	}
+	var list []Input
+	for _, e := range entries {
+		if isManifest(e.Name()) && !e.IsDir() {
+			list = append(list, Input{Path: filepath.Join(path, e.Name())})
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("the folder %s has no file *.yaml, *.yml or *.json", path)
+	}
+	return list, nil
+}
+
+func isManifest(name string) bool {
+	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
+// Read reads a manifest of several files, and of those that they include. A name means the same in all of them; zone and
+// defaults hold for a file, and for those that it includes. If the manifest has problems, the error is an *Error; any
+// other error comes from reading.
+func Read(inputs []Input, o Options) (*Manifest, error) {
+	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, defined: map[string]Problem{}, left: MaxBytes}
+	for _, in := range inputs {
+		if err := r.load(in, nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range r.files {
+		f.readGroups(f.groups)
+	}
+	for _, f := range r.files {
+		f.readSchedules(f.schedules)
+	}
+	for _, f := range r.files {
+		f.readJobs(f.jobs)
+	}
+	var problems []Problem
+	for _, f := range r.files {
+		problems = append(problems, f.problems...)
+		r.m.targets = append(r.m.targets, f.targets...)
+	}
+	if len(problems) > 0 {
+		return nil, bounded(problems[0].File, problems)
+	}
+	return r.m, nil
+}
+
+// reader reads the files of one manifest.
+type reader struct {
+	o       Options
+	m       *Manifest
+	files   []*file
+	names   map[string]bool    // of the schedules, in all files
+	defined map[string]Problem // where groups, schedules and jobs are, by path
+	named   *Problem           // where the manifest has its name
+	left    int                // bytes that may still be read
+}
+
+// load reads a file, but its groups, schedules and jobs, which may be named by other files. The file from includes it at a
+// place; nil: nothing does.
+func (r *reader) load(in Input, from *file, at *yaml.Node) error {
+	data, err := r.bytes(in)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", in.Path, err)
+	}
+	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, names: r.names, defined: r.defined,
+		from: from, at: at, real: realPath(in)}
+	if from != nil {
+		f.zone, f.defaults = from.zone, from.defaults
+	}
+	r.files = append(r.files, f)
+	if r.left -= len(data); r.left < 0 {
+		f.problem(nil, "", "longer than %d bytes%s", MaxBytes, map[bool]string{true: ", with the files before it"}[len(r.files) > 1])
+	} else if crowded(data) {
+		f.problem(nil, "", "may hold more than %d values; split it into several files", maxMarks)
+	} else if root := f.document(data); root != nil {
+		f.fromEnvironment(root)
+		return r.include(f, f.readTop(r, root))
+	}
+	return nil
+}
+
+func (r *reader) bytes(in Input) ([]byte, error) {
+	from := in.In
+	if from == nil {
+		file, err := os.Open(in.Path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		from = file
+	}
+	return io.ReadAll(io.LimitReader(from, int64(r.left)+1))
+}
+
+// realPath knows a file by whatever path; empty: it is none.
+func realPath(in Input) string {
+	if in.In != nil {
+		return ""
+	}
+	path, err := filepath.Abs(in.Path)
+	if real, ok := filepath.EvalSymlinks(path); err == nil && ok == nil {
+		return real
+	}
+	return path
+}
+
+// include reads the files that a file names under include.
+func (r *reader) include(f *file, n *yaml.Node) error {
+	if n == nil {
+		return nil
+	}
+	for i, item := range f.items(n, "include") {
+		path, pattern := fmt.Sprintf("include[%d]", i), ""
+		if text(&pattern)(f.decoder, item, path); pattern == "" {
+			continue
+		}
+		item = followed(item)
+		list, err := included(f, pattern)
+		if err != nil {
+			f.problem(item, path, "%v", err)
+			continue
+		}
+		for _, file := range list {
+			if err := r.includeOne(f, file, item, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// included are the files that a pattern means, from the folder of the file that includes them.
+func included(f *file, pattern string) ([]string, error) {
+	whole := pattern
+	if !filepath.IsAbs(pattern) {
+		whole = filepath.Join(filepath.Dir(f.file), pattern)
+		if f.real == "" { // standard input
+			whole = pattern
+		}
+	}
+	list := []string{whole}
+	if strings.ContainsAny(pattern, `*?[`) {
+		var err error
+		if list, err = filepath.Glob(whole); err != nil {
+			return nil, fmt.Errorf("found %s, which is no pattern: %w", excerpt(pattern), err)
+		}
+		list = slices.DeleteFunc(list, func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") })
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no file matches %s", excerpt(pattern))
+	}
+	for _, path := range list {
+		switch info, err := os.Stat(path); {
+		case err != nil:
+			if e, ok := errors.AsType[*os.PathError](err); ok {
+				err = e.Err
+			}
+			return nil, fmt.Errorf("%s: %w", excerpt(path), err)
+		case info.IsDir():
+			return nil, fmt.Errorf("%s is a folder; for its files write %s", excerpt(path), excerpt(filepath.Join(pattern, "*.yaml")))
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is no regular file", excerpt(path))
+		}
+	}
+	return list, nil
+}
+
+// includeOne reads a file that another one includes, unless it is read already: a job cannot be defined twice.
+func (r *reader) includeOne(f *file, path string, at *yaml.Node, field string) error {
+	in := Input{Path: path}
+	real := realPath(in)
+	for way, by := path, f; by != nil; by = by.from {
+		if way = by.file + " includes " + way; by.real == real {
+			f.problem(at, field, "the files include each other in a circle: %s", way)
+			return nil
+		}
+	}
+	for _, other := range r.files {
+		if other.real == real {
+			f.problem(at, field, "%s is read already%s", excerpt(path), other.why())
+			return nil
+		}
+	}
+	if len(r.files) >= maxFiles {
+		f.problem(at, field, "a manifest has at most %d files", maxFiles)
+		return nil
+	}
+	if err := r.load(in, f, at); err != nil {
+		f.problem(at, field, "%v", err)
+	}
+	return nil
+}
+
+// why says by which place a file is read.
+func (f *file) why() string {
+	if f.from == nil {
+		return ": it was given by itself, or with its folder"
+	}
+	return fmt.Sprintf(", because of line %d of %s", f.at.Line, f.from.file)
+}
+
+// once reports whether a definition is the first of its name. The second one is a problem that names both places.
+func (f *file) once(key *yaml.Node, path string) bool {
+	if f.defined == nil {
+		return true
+	}
+	if first, there := f.defined[path]; there {
+		f.problem(key, path, "is defined twice; the first is in line %d of %s", first.Line, first.File)
+		return false
+	}
+	f.defined[path] = Problem{File: f.file, Line: key.Line, Column: key.Column}
+	return true
+}
+
+// readName reads the name of the manifest, which all files that give one give alike.
+func (f *file) readName(r *reader) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		name, before := "", len(d.problems)
+		if text(&name)(d, n, path); len(d.problems) > before {
+			return
+		}
+		if r.named != nil && name != f.m.Name {
+			d.problem(n, path, "found %s, and %s in line %d of %s; one manifest has one name", excerpt(name), excerpt(f.m.Name), r.named.Line, cmp.Or(r.named.File, "-"))
+			return
+		}
+		at := d.place(followed(n), path)
+		r.named, f.m.Name, f.m.Named = &at, name, name != ""
+	}
+}
