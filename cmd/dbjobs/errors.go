@@ -24,7 +24,7 @@ const (
 	exitFailed      = 1 // the command failed, or the pass of a tick
 	exitUsage       = 2 // usage or bad input
 	exitDiffers     = 2 // what diff answers; for diff, a mistake is exitFailed
-	exitJobFailed   = 3 // the pass is done, but a job failed (--fail-on-job-error); or the run that somebody waits for has
+	exitJobFailed   = 3 // done, but a job failed (tick --fail-on-job-error, run-now --wait), or import left something out
 	exitSchema      = 4 // this program cannot use the version of the schema
 	exitDatabase    = 5 // the database is unreachable, or not writable
 	exitInterrupted = 130
@@ -67,7 +67,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case is(errDiffers):
 		return exitDiffers
-	case is(errJobFailed):
+	case is(errJobFailed, errLeftOut):
 		return exitJobFailed
 	case is(store.ErrSchema):
 		return exitSchema

@@ -158,7 +158,7 @@ func (s ProgramSpec) check(name string, check func(run []string) error) error {
 		return &KeyError{[]any{name, "dir"}, fmt.Errorf("found %.200q, want an absolute path without \".\" and \"..\"", s.Dir)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Env)) {
-		err := checkVariable(key)
+		err := CheckVariable(key)
 		if err == nil {
 			err = CheckReferences(s.Env[key])
 		}
@@ -218,7 +218,8 @@ var loaders = regexp.MustCompile(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_T
 	`PYTHON.*|PERL.*|RUBY.*|LUA_.*|PHPRC|PHP_INI_SCAN_DIR|NODE_(OPTIONS|PATH|REPL_.*)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|CLASSPATH|DOTNET_STARTUP_HOOKS|` +
 	`GIT_.*|RSYNC_RSH|SSH_ASKPASS|SUDO_ASKPASS|TAR_OPTIONS|MAKEFLAGS|PROMPT_COMMAND|PSQLRC|EDITOR|VISUAL|PAGER|MANPAGER|.*_PAGER|LESSOPEN|LESSCLOSE|DBJOBS_.*)$`)
 
-func checkVariable(name string) error {
+// CheckVariable refuses a name that no step may set in the environment of a program.
+func CheckVariable(name string) error {
 	switch {
 	case !variableName.MatchString(name):
 		return errors.New("a variable's name has letters, digits and _, and begins with no digit")

@@ -28,19 +28,27 @@ func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 		slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return utc(j.Own) }) {
 		root.put("zone", plain("UTC")) // so that no cron text is without a zone
 	}
+	return encode(w, root, d, login, Notes{Zone: "UTC"})
+}
+
+// encode writes the definitions below what root has already.
+func encode(w io.Writer, root *object, d store.Definitions, login string, n Notes) error {
 	groups, schedules, jobs := &object{}, &object{}, &object{}
 	for _, g := range d.Groups {
 		groups.number(g.Name, int64(g.MaxRunning), 0)
 	}
 	for _, s := range d.Schedules {
-		schedules.put(s.Name, scheduleNode(s))
+		schedules.put(s.Name, scheduleNode(s, n.Zone))
 	}
 	for _, j := range d.Jobs {
-		entry, err := jobNode(j, login)
+		entry, err := jobNode(j, login, n.Zone)
 		if err != nil {
 			return fmt.Errorf("job %s: %w", j.Name, err)
 		}
 		jobs.put(j.Name, entry)
+		if lines := n.Jobs[j.Name]; len(lines) > 0 {
+			jobs.Content[len(jobs.Content)-2].HeadComment = comment(lines)
+		}
 	}
 	root.section("groups", groups)
 	root.section("schedules", schedules)
@@ -77,13 +85,13 @@ func (m *Manifest) Text(kind, name, login string) (string, error) {
 	case "schedule":
 		for _, s := range m.Schedules {
 			if s.Name == name {
-				n = scheduleNode(s)
+				n = scheduleNode(s, "UTC")
 			}
 		}
 	case "job":
 		for _, j := range m.Jobs {
 			if j.Name == name {
-				n, err = jobNode(j, login)
+				n, err = jobNode(j, login, "UTC")
 			}
 		}
 	}
@@ -93,10 +101,12 @@ func (m *Manifest) Text(kind, name, login string) (string, error) {
 	return asYAML(n)
 }
 
-func scheduleNode(s store.Schedule) *yaml.Node {
+// scheduleNode writes a schedule; zone is that of the file.
+func scheduleNode(s store.Schedule, zone string) *yaml.Node {
 	s.Normalize()
 	var usual store.Schedule
 	usual.Normalize()
+	usual.Zone = zone
 	o := &object{}
 	o.put("rule", quoted(s.Rule))
 	o.text("zone", s.Zone, usual.Zone)
@@ -116,11 +126,11 @@ func scheduleZone(s store.Schedule) string {
 }
 
 // jobNode writes a job: its policies in their order, with its schedules and its rule before the tags.
-func jobNode(j store.Job, login string) (*yaml.Node, error) {
+func jobNode(j store.Job, login, zone string) (*yaml.Node, error) {
 	j.Normalize()
 	var usual store.Job
 	usual.Normalize()
-	usual.Owner, usual.StartZone = login, "UTC"
+	usual.Owner, usual.StartZone = login, zone
 	if j.Own != nil {
 		usual.StartZone = scheduleZone(*j.Own)
 	}
@@ -130,14 +140,14 @@ func jobNode(j store.Job, login string) (*yaml.Node, error) {
 	o := &object{}
 	for _, e := range entries {
 		if e.key == "tags" {
-			o.schedules(j)
+			o.schedules(j, zone)
 		}
 		o.policy(e, &j, &usual)
 	}
 	return o.node(), o.steps(j.Steps)
 }
 
-func (o *object) schedules(j store.Job) {
+func (o *object) schedules(j store.Job, zone string) {
 	switch {
 	case len(j.Schedules) == 0:
 	case len(j.Schedules) == 1 && asRule(j.Schedules[0], "UTC", time.Now()) != nil:
@@ -146,7 +156,7 @@ func (o *object) schedules(j store.Job) {
 		o.put("schedules", list(j.Schedules))
 	}
 	if j.Own != nil {
-		o.put("rule", scheduleNode(*j.Own))
+		o.put("rule", scheduleNode(*j.Own, zone))
 	}
 }
 

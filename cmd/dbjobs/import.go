@@ -1,0 +1,222 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/cmd/internal/intake/crontab"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/rules"
+)
+
+// errLeftOut ends an import that is done, but could not take everything.
+var errLeftOut = errors.New("not everything was imported")
+
+func (c *cli) importFrom() *cobra.Command {
+	g := &cobra.Command{Use: "import", Short: "Write a manifest of what another scheduler has",
+		Long: `Writes a manifest of the jobs that another scheduler has. It reads only, and writes nothing to a database.
+
+Each line or object of the source is accounted for: it becomes a job, or is named with the reason why not. What works
+otherwise in dbjobs stands beside the job as a comment: zone, clock changes, overlap, environment and so on. All jobs
+have disabled: true, so that nothing runs twice: take a job out of the source, delete that line, and apply.
+
+Exit code 3: the manifest is written, and something was left out.`}
+	g.AddCommand(c.importCrontab())
+	return group(g)
+}
+
+// imports are the flags of all kinds of sources.
+type imports struct{ output, zone, from string }
+
+// importing completes a command that imports.
+func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
+	f := &imports{}
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write; it must not be there yet (standard output)")
+	cmd.Flags().StringVar(&f.from, "from", "", "name clock changes of the year after this day (today)")
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+		from := time.Now()
+		if f.from != "" {
+			var err error
+			if from, err = instantFlag("from", f.from, ahead); err != nil {
+				return err
+			}
+		}
+		f.zone, _ = cmd.Flags().GetString("zone") // not each kind has it
+		result, err := read(cmd, args, f, from)
+		if err != nil {
+			return err
+		}
+		result.Finish(time.Now())
+		if err := c.deliver(result, f.output); err != nil {
+			return err
+		}
+		return c.account(result)
+	})
+	return c.prints(cmd)
+}
+
+// deliver writes the manifest. A file that is there stays: somebody may have edited it.
+func (c *cli) deliver(result *intake.Result, output string) error {
+	if output != "" {
+		f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			return badInput("%s is there already; remove it, or give another name with -o", output)
+		}
+		if err != nil {
+			return &usageError{problem: err.Error()}
+		}
+		if err := errors.Join(result.Write(f), f.Close()); err != nil {
+			return errors.Join(err, os.Remove(output))
+		}
+	}
+	switch {
+	case c.asJSON:
+		return report.JSON(c.stdout, result)
+	case output == "":
+		return result.Write(c.stdout)
+	}
+	return nil
+}
+
+// account says what became of the source.
+func (c *cli) account(result *intake.Result) error {
+	left := result.Left()
+	for _, item := range left {
+		line, _, _ := strings.Cut(item.Source, "\n")
+		c.say("not imported: %s: %s: %.200s", item.Place, item.Reason, line)
+	}
+	rest := ""
+	if result.Rest != "" {
+		rest = "; beside them " + result.Rest
+	}
+	c.say("imported %d of %s from %s, all disabled%s", result.Imported(), report.Plural(len(result.Items), "job"), result.Source, rest)
+	if len(left) > 0 {
+		c.told = true // each is named above
+		return errLeftOut
+	}
+	return nil
+}
+
+func (c *cli) importCrontab() *cobra.Command {
+	var column bool
+	cmd := &cobra.Command{
+		Use: "crontab [FILE]", Short: "Write a manifest of a crontab", Args: positional("FILE?"),
+		Long: `Writes a manifest of a crontab: of a file, of all files in a folder such as /etc/cron.d, or of standard input.
+
+Cron reads times on the clock of its machine. That zone is taken to be that of this machine; --zone says otherwise. The
+comments name each night of the coming year on which cron and dbjobs do not run a line at the same times.`,
+		Example: `  crontab -l | dbjobs import crontab -o jobs.yaml
+  dbjobs import crontab /etc/crontab --zone Europe/Berlin`,
+	}
+	cmd.Flags().String("zone", "", "time zone of the machine whose cron it is (that of this machine)")
+	cmd.Flags().BoolVar(&column, "user-column", false, "lines name a user before the command (known of /etc/crontab and files in cron.d)")
+	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
+		o := crontab.Options{Zone: f.zone, From: from, Users: crontab.UsersGuess}
+		var err error
+		if o.Zone, err = c.machineZone(f.zone); err != nil {
+			return nil, err
+		}
+		if cmd.Flags().Changed("user-column") {
+			o.Users = map[bool]string{true: crontab.UsersYes, false: crontab.UsersNo}[column]
+		}
+		source := "-"
+		if len(args) > 0 {
+			source = args[0]
+		}
+		return c.readCrontabs(cmd, source, o)
+	})
+}
+
+// readCrontabs reads a file, standard input, or the files of a folder.
+func (c *cli) readCrontabs(cmd *cobra.Command, source string, o crontab.Options) (*intake.Result, error) {
+	if info, err := os.Stat(source); source == "-" || err == nil && !info.IsDir() || err != nil {
+		text, name, err := c.readSource(cmd, source)
+		if err != nil {
+			return nil, err
+		}
+		o.Name = name
+		return crontab.Read(text, o), nil
+	}
+	list, err := os.ReadDir(source)
+	if err != nil {
+		return nil, &usageError{problem: err.Error()}
+	}
+	var files []crontab.File
+	for _, entry := range list {
+		f := crontab.File{Path: filepath.Join(source, entry.Name())}
+		if info, err := os.Stat(f.Path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if f.Text, _, err = c.readSource(cmd, f.Path); err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	o.Name = source
+	return crontab.ReadFolder(files, o), nil
+}
+
+// maxSource bounds what is read: no crontab is longer.
+const maxSource = 16 << 20
+
+// readSource reads a file, or standard input.
+func (c *cli) readSource(cmd *cobra.Command, path string) (text, name string, err error) {
+	var in io.Reader = interruptible{cmd.Context(), c.stdin}
+	if name = "standard input"; path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", "", &usageError{problem: err.Error()}
+		}
+		defer f.Close()
+		in, name = f, path
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxSource+1))
+	if err != nil {
+		return "", "", fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(b) > maxSource {
+		return "", "", badInput("%s is longer than %d bytes; divide it", name, maxSource)
+	}
+	return string(b), name, nil
+}
+
+// machineZone is the zone of this machine, by its name, unless one is given.
+func (c *cli) machineZone(given string) (string, error) {
+	if given != "" {
+		if _, err := rules.Parse("every 1h", rules.Defaults{Zone: given}); err != nil {
+			return "", badInput("--zone: %v", err)
+		}
+		return given, nil
+	}
+	var names []string
+	if tz, set := c.env("TZ"); set {
+		names = append(names, strings.TrimPrefix(tz, ":"))
+	}
+	if link, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		if _, name, found := strings.Cut(link, "/zoneinfo/"); found {
+			names = append(names, name)
+		}
+	}
+	if text, err := os.ReadFile("/etc/timezone"); err == nil {
+		names = append(names, strings.TrimSpace(string(text)))
+	}
+	for _, name := range names {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "posix/"), "right/")
+		if name == "Etc/UTC" || name == "" || name == "Etc/UCT" {
+			name = "UTC"
+		}
+		if _, err := rules.Parse("every 1h", rules.Defaults{Zone: name}); err == nil {
+			return name, nil
+		}
+	}
+	return "", badInput("the zone of this machine has no name here (TZ, /etc/localtime, /etc/timezone); give it with --zone, such as --zone Europe/Berlin")
+}

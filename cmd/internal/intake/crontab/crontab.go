@@ -1,0 +1,214 @@
+// Package crontab reads crontabs: those of users, and those of the system, whose lines name a user.
+package crontab
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+)
+
+// Options say what a crontab leaves open.
+type Options struct {
+	Name  string    // what is read: a path, or "standard input"
+	Zone  string    // in which cron reads times
+	Users string    // UsersYes, UsersNo, or UsersGuess
+	From  time.Time // clock changes are looked at for a year from here
+}
+
+// Whether lines have a sixth field with a user.
+const (
+	UsersGuess = "guess"
+	UsersYes   = "yes"
+	UsersNo    = "no"
+)
+
+// reader is a crontab being read.
+type reader struct {
+	Options
+	result    *intake.Result
+	users     bool
+	variables []variable // as cron gives them to the lines below
+	above     []string   // comments directly above
+	mails     map[string]string
+	settings  int
+	prose     int
+	seen      traits
+}
+
+// traits are what some line has, so that a remark for all is due.
+type traits struct{ program, reboot, user bool }
+
+type variable struct{ name, value string }
+
+var assignment = regexp.MustCompile(`^(?:"([^"]*)"|'([^']*)'|([^\s="'#]+))\s*=\s*(.*)$`)
+
+// Read reads a crontab. It does not fail: what it cannot use is among the items, with the reason.
+func Read(text string, o Options) *intake.Result {
+	r := newReader(o, map[string]string{})
+	r.read(text)
+	r.close()
+	return r.result
+}
+
+func newReader(o Options, mails map[string]string) *reader {
+	if o.Zone == "" {
+		o.Zone = "UTC"
+	}
+	return &reader{Options: o, mails: mails, result: &intake.Result{Source: o.Name, Zone: o.Zone}}
+}
+
+// read reads all lines of a file.
+func (r *reader) read(text string) {
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	r.users = r.Users == UsersYes || r.Users != UsersNo && hasUsers(r.Name, lines)
+	for i, line := range lines {
+		r.line(i+1, line)
+	}
+}
+
+// close adds what is said of the whole.
+func (r *reader) close() {
+	r.result.Rest = fmt.Sprintf("%s, %s", counted(r.settings, "setting"), counted(r.prose, "comment and blank line"))
+	r.head()
+}
+
+func counted(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + strings.Replace(what, "comment and blank line", "comment or blank line", 1)
+	case what == "comment and blank line":
+		return fmt.Sprintf("%d comments and blank lines", n)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+var namesColumn = regexp.MustCompile(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+command`)
+
+// hasUsers guesses whether lines name a user: by where the file is, by the comment that all of these
+// files begin with, or because root is no command.
+func hasUsers(name string, lines []string) bool {
+	if filepath.Base(filepath.Dir(name)) == "cron.d" || name == "/etc/crontab" {
+		return true
+	}
+	for _, line := range lines {
+		if namesColumn.MatchString(line) {
+			return true
+		}
+		if f := strings.Fields(line); len(f) > 6 && f[5] == "root" && strings.ContainsAny(f[0][:1], "*0123456789") ||
+			len(f) > 2 && f[0][0] == '@' && f[1] == "root" {
+			return true
+		}
+	}
+	return false
+}
+
+// line reads one line. It is exactly one of: blank, a comment, a setting, an item.
+func (r *reader) line(n int, line string) {
+	text, ended := strings.CutSuffix(line, "\n")
+	text, carriage := strings.CutSuffix(text, "\r")
+	text = strings.TrimLeft(text, " \t")
+	switch {
+	case strings.Trim(text, " \t\r") == "":
+		r.prose++
+		r.above = nil
+		return
+	case text[0] == '#':
+		r.prose++
+		r.above = append(r.above, strings.TrimSpace(strings.TrimLeft(text, "#")))
+		return
+	}
+	if m := assignment.FindStringSubmatch(text); m != nil && !isTime(m[3]) {
+		if value, ok := unquoted(m[4]); ok {
+			r.settings++
+			r.above = nil
+			r.set(m[1]+m[2]+m[3], value)
+			return
+		}
+	}
+	item := intake.Item{Place: fmt.Sprintf("line %d", n), Source: text}
+	if carriage {
+		item.Notes = append(item.Notes, "The line ended with a carriage return, which cron takes for a part of the command; it is left out.")
+	}
+	if !ended {
+		item.Notes = append(item.Notes, "The line has no line end: most crons refuse such a file, or leave out the line, so it may never have run.")
+	}
+	r.job(&item, text)
+	r.result.Items = append(r.result.Items, item)
+	r.above = nil
+}
+
+// isTime reports whether the first word of a line is more likely a minute than a name.
+func isTime(word string) bool {
+	return word != "" && strings.ContainsAny(word[:1], "*@~-0123456789")
+}
+
+// unquoted is the value of a setting. A quote that is not closed makes it none.
+func unquoted(text string) (string, bool) {
+	text = strings.TrimRight(text, " \t\r")
+	if text == "" || text[0] != '"' && text[0] != '\'' {
+		return text, true
+	}
+	if len(text) < 2 || text[len(text)-1] != text[0] || strings.IndexByte(text[1:], text[0]) != len(text)-2 {
+		return "", false
+	}
+	return text[1 : len(text)-1], true
+}
+
+// set notes a setting for the lines below.
+func (r *reader) set(name, value string) {
+	for i := range r.variables {
+		if r.variables[i].name == name {
+			r.variables[i].value = value
+			return
+		}
+	}
+	r.variables = append(r.variables, variable{name, value})
+}
+
+// value is that of a setting for this line.
+func (r *reader) value(name string) (string, bool) {
+	for _, v := range r.variables {
+		if v.name == name {
+			return v.value, true
+		}
+	}
+	return "", false
+}
+
+// head has what holds for all jobs.
+func (r *reader) head() {
+	say := func(format string, args ...any) { r.result.Head = append(r.result.Head, fmt.Sprintf(format, args...)) }
+	if r.result.Imported() == 0 {
+		return
+	}
+	say("All jobs are disabled. To move one: take its line out of the crontab, delete disabled: true here, and apply. " +
+		"(dbjobs job enable NAME does it until the next apply.)")
+	if len(r.mails) > 0 {
+		say("MAILTO: a job for each list of addresses sends the mails, by the mail server that the settings of the host name.")
+	}
+	say("Zone: cron reads times on the clock of its machine, taken as %s. If that is wrong, import again with --zone.", r.result.Zone)
+	if r.seen.program {
+		say("Overlap: cron starts a line also while its last run goes on. Here one run waits for the one before, and later " +
+			"times are a recorded gap. As with cron: overlap: allow, with max_running.")
+		say("Missed: cron forgets the times at which its machine was down. Here the latest one runs afterwards. As with cron: missed: skip.")
+		say("Exit code: cron ignores it. Here any but 0 is a failed run.")
+		say("Output: cron mails it. Here it is kept with the run (dbjobs run show), up to 16 KiB, and on: {failed: JOB} tells somebody.")
+		say("Environment: as with cron, few variables. PATH is /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin where the " +
+			"crontab sets none (cron: /usr/bin:/bin).")
+		say("The settings of the host have to allow the programs that stand after shell and exec: /bin/sh for shell.")
+	}
+	if r.seen.user {
+		say("Users: a program runs as the user of its tick. Each job here waits in a queue named after its user. Start a worker as that " +
+			"user (* * * * * USER dbjobs work --quiet --queue USER), or delete queue where the tick is that user's.")
+	}
+	if r.seen.reboot {
+		say("@reboot: the first tick that reports a start runs it: * * * * * dbjobs tick --startup-id \"$(cat /proc/sys/kernel/random/boot_id)\".")
+	}
+}

@@ -1,0 +1,129 @@
+package crontab
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// from is the day from which clock changes are looked at.
+var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+// imported reads a crontab and writes the manifest, which has to be one that apply takes.
+func imported(t testing.TB, text string, o Options) (string, int) {
+	t.Helper()
+	r := Read(text, o)
+	r.Finish(from)
+	lines := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		lines++
+	}
+	reader := newReader(o, map[string]string{})
+	reader.read(text)
+	if n := len(r.Items) + reader.settings + reader.prose; n != lines {
+		t.Fatalf("%d lines are accounted for, and there are %d", n, lines)
+	}
+	for _, item := range r.Items {
+		if (item.Definition == nil) == (item.Reason == "") {
+			t.Fatalf("%s is neither imported nor left out with a reason: %+v", item.Place, item)
+		}
+		if item.Definition != nil && !item.Definition.Disabled {
+			t.Fatalf("%s is not disabled", item.Place)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Read([]manifest.Input{{Path: "it", In: bytes.NewReader(b.Bytes())}}, manifest.Options{Now: from, Env: os.LookupEnv})
+	if err != nil {
+		t.Fatalf("apply refuses it: %v\n%s", err, b.String())
+	}
+	if len(m.Jobs) != r.Imported()+len(r.Hooks) {
+		t.Fatalf("the manifest has %d jobs, and %d were imported", len(m.Jobs), r.Imported())
+	}
+	return b.String(), r.Imported()
+}
+
+// Crontabs as people have them become these manifests.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.crontab")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := imported(t, string(text), Options{Name: filepath.Base(file), Zone: "Europe/Berlin", Users: UsersGuess, From: from})
+			golden := strings.TrimSuffix(file, ".crontab") + ".yaml"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s differs; go test ./cmd/internal/intake/crontab -update writes it. Now it is:\n%s", golden, got)
+			}
+		})
+	}
+}
+
+// Whatever a file holds, each of its lines is accounted for, and apply takes what comes out.
+func FuzzRead(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.crontab")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text), false)
+	}
+	for _, line := range []string{"* * * * * x", "A=b\n* * * * * $A%%x\\%y\n", "\x00\n\xff\n", "@reboot root x\n", "SHELL=x\n@daily y\n", "=\n'a'=\"b\n",
+		"MAILTO=a@b,c@d\n@daily x ${run_id} ${\n", "HOME=/x\nDBJOBS_X=1\nPATH=${a}\n1 1 1 1 1 x\n", "# a: b\n1~5/2 ~ * * 7 '\t'\n", "* * * * * x\u2028y\u0085\n"} {
+		f.Add(line, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, users bool) {
+		if strings.Count(text, "\n") > 30 {
+			return
+		}
+		o := Options{Name: "it", Zone: "Europe/Berlin", Users: UsersNo, From: from}
+		if users {
+			o.Users = UsersYes
+		}
+		imported(t, text, o)
+	})
+}
+
+// In a folder each file has its own settings, and a file that cron leaves out is named.
+func TestFolder(t *testing.T) {
+	r := ReadFolder([]File{
+		{"/etc/cron.d/one", "FOO=1\n@daily root /bin/one\n"},
+		{"/etc/cron.d/two", "@daily root /bin/one\n"},
+		{"/etc/cron.d/three.dpkg-old", "@daily root /bin/three\n"},
+	}, Options{Name: "/etc/cron.d", Zone: "UTC", From: from})
+	r.Finish(from)
+	if len(r.Items) != 3 || r.Imported() != 2 || !strings.Contains(r.Left()[0].Reason, "leaves out") {
+		t.Fatalf("%+v", r.Items)
+	}
+	if one, two := string(r.Items[0].Definition.Steps[0].Spec), string(r.Items[1].Definition.Steps[0].Spec); !strings.Contains(one, "FOO") || strings.Contains(two, "FOO") {
+		t.Errorf("the settings of one file are those of another: %s, %s", one, two)
+	}
+	if r.Items[0].Job != "one" || r.Items[1].Job != "one-2" || r.Items[0].Definition.Queue != "root" {
+		t.Errorf("%+v", r.Items)
+	}
+}

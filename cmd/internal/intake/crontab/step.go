@@ -1,0 +1,227 @@
+package crontab
+
+import (
+	"errors"
+	"fmt"
+	"net/mail"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// cronsOwn are settings that cron itself reads.
+var cronsOwn = map[string]bool{
+	"SHELL": true, "MAILTO": true, "MAILFROM": true, "CRON_TZ": true, "RANDOM_DELAY": true, "LOGNAME": true, "USER": true, "HOME": true,
+	"CONTENT_TYPE": true, "CONTENT_TRANSFER_ENCODING": true, "CRON_DISABLE_MAIL": true,
+}
+
+// step makes the step of a command.
+func (r *reader) step(command string, note func(string, ...any)) (store.Step, error) {
+	script, input, piped := unescaped(command)
+	v := executor.ProgramSpec{Env: map[string]string{}}
+	var before []string // what the shell sets itself
+	for _, variable := range r.variables {
+		name, value := variable.name, variable.value
+		switch {
+		case name == "HOME":
+			if !filepath.IsAbs(value) || filepath.Clean(value) != value {
+				note("HOME is %.80q, which is no absolute path, and is left out.", value)
+				continue
+			}
+			v.Env[name], v.Dir = value, value
+		case cronsOwn[name]:
+		case !shellName.MatchString(name):
+			note("The variable %.40q is left out: no shell has one of that name.", name)
+		case executor.CheckVariable(name) != nil || executor.CheckReferences(value) != nil:
+			if strings.HasPrefix(name, "DBJOBS_") {
+				note("The variable %s is left out: those that begin with DBJOBS_ are dbjobs' own.", name)
+				continue
+			}
+			if strings.Contains(value, "$") {
+				note("Cron does not expand the $ in %s=%s, and neither does this.", name, value)
+			}
+			before = append(before, name+"="+quoted(value), "export "+name)
+		default:
+			if strings.Contains(value, "$") {
+				note("Cron does not expand the $ in %s=%s, and neither does this.", name, value)
+			}
+			v.Env[name] = value
+		}
+	}
+	if _, given := r.value("TZ"); given {
+		note("TZ is a variable of the program; it does not move the times of the line, here as with cron of Debian and cronie.")
+	}
+	text := strings.Join(append(before, script), "\n")
+	if piped {
+		text = fed(before, script, input)
+		note("What stands after %% was the input of the command, with a new line for each %%; it is a here-document now.")
+	} else if script != command {
+		note("A %% was written as \\%%, as cron demands; here it is plain.")
+	}
+	shell, _ := r.value("SHELL")
+	if shell == "" || shell == "/bin/sh" {
+		text, renamed := withoutFacts(text)
+		if renamed != "" {
+			note("%s is written with a -, so that it is not taken for a fact of dbjobs; the shell reads it as before.", renamed)
+		}
+		v.Run = []string{text}
+		return store.Step{Executor: "shell", Spec: spec(v)}, nil
+	}
+	if !filepath.IsAbs(shell) || filepath.Clean(shell) != shell {
+		return store.Step{}, fmt.Errorf("SHELL is %.80q, and no absolute path; correct it in the crontab", shell)
+	}
+	if strings.Contains(text, "${") { // exec would take it for a fact
+		wrapped, _ := withoutFacts("exec " + quoted(shell) + " -c " + quoted(text))
+		v.Run = []string{wrapped}
+		return store.Step{Executor: "shell", Spec: spec(v)}, nil
+	}
+	v.Run = []string{shell, "-c", text}
+	return store.Step{Executor: "exec", Spec: spec(v)}, nil
+}
+
+var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// quoted is a text as one word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+var simpleVariable = regexp.MustCompile(`\$\{([a-z_]+)\}`)
+
+// withoutFacts writes ${job} as ${job-}, which means the same to a shell and is no fact.
+func withoutFacts(text string) (out, renamed string) {
+	out = simpleVariable.ReplaceAllStringFunc(text, func(found string) string {
+		if executor.CheckReferences(found) != nil {
+			return found
+		}
+		renamed = found
+		return found[:len(found)-1] + "-}"
+	})
+	return out, renamed
+}
+
+// unescaped divides a command at the first % without a backslash: what follows is its input, in which
+// each further % is a line end.
+func unescaped(command string) (script, input string, piped bool) {
+	var b strings.Builder
+	for i := 0; i < len(command); i++ {
+		switch c := command[i]; {
+		case c == '\\' && i+1 < len(command) && command[i+1] == '%':
+			b.WriteByte('%')
+			i++
+		case c == '%' && !piped:
+			script, piped = b.String(), true
+			b.Reset()
+		case c == '%':
+			b.WriteByte('\n')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if !piped {
+		return b.String(), "", false
+	}
+	return script, b.String(), true
+}
+
+// fed makes a script whose input is a text.
+func fed(before []string, script, input string) string {
+	end := "INPUT"
+	for strings.Contains("\n"+input+"\n", "\n"+end+"\n") {
+		end += "_"
+	}
+	if !strings.HasSuffix(input, "\n") {
+		input += "\n"
+	}
+	lines := append([]string{"exec <<'" + end + "'"}, strings.TrimSuffix(input, "\n"), end)
+	return strings.Join(append(append(lines, before...), script), "\n")
+}
+
+// mail gives the job the hook for MAILTO, and says what differs.
+func (r *reader) mail(j *store.Job, note func(string, ...any)) {
+	to, given := r.value("MAILTO")
+	switch to = strings.TrimSpace(to); {
+	case !given:
+		return
+	case to == "":
+		note("MAILTO was empty: nobody got a mail, and nobody gets one here.")
+		return
+	}
+	var list []string
+	for one := range strings.FieldsFuncSeq(to, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if _, err := mail.ParseAddress(one); err != nil || strings.Contains(one, "${") {
+			note("MAILTO was %s, and %s is no address with a domain: dbjobs mails it nothing. Give the job a hook: on: {failed: JOB}.", to, one)
+			return
+		}
+		list = append(list, one)
+	}
+	note("MAILTO: %s gets a mail when a run has failed, not of each output.", to)
+	j.On.Failed = r.hook(to, list)
+}
+
+// hook is the job that mails to a list of addresses.
+func (r *reader) hook(key string, list []string) string {
+	if name := r.mails[key]; name != "" {
+		return name
+	}
+	name := intake.Slug("mail " + strings.Join(list, " "))
+	for n, first := 2, name; taken(r.mails, name); n++ {
+		name = first + "-" + strconv.Itoa(n)
+	}
+	r.mails[key] = name
+	v := executor.MailSpec{To: list, Subject: "${args.job}: ${args.event}", Text: "${args.error}\nrun ${args.run_id} of ${args.scheduled_for}"}
+	r.result.Hooks = append(r.result.Hooks, store.Job{Name: name, Steps: []store.Step{{Executor: "mail", Spec: spec(v)}}})
+	return name
+}
+
+func taken(names map[string]string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+var thrownAway = regexp.MustCompile(`(&>|>&|>>?)\s*/dev/null`)
+
+// remarks says what of the command and its settings works otherwise here.
+func (r *reader) remarks(command string, note func(string, ...any)) {
+	if thrownAway.MatchString(command) && (strings.Contains(command, "2>") || strings.Contains(command, "&>") || strings.Contains(command, ">&")) {
+		note("It throws its output away, so a failed run has no more than its exit code.")
+	}
+	if strings.Contains(command, "flock") {
+		note("dbjobs starts no two runs of this job at a time; flock is needed only against others, and a lock that it cannot get is a failed run.")
+	}
+	if strings.Contains(command, "anacron") {
+		note("Where anacron is installed the line does nothing; anacron's own jobs are not in this file.")
+	} else if strings.Contains(command, "run-parts") {
+		note("The scripts of that folder stay one job; the first that fails fails the run.")
+	}
+	for _, name := range []string{"LOGNAME", "USER"} {
+		if _, given := r.value(name); given {
+			note("%s cannot be set, here as with cron: it is the user of the tick.", name)
+		}
+	}
+}
+
+// delay gives the job the jitter of RANDOM_DELAY.
+func (r *reader) delay(j *store.Job, note func(string, ...any)) error {
+	text, given := r.value("RANDOM_DELAY")
+	if !given {
+		return nil
+	}
+	minutes, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || minutes < 0 || minutes > 60*24 {
+		return errors.New("RANDOM_DELAY is no number of minutes")
+	}
+	if minutes > 0 {
+		j.Jitter = store.Duration(time.Duration(minutes) * time.Minute)
+		note("RANDOM_DELAY=%d: jitter is the same for one time on all hosts; cronie draws it when it reads the file. Debian's cron ignores it.", minutes)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package intake
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Item is one line or object of the source, and what became of it.
+type Item struct {
+	Place  string   `json:"place"`            // such as "line 12"
+	Source string   `json:"source"`           // as it stands there
+	Job    string   `json:"job,omitempty"`    // the name of the job that it became
+	Notes  []string `json:"notes,omitempty"`  // what changes its meaning, and what to do
+	Reason string   `json:"reason,omitempty"` // why it is not imported, and what to do
+
+	Definition *store.Job `json:"-"` // nil: it is not imported
+}
+
+// Result is all that was found in a source.
+type Result struct {
+	Source string   `json:"source"`         // what was read
+	Zone   string   `json:"zone,omitempty"` // of most rules
+	Head   []string `json:"remarks"`        // what holds for all jobs
+	Items  []Item   `json:"items"`
+	Rest   string   `json:"rest,omitempty"` // what else there was: "2 settings, 9 comments and blank lines"
+
+	Hooks []store.Job `json:"-"` // jobs that Items name for their events
+}
+
+// Imported counts the items that became jobs.
+func (r *Result) Imported() (n int) {
+	for i := range r.Items {
+		if r.Items[i].Definition != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Left are the items that did not.
+func (r *Result) Left() (list []Item) {
+	for _, item := range r.Items {
+		if item.Definition == nil {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+// Finish names the jobs, disables them, and leaves out what a manifest cannot hold. It is called once,
+// before Write.
+func (r *Result) Finish(now time.Time) {
+	taken := map[string]bool{}
+	for i := range r.Hooks {
+		taken[r.Hooks[i].Name] = true
+	}
+	for i := range r.Items {
+		item := &r.Items[i]
+		j := item.Definition
+		if j == nil {
+			continue
+		}
+		j.Name = unique(j.Name, taken)
+		j.Disabled = true
+		if err := r.check(*j, now); err != nil {
+			item.Definition = nil
+			item.Reason = fmt.Sprintf("dbjobs cannot have it as a job: %s; write it by hand", err)
+			continue
+		}
+		taken[j.Name], item.Job = true, j.Name
+	}
+}
+
+// check writes one job and reads it back, so that no job of the result is refused later. Jobs that it
+// names are not looked up.
+func (r *Result) check(j store.Job, now time.Time) error {
+	var b bytes.Buffer
+	if err := manifest.EncodeNoted(&b, store.Definitions{Jobs: []store.Job{j}}, manifest.Notes{Zone: r.Zone}); err != nil {
+		return err
+	}
+	unset := func(string) (string, bool) { return "", false } // a text with ${env:NAME} would depend on who applies it
+	_, err := manifest.Read([]manifest.Input{{Path: "it", In: &b}}, manifest.Options{Now: now, Env: unset})
+	if m, ok := err.(*manifest.Error); ok && len(m.Problems) > 0 {
+		return fmt.Errorf("%s", m.Problems[0].Text)
+	}
+	return err
+}
+
+// Write writes the manifest, with the remarks beside each job.
+func (r *Result) Write(w io.Writer) error {
+	n := manifest.Notes{Zone: r.Zone, Head: slices.Clone(r.Head), Jobs: map[string][]string{}}
+	n.Head = append([]string{"Imported from " + r.Source + "."}, n.Head...)
+	d := store.Definitions{}
+	for _, item := range r.Items {
+		if item.Definition == nil {
+			continue
+		}
+		lines := source(item)
+		for _, note := range item.Notes {
+			lines = append(lines, wrap("- "+note, "  ")...)
+		}
+		d.Jobs, n.Jobs[item.Job] = append(d.Jobs, *item.Definition), lines
+	}
+	for _, j := range r.Hooks {
+		n.Jobs[j.Name] = []string{"It runs only when a job that names it under on has that event."}
+	}
+	d.Jobs = append(d.Jobs, r.Hooks...)
+	var head []string
+	for _, text := range n.Head {
+		head = append(head, wrap(text, "")...)
+	}
+	n.Head = head
+	if left := r.Left(); len(left) > 0 {
+		n.Foot = append(n.Foot, "Not imported:")
+		for _, item := range left {
+			n.Foot = append(n.Foot, source(item)...)
+			n.Foot = append(n.Foot, wrap("- "+item.Reason, "  ")...)
+		}
+	}
+	return manifest.EncodeNoted(w, d, n)
+}
+
+// source are the lines of an item as they stand in its source.
+func source(item Item) []string {
+	lines := strings.Split(strings.TrimRight(item.Source, "\n"), "\n")
+	lines[0] = strings.TrimSpace(item.Place + ": " + lines[0])
+	return lines
+}
+
+// wrap breaks a remark into lines of at most 100 characters; later ones begin with indent.
+func wrap(text, indent string) (lines []string) {
+	const most = 96
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > most:
+			lines, line = append(lines, line), indent+word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// maxSlug is where a name made of a sentence is cut.
+const maxSlug = 40
+
+// Slug makes a name of a text: its letters and digits in lower case, with a dash between words. It is
+// empty if the text has none.
+func Slug(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(text) {
+		switch {
+		case r == utf8.RuneError:
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			b.WriteRune(r)
+		case r == '\'':
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	name := strings.Trim(b.String(), "-")
+	for len(name) > maxSlug {
+		cut := strings.LastIndexByte(name[:maxSlug+1], '-')
+		if cut <= 0 {
+			cut = maxSlug
+			for !utf8.RuneStart(name[cut]) {
+				cut--
+			}
+		}
+		name = name[:cut]
+	}
+	return name
+}
+
+// unique adds a number to a name that is taken.
+func unique(name string, taken map[string]bool) string {
+	if name == "" {
+		name = "job"
+	}
+	for n, first := 2, name; taken[name]; n++ {
+		name = fmt.Sprintf("%s-%d", first, n)
+	}
+	return name
+}
