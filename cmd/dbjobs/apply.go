@@ -16,7 +16,6 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
@@ -110,7 +109,7 @@ func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manife
 // variable looks up a variable that a file names. No message shows one that goes by the name of a secret.
 func (c *cli) variable(name string) (string, bool) {
 	value, set := c.env(name)
-	if secret.IsName(name) {
+	if manifest.IsSecret(name) {
 		c.secrets.Add(value)
 	}
 	return value, set
