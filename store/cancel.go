@@ -23,7 +23,7 @@ func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, erro
 	}
 	r := found.Run
 	if r.Ended() {
-		return r, &FieldError{"run " + r.ID, "state", "has ended: " + r.State}
+		return r, &FieldError{"run " + r.Label(), "state", "has ended: " + r.State}
 	}
 	err = s.change(ctx, who, func(a *applier) error {
 		n, err := a.tx.Exec(ctx, "request_cancel", engine.Args{"now": s.now(), "ids": []string{r.ID}, "by": a.o.By})

@@ -3,9 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -18,12 +15,6 @@ type RunFilter struct {
 	Since time.Time // made then or later; zero: whenever
 	Until time.Time // made before; zero: whenever
 	Limit int       // 0: 100
-}
-
-// RunDetail is a run with its attempts.
-type RunDetail struct {
-	Run
-	Tries []Attempt `json:"tries"`
 }
 
 // Runs lists runs, newest first.
@@ -100,56 +91,6 @@ func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) (
 		return nil
 	}))
 	return out, err
-}
-
-var runPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
-
-// Run finds a run by its id, or by the beginning of its id: at least four characters that no other
-// run has.
-func (s *Store) Run(ctx context.Context, id string) (RunDetail, error) {
-	id = strings.ToLower(id)
-	low, high, ok := prefixRange(id)
-	if !ok {
-		return RunDetail{}, fmt.Errorf("run %q: %w: want an id, or at least its first four characters", id, ErrNotFound)
-	}
-	found, err := s.listRuns(ctx, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
-	if err != nil {
-		return RunDetail{}, err
-	}
-	switch len(found) {
-	case 0:
-		return RunDetail{}, fmt.Errorf("run %s: %w; `dbjobs run list` shows them", id, ErrNotFound)
-	case 2:
-		return RunDetail{}, &FieldError{"run " + id, "id", fmt.Sprintf("several runs begin with this (%s, %s, ...); give more characters", found[0].ID, found[1].ID)}
-	}
-	d := RunDetail{Run: found[0]}
-	var a Attempt
-	var n *int64
-	rd := engine.Reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, engine.At(&a.StartedAt), engine.At(&a.FinishedAt), optional[int64]{&n},
-		engine.Nullable(&a.Error), engine.Nullable(&a.Code), engine.Nullable(&a.Line), engine.Nullable(&a.Severity), engine.Nullable(&a.Detail), engine.Nullable(&a.Hint),
-		engine.Nullable(&a.Output))
-	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) error {
-		a.Rows, a.Fault = n, fault
-		d.Tries = append(d.Tries, a)
-		a = Attempt{}
-		return nil
-	}))
-	return d, err
-}
-
-// prefixRange returns the lowest and the highest UUID with a beginning.
-func prefixRange(id string) (low, high string, ok bool) {
-	if !runPrefix.MatchString(id) {
-		return "", "", false
-	}
-	const shape = "00000000-0000-0000-0000-000000000000"
-	for i := range len(id) {
-		if (shape[i] == '-') != (id[i] == '-') {
-			return "", "", false
-		}
-	}
-	rest := shape[len(id):]
-	return id + rest, id + strings.ReplaceAll(rest, "0", "f"), true
 }
 
 // Gaps lists the newest gaps of a job.

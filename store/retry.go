@@ -26,7 +26,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 			return err
 		}
 		if len(list) == 0 {
-			return &FieldError{"run " + r.ID, "job", r.FullJob() + " was removed"}
+			return &FieldError{"run " + r.Label(), "job", r.FullJob() + " was removed"}
 		}
 		step, err := startAt(&r, list[0].Steps, fromStep)
 		if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 			return err
 		}
 		if n == 0 {
-			return &FieldError{"run " + r.ID, "state", "is " + r.State + ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"}
+			return &FieldError{"run " + r.Label(), "state", "is " + r.State + ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"}
 		}
 		return a.record("job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
 	})
@@ -52,7 +52,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 func startAt(r *Run, steps []Step, named string) (int, error) {
 	if named == "" {
 		if r.Step > len(steps) {
-			return 0, &FieldError{"run " + r.ID, "step", fmt.Sprintf("it was in step %d, but the job has only %d now; choose a step with --from-step", r.Step, len(steps))}
+			return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("it was in step %d, but the job has only %d now; choose a step with --from-step", r.Step, len(steps))}
 		}
 		return r.Step, nil
 	}
@@ -66,5 +66,5 @@ func startAt(r *Run, steps []Step, named string) (int, error) {
 	for i, st := range steps {
 		names[i] = st.Name
 	}
-	return 0, &FieldError{"run " + r.ID, "step", fmt.Sprintf("there is no step %q; there are %s", named, strings.Join(names, ", "))}
+	return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("there is no step %q; there are %s", named, strings.Join(names, ", "))}
 }

@@ -93,7 +93,8 @@ const named = 10
 // Ended is a run that this pass executed or gave up.
 type Ended struct {
 	ID           string    `json:"id"`
-	Job          string    `json:"job"` // owner/name
+	Job          string    `json:"job"`              // owner/name
+	Number       int64     `json:"number,omitempty"` // within the job
 	Occurrence   string    `json:"occurrence"`
 	ScheduledFor time.Time `json:"scheduled_for,omitzero"`
 	State        string    `json:"state"`
@@ -200,5 +201,5 @@ func (r *Report) end(run *store.Run, job string) {
 	default:
 		r.Failed++
 	}
-	r.Runs = append(r.Runs, Ended{ID: run.ID, Job: job, Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
+	r.Runs = append(r.Runs, Ended{ID: run.ID, Job: job, Number: run.Number, Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
 }

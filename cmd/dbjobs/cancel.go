@@ -11,11 +11,11 @@ import (
 
 func (c *cli) runCancel() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "cancel ID", Short: "Cancel a run, even one that another machine executes", Args: positional("ID"),
+		Use: "cancel RUN", Short: "Cancel a run, even one that another machine executes", Args: positional("RUN"),
 		Long: `Cancels a run. If it has not started, the next tick cancels it. If it is running, the process that executes it
 checks for this every 1.5 seconds and stops its statement in the database. The job continues with its next
 occurrence.`,
-		Example: `  dbjobs run cancel 0199f3a2 --reason "it reads the old table"`,
+		Example: `  dbjobs run cancel rollup#12 --reason "it reads the old table"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		r, err := s.CancelRun(ctx, args[0], c.author(s))
@@ -27,7 +27,7 @@ occurrence.`,
 			if r.State == store.Running {
 				what = "the process that executes it stops it within seconds"
 			}
-			c.say("cancelling run %s: %s", r.ID, what)
+			c.say("cancelling run %s: %s", r.Label(), what)
 			return nil
 		})
 	})

@@ -63,9 +63,11 @@ func runs(queue string) string {
 
 func (c *cli) runShow() *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "show ID", Short: "Show a run and each attempt of its steps", Args: positional("ID"),
-		Long:    `Shows a run. ID is its id, or any unambiguous prefix.`,
-		Example: `  dbjobs run show 019ffa5c`,
+		Use: "show RUN", Short: "Show a run and each attempt of its steps", Args: positional("RUN"),
+		Long: `Shows a run. RUN is JOB#NUMBER as in "run list"; JOB, for the latest run of the job; or an id, or the first
+characters of it.`,
+		Example: `  dbjobs run show rollup#12
+  dbjobs run show rollup`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			r, err := s.Run(ctx, args[0])
 			if err != nil {
@@ -79,10 +81,10 @@ func (c *cli) runShow() *cobra.Command {
 func (c *cli) runRetry() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
-		Use: "retry ID", Short: "Retry a run that failed, was cancelled or was lost", Args: positional("ID"),
+		Use: "retry RUN", Short: "Retry a run that failed, was cancelled or was lost", Args: positional("RUN"),
 		Long: `Opens a run again: the same run, with its own interval and arguments. It continues at the step it was in, or at
 --from-step. The next tick executes it, after the job's open runs.`,
-		Example: `  dbjobs run retry 0199f3a2 --from-step load --reason "the disk has room again"`,
+		Example: `  dbjobs run retry rollup#12 --from-step load --reason "the disk has room again"`,
 	}
 	cmd.Flags().StringVar(&from, "from-step", "", "name or number of the step to start with")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -91,7 +93,7 @@ func (c *cli) runRetry() *cobra.Command {
 			return err
 		}
 		return c.print(r, func() error {
-			c.say("run %s is open again: the next dbjobs tick %s from step %d", r.ID, runs(r.Queue), r.Step)
+			c.say("run %s is open again: the next dbjobs tick %s from step %d", r.Label(), runs(r.Queue), r.Step)
 			return nil
 		})
 	})

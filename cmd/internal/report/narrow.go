@@ -2,6 +2,7 @@ package report
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,8 @@ type manner struct {
 
 // manners has the columns that give way, by their heading. Others keep what they have.
 var manners = map[string]manner{
+	"RUN":              {cut: cutMiddle, min: 20},
+	"ID":               {rank: 1},
 	"JOB":              {cut: cutMiddle, min: 16},
 	"JOBS":             {cut: cutEnd, min: 16},
 	"NAME":             {cut: cutMiddle, min: 16},
@@ -31,9 +34,9 @@ var manners = map[string]manner{
 	"NEEDS A DECISION": {cut: cutEnd, min: 20, soft: true},
 	"STATE":            {cut: cutEnd, min: 9, soft: true},
 	"ZONE":             {cut: cutMiddle, min: 10, rank: 9},
-	"OWNER":            {cut: cutMiddle, min: 8, rank: 1},
+	"OWNER":            {cut: cutMiddle, min: 8, rank: 2},
 	"OWNERS":           {cut: cutEnd, min: 8},
-	"BY":               {cut: cutMiddle, min: 6, rank: 2},
+	"BY":               {cut: cutMiddle, min: 6, rank: 3},
 	"FROM":             {cut: cutMiddle, min: 16, rank: 3},
 	"STARTED":          {rank: 4},
 	"LAST RUN":         {rank: 5},
@@ -137,32 +140,36 @@ func (t *table) drop(column int) {
 	}
 }
 
-// shortIDs shortens ids of runs to the start that differs between all rows.
+// shortIDs shortens the ids of runs without a number, JOB#ID, to the start that differs between all rows.
 func (t *table) shortIDs() {
-	column := slices.Index(t.rows[0], "RUN")
-	if column < 0 {
+	if t.rows[0][0] != "RUN" {
 		return
 	}
+	id := func(row []string) string { return row[0][strings.LastIndexByte(row[0], '#')+1:] }
 	var ids []string
 	for _, row := range t.rows[1:] {
-		ids = append(ids, row[column])
+		if uuid.MatchString(id(row)) {
+			ids = append(ids, id(row))
+		}
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	n := 8
 	for i := 1; i < len(ids); i++ {
 		same := 0
-		for same < min(len(ids[i-1]), len(ids[i])) && ids[i-1][same] == ids[i][same] {
+		for ids[i-1][same] == ids[i][same] {
 			same++
 		}
 		n = max(n, same+1)
 	}
 	for _, row := range t.rows[1:] {
-		if len(row[column]) > n {
-			row[column] = strings.TrimRight(row[column][:n], "-")
+		if uuid.MatchString(id(row)) {
+			row[0] = strings.TrimRight(row[0][:len(row[0])-36+n], "-")
 		}
 	}
 }
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // shortTimes returns the rows without what all times share: the offset from UTC, and the year unless withYear is
 // set. The note has that instead.

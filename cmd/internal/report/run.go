@@ -12,9 +12,9 @@ import (
 
 // Runs prints the table of run list.
 func Runs(w io.Writer, runs []store.Run) error {
-	t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "STARTED", "TOOK", "ERROR")
+	t := newTable(w, "RUN", "SCHEDULED FOR", "STATE", "STARTED", "TOOK", "ID", "ERROR")
 	for _, r := range runs {
-		t.row(r.ID, r.Job, scheduled(&r), runState(r), Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.Error)
+		t.row(r.Label(), scheduled(&r), runState(r), Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.ID, r.Error)
 	}
 	return t.flush()
 }
@@ -72,7 +72,8 @@ func scheduled(r *store.Run) string {
 // Run prints the facts of run show.
 func Run(w io.Writer, r store.RunDetail) error {
 	f := newFacts(w)
-	f.add("run", r.ID)
+	f.add("run", r.Label())
+	f.add("id", r.ID)
 	f.add("job", r.Job)
 	f.add("owner", r.Owner)
 	f.add("state", r.State)

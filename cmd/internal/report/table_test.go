@@ -37,10 +37,10 @@ func TestScreens(t *testing.T) {
 		return when
 	}
 	runs := []store.Run{
-		{ID: "01993f7a-2b1c-7d3e-8f00-5a5b5c5d5e5f", Job: "etl/nightly-warehouse-rollup-eu-central", ScheduledFor: at("02:30:00"), State: store.Failed,
+		{ID: "01993f7a-2b1c-7d3e-8f00-5a5b5c5d5e5f", Number: 4711, Owner: "etl", Job: "nightly-warehouse-rollup-eu-central", ScheduledFor: at("02:30:00"), State: store.Failed,
 			StartedAt: at("02:30:04"), FinishedAt: at("02:31:17"), Error: "step load: ERROR: duplicate key value violates unique constraint \"rollup_pkey\" (SQLSTATE 23505)"},
-		{ID: "01993f7b-2b1c-7d3e-8f01-6a6b6c6d6e6f", Job: "etl/東京の夜間集計ジョブ-二号", ScheduledFor: at("02:30:00"), State: store.Waiting, HeldBy: "group etl"},
-		{ID: "01993f7c-2b1d-7d3e-8f02-7a7b7c7d7e7f", Job: "etl/cleanup 🧹", Occurrence: "req:1", State: store.Succeeded, StartedAt: at("02:10:00"), FinishedAt: at("02:10:01")},
+		{ID: "01993f7b-2b1c-7d3e-8f01-6a6b6c6d6e6f", Owner: "etl", Job: "東京の夜間集計ジョブ-二号", ScheduledFor: at("02:30:00"), State: store.Waiting, HeldBy: "group etl"},
+		{ID: "01993f7c-2b1d-7d3e-8f02-7a7b7c7d7e7f", Number: 12, Owner: "etl", Job: "cleanup 🧹", Occurrence: "req:1", State: store.Succeeded, StartedAt: at("02:10:00"), FinishedAt: at("02:10:01")},
 	}
 	jobs := []store.JobStatus{
 		{Job: store.Job{Owner: "etl", Name: "nightly-warehouse-rollup-eu-central", Schedules: []string{"nightly", "end of the month"}}, State: "failing",

@@ -41,9 +41,10 @@ func Work(w io.Writer, r tick.Report) error {
 // worked lists the runs and sums up, after what was decided.
 func worked(w io.Writer, r tick.Report, decided string) error {
 	if len(r.Runs) > 0 {
-		t := newTable(w, "RUN", "JOB", "SCHEDULED FOR", "STATE", "ERROR")
+		t := newTable(w, "RUN", "SCHEDULED FOR", "STATE", "ERROR")
 		for _, e := range r.Runs {
-			t.row(e.ID, shortJob(e.Job), scheduled(&store.Run{ScheduledFor: e.ScheduledFor, Occurrence: e.Occurrence}), e.State, e.Error)
+			run := store.Run{ID: e.ID, Job: shortJob(e.Job), Number: e.Number, ScheduledFor: e.ScheduledFor, Occurrence: e.Occurrence}
+			t.row(run.Label(), scheduled(&run), e.State, e.Error)
 		}
 		if err := t.flush(); err != nil {
 			return err

@@ -774,6 +774,21 @@ WHERE @open IS NOT NULL AND r.state = :state AND r.created_at >= :since AND r.cr
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;
 
+-- name: run_by_number
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = :job AND r.number = :number ORDER BY r.id LIMIT 2;
+
+-- The latest run of a job: the newest that has no number yet, else the one with the highest. Two statements, because
+-- the index has the answer of each at its end.
+
+-- name: run_undecided
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = :job AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
+
+-- name: run_latest
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = :job AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
+
 -- name: attempts
 SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
   error_code, error_line, error_severity, error_detail, error_hint, output

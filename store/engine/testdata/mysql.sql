@@ -953,6 +953,13 @@ WHERE job_id IN (each_);
 -- arguments: now, each_ids, now, later_ms
 UPDATE dbjobs_runs SET ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'waiting' AND ready_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
 
+-- name: run_by_number
+-- arguments: job, number
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id = ? AND r.number = ? ORDER BY r.id LIMIT 2;
+
 -- name: run_by_prefix
 -- arguments: low, high
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
@@ -963,6 +970,20 @@ WHERE r.id >= ? AND r.id <= ? ORDER BY r.id LIMIT 2;
 -- name: run_job
 -- arguments: id
 SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = ?;
+
+-- name: run_latest
+-- arguments: job
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id = ? AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
+
+-- name: run_undecided
+-- arguments: job
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id = ? AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: runs
 -- arguments: job, job, state, state, since, until, limit

@@ -980,6 +980,13 @@ WHERE job_id = ANY($2::bigint[]);
 -- arguments: now, ids, later_ms
 UPDATE dbjobs.runs SET ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'waiting' AND ready_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
 
+-- name: run_by_number
+-- arguments: job, number
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = $1 AND r.number = $2 ORDER BY r.id LIMIT 2;
+
 -- name: run_by_prefix
 -- arguments: low, high
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
@@ -990,6 +997,20 @@ WHERE r.id >= $1 AND r.id <= $2 ORDER BY r.id LIMIT 2;
 -- name: run_job
 -- arguments: id
 SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE r.id = $1;
+
+-- name: run_latest
+-- arguments: job
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = $1 AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
+
+-- name: run_undecided
+-- arguments: job
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = $1 AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: runs
 -- arguments: job, state, since, until, limit

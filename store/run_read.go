@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// RunDetail is a run with its attempts.
+type RunDetail struct {
+	Run
+	Tries []Attempt `json:"tries"`
+}
+
+// Label is how people name the run: JOB#NUMBER, or JOB#ID as long as it has no number.
+func (r *Run) Label() string {
+	if r.Number > 0 {
+		return fmt.Sprintf("%s#%d", r.FullJob(), r.Number)
+	}
+	return r.FullJob() + "#" + r.ID
+}
+
+// Run finds a run: by its label, JOB#NUMBER or JOB#ID; by its id alone; by the name of a job, whose latest run it is. An
+// id may be cut to its first characters, at least four, that no other run has. A number is never given twice to runs of
+// a job.
+func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
+	found, err := s.findRun(ctx, name)
+	if err != nil {
+		return RunDetail{}, err
+	}
+	d := RunDetail{Run: found}
+	var a Attempt
+	var n *int64
+	rd := engine.Reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, engine.At(&a.StartedAt), engine.At(&a.FinishedAt), optional[int64]{&n},
+		engine.Nullable(&a.Error), engine.Nullable(&a.Code), engine.Nullable(&a.Line), engine.Nullable(&a.Severity), engine.Nullable(&a.Detail), engine.Nullable(&a.Hint),
+		engine.Nullable(&a.Output))
+	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) error {
+		a.Rows, a.Fault = n, fault
+		d.Tries = append(d.Tries, a)
+		a = Attempt{}
+		return nil
+	}))
+	return d, err
+}
+
+var (
+	runPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
+	runNumber = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+)
+
+// findRun reads the name as an id first: that is what the program itself asks for.
+func (s *Store) findRun(ctx context.Context, name string) (Run, error) {
+	r, err := s.runByID(ctx, name)
+	if !errors.Is(err, ErrNotFound) || len(name) == len(anyID) && runPrefix.MatchString(name) {
+		return r, err
+	}
+	if i := strings.LastIndexByte(name, '#'); i > 0 {
+		if rest := name[i+1:]; runNumber.MatchString(rest) {
+			r, err = s.runByNumber(ctx, name[:i], rest)
+		} else {
+			r, err = s.runByID(ctx, rest)
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return r, err
+		}
+	}
+	if r, err = s.latestRun(ctx, name); errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("run %s: %w; want JOB#NUMBER, JOB for its latest run, or an id; `dbjobs run list` shows them", name, ErrNotFound)
+	}
+	return r, err
+}
+
+func (s *Store) runByID(ctx context.Context, id string) (Run, error) {
+	low, high, ok := prefixRange(strings.ToLower(id))
+	if !ok {
+		return Run{}, ErrNotFound
+	}
+	return s.oneRun(ctx, id, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
+}
+
+func (s *Store) runByNumber(ctx context.Context, job, number string) (Run, error) {
+	id, err := s.jobWithRuns(ctx, job)
+	if err != nil {
+		return Run{}, err
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return Run{}, err
+	}
+	return s.oneRun(ctx, job+"#"+number, "run_by_number", engine.Args{"job": id, "number": n})
+}
+
+func (s *Store) latestRun(ctx context.Context, job string) (Run, error) {
+	id, err := s.jobWithRuns(ctx, job)
+	if err != nil {
+		return Run{}, err
+	}
+	r, err := s.oneRun(ctx, job, "run_undecided", engine.Args{"job": id})
+	if errors.Is(err, ErrNotFound) {
+		r, err = s.oneRun(ctx, job, "run_latest", engine.Args{"job": id})
+	}
+	return r, err
+}
+
+// oneRun reads the run that a statement finds.
+func (s *Store) oneRun(ctx context.Context, name, statement string, a engine.Args) (Run, error) {
+	found, err := s.listRuns(ctx, statement, a)
+	switch {
+	case err != nil:
+		return Run{}, err
+	case len(found) == 0:
+		return Run{}, fmt.Errorf("run %s: %w; `dbjobs run list` shows them", name, ErrNotFound)
+	case len(found) > 1:
+		return Run{}, &FieldError{"run " + name, "id", fmt.Sprintf("there are several such runs (%s, %s, ...); give more characters of the id", found[0].ID, found[1].ID)}
+	}
+	return found[0], nil
+}
+
+// anyID is the shape of an id.
+const anyID = "00000000-0000-0000-0000-000000000000"
+
+// prefixRange returns the lowest and the highest UUID with a beginning.
+func prefixRange(id string) (low, high string, ok bool) {
+	if !runPrefix.MatchString(id) {
+		return "", "", false
+	}
+	for i := range len(id) {
+		if (anyID[i] == '-') != (id[i] == '-') {
+			return "", "", false
+		}
+	}
+	rest := anyID[len(id):]
+	return id + rest, id + strings.ReplaceAll(rest, "0", "f"), true
+}
