@@ -144,6 +144,7 @@ type (
 		Input      string `json:"input"`
 		Rule       string `json:"rule"`
 		Ends       string `json:"ends"`
+		Since      string `json:"since"`
 		bare       bool
 	}
 )
@@ -227,8 +228,12 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		if w.s.db.Engine().KnowsLogins && c.Job.ID != 0 && c.Job.Owner != c.Plan.owner {
 			w.owners = append(w.owners, p.JobID)
 		}
+		since := p.DecidedThrough
+		if since.IsZero() {
+			since = w.now
+		}
 		for _, r := range d.Rules {
-			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, r.bare})
+			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, at(since), r.bare})
 		}
 	}
 }

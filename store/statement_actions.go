@@ -3,6 +3,16 @@ package store
 // actions say what a statement does, for the errors that people read: "look for jobs to decide for:
 // database out of reach". A statement without an entry has a name that says it: insert_runs.
 var actions = map[string]string{
+	"accounted_gaps":     "read which nominal times have no run",
+	"accounted_rules":    "read the rules of plans",
+	"accounted_runs":     "read which nominal times have a run",
+	"oldest_kept":        "read which runs are kept",
+	"broken_indexes":     "look for broken indexes",
+	"catalogue":          "read which tables and indexes there are",
+	"file_faults":        "check the file",
+	"file_size":          "read the size of the file",
+	"server_settings":    "read the settings of the database",
+	"server_tables":      "read the statistics of the tables",
 	"finish_attempts":    "record the ends of attempts",
 	"advance":            "write plans",
 	"advance_due":        "write plans",

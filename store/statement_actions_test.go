@@ -10,7 +10,7 @@ import (
 
 // An error says what was being done: by an action, or by a statement's name that begins with a verb.
 func TestStatementsHaveActions(t *testing.T) {
-	verbs := []string{"begin", "count", "delete", "drop", "enable", "end", "extend", "forget", "insert", "lock", "mark", "park", "record",
+	verbs := []string{"begin", "count", "delete", "drop", "enable", "end", "examine", "extend", "forget", "insert", "lock", "mark", "park", "record",
 		"remove", "request", "return", "set", "update"}
 	var names []string
 	for _, e := range engine.All() {

@@ -968,9 +968,9 @@ SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
 FROM @rows(subject_id bigint, reason text);
 
 -- name: insert_plan_rules
-INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM @rows(job_id bigint, schedule_id bigint, input text, rule text, ends text);
+INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends, since)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
+FROM @rows(job_id bigint, schedule_id bigint, input text, rule text, ends text, since instant);
 
 -- name: begin_attempts
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
@@ -1005,3 +1005,104 @@ FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, de
 INSERT INTO dbjobs.group_plans (name)
 SELECT name FROM dbjobs.groups WHERE name @among_names ORDER BY name
 ON CONFLICT DO NOTHING;
+
+-- --------------------------------------------------------- what no program writes: one statement a kind of damage
+
+-- Each returns the job (NULL: none, or it is unknown), an instant, a text, and a count.
+
+-- name: examine_twice
+SELECT r.job_id, r.scheduled_for, NULL, COUNT(*) FROM dbjobs.runs r
+WHERE r.occurrence LIKE 'at:%' AND r.scheduled_for IS NOT NULL
+GROUP BY r.job_id, r.scheduled_for HAVING COUNT(*) > 1 ORDER BY r.job_id, r.scheduled_for LIMIT :limit;
+
+-- name: examine_numbers
+SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs.plans p
+WHERE p.runs_made < (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT :limit;
+
+-- name: examine_attempts
+SELECT r.job_id, MIN(a.started_at), CAST(a.run_id AS CHAR(36)), COUNT(*)
+FROM dbjobs.attempts a LEFT JOIN dbjobs.runs r ON r.id = a.run_id
+WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
+GROUP BY r.job_id, a.run_id ORDER BY a.run_id LIMIT :limit;
+
+-- name: examine_runs
+SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
+  SELECT r.job_id, r.created_at,
+    CASE WHEN r.state = 'running' AND r.lease_until IS NULL THEN 'running without a lease'
+      WHEN r.state NOT IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.settled_at IS NOT NULL THEN 'settled before the end'
+      WHEN r.state IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.finished_at IS NULL THEN 'ended at no time'
+      WHEN r.settled_at IS NOT NULL AND r.expires_at IS NULL THEN 'kept for ever'
+      WHEN r.finished_at < r.started_at THEN 'ended before it began'
+      WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
+      WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
+      WHEN r.created_at > @later THEN 'made in the future'
+      WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs.runs o
+        WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
+  FROM dbjobs.runs r) AS odd
+WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT :limit;
+
+-- name: examine_gaps
+SELECT g.job_id, MIN(g.from_at), NULL, COUNT(*) FROM dbjobs.gaps g WHERE g.from_at >= g.through_at GROUP BY g.job_id ORDER BY g.job_id LIMIT :limit;
+
+-- name: examine_stuck
+SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < @later GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT :limit;
+
+-- name: examine_queued
+SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.ready_at < @later GROUP BY r.queue ORDER BY r.queue LIMIT :limit;
+
+-- name: examine_unplanned
+SELECT j.id, j.created_at, NULL, 1 FROM dbjobs.jobs j
+WHERE j.enabled = @true AND j.removed_at IS NULL AND j.created_at < @later AND NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id)
+ORDER BY j.id LIMIT :limit;
+
+-- name: examine_orphans
+SELECT o.job_id, NULL, o.what, COUNT(*) FROM (
+  SELECT job_id, 'steps' AS what FROM dbjobs.steps
+  UNION ALL SELECT job_id, 'job_schedules' FROM dbjobs.job_schedules
+  UNION ALL SELECT job_id, 'job_after' FROM dbjobs.job_after
+  UNION ALL SELECT job_id, 'job_ends' FROM dbjobs.job_ends
+  UNION ALL SELECT job_id, 'schedules' FROM dbjobs.schedules WHERE job_id IS NOT NULL
+  UNION ALL SELECT job_id, 'plans' FROM dbjobs.plans
+  UNION ALL SELECT job_id, 'plan_rules' FROM dbjobs.plan_rules
+  UNION ALL SELECT job_id, 'gaps' FROM dbjobs.gaps
+  UNION ALL SELECT job_id, 'runs' FROM dbjobs.runs
+) AS o WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = o.job_id)
+GROUP BY o.job_id, o.what ORDER BY o.job_id, o.what LIMIT :limit;
+
+-- name: examine_links
+SELECT l.job_id, NULL, NULL, COUNT(*) FROM dbjobs.job_schedules l
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = l.schedule_id) GROUP BY l.job_id ORDER BY l.job_id LIMIT :limit;
+
+-- name: examine_after
+SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs.job_after f
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND j.removed_at IS NULL) GROUP BY f.job_id ORDER BY f.job_id LIMIT :limit;
+
+-- name: examine_groups
+SELECT j.id, NULL, j.group_name, 1 FROM dbjobs.jobs j
+WHERE j.removed_at IS NULL AND j.group_name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.groups g WHERE g.name = j.group_name)
+ORDER BY j.id LIMIT :limit;
+
+-- name: examine_pauses
+SELECT NULL, p.since, p.scope, p.id FROM dbjobs.pauses p WHERE @holds AND (
+  p.scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = p.subject_id)
+  OR p.scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = p.subject_id))
+ORDER BY p.id LIMIT :limit;
+
+-- name: examine_ticks
+SELECT NULL, t.last_at, t.name, COUNT(*) FROM dbjobs.ticks t WHERE t.last_at > @later GROUP BY t.name, t.last_at ORDER BY t.name LIMIT :limit;
+
+-- The nominal times that are accounted for: of these jobs, from an instant on.
+
+-- name: accounted_rules
+SELECT r.job_id, r.schedule_id, r.rule, r.ends, r.since FROM dbjobs.plan_rules r WHERE r.job_id @these AND r.rule <> '' ORDER BY r.job_id, r.schedule_id;
+
+-- name: accounted_runs
+SELECT r.job_id, r.scheduled_for FROM dbjobs.runs r WHERE r.job_id @these AND r.occurrence LIKE 'at:%' AND r.scheduled_for > :from;
+
+-- name: accounted_gaps
+SELECT g.job_id, g.schedule_id, g.from_at, g.through_at, g.reason FROM dbjobs.gaps g WHERE g.job_id @these AND g.through_at > :from
+ORDER BY g.job_id, g.schedule_id, g.from_at;
+
+-- name: oldest_kept
+SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs.runs r
+WHERE r.job_id @these GROUP BY r.job_id;

@@ -1,6 +1,19 @@
 -- Every statement as mysql is sent it, made from the files in sql by
 -- `go test ./store -run TestStatements -update`. Do not edit.
 
+-- name: accounted_gaps
+-- arguments: each_ids, from
+SELECT g.job_id, g.schedule_id, g.from_at, g.through_at, g.reason FROM dbjobs_gaps g WHERE g.job_id IN (each_) AND g.through_at > ?
+ORDER BY g.job_id, g.schedule_id, g.from_at;
+
+-- name: accounted_rules
+-- arguments: each_ids
+SELECT r.job_id, r.schedule_id, r.rule, r.ends, r.since FROM dbjobs_plan_rules r WHERE r.job_id IN (each_) AND r.rule <> '' ORDER BY r.job_id, r.schedule_id;
+
+-- name: accounted_runs
+-- arguments: each_ids, from
+SELECT r.job_id, r.scheduled_for FROM dbjobs_runs r WHERE r.job_id IN (each_) AND r.occurrence LIKE 'at:%' AND r.scheduled_for > ?;
+
 -- name: advance
 -- arguments: rows
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version', next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
@@ -130,6 +143,10 @@ SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NUL
 -- name: cancellable
 -- arguments: job
 SELECT id FROM dbjobs_runs WHERE open_job_id = ? AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+
+-- name: catalogue
+SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATABASE() AND t.table_name LIKE 'dbjobs%'
+UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%';
 
 -- name: changes
 -- arguments: kind, kind, subject, subject, limit
@@ -289,6 +306,101 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 INSERT INTO dbjobs_group_plans (name)
 SELECT name FROM dbjobs_groups WHERE name IN (each_) ORDER BY name
 ON DUPLICATE KEY UPDATE name = dbjobs_group_plans.name;
+
+-- name: examine_after
+-- arguments: limit
+SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_after f
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = f.after_job_id AND j.removed_at IS NULL) GROUP BY f.job_id ORDER BY f.job_id LIMIT ?;
+
+-- name: examine_attempts
+-- arguments: limit
+SELECT r.job_id, MIN(a.started_at), CAST(a.run_id AS CHAR(36)), COUNT(*)
+FROM dbjobs_attempts a LEFT JOIN dbjobs_runs r ON r.id = a.run_id
+WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
+GROUP BY r.job_id, a.run_id ORDER BY a.run_id LIMIT ?;
+
+-- name: examine_gaps
+-- arguments: limit
+SELECT g.job_id, MIN(g.from_at), NULL, COUNT(*) FROM dbjobs_gaps g WHERE g.from_at >= g.through_at GROUP BY g.job_id ORDER BY g.job_id LIMIT ?;
+
+-- name: examine_groups
+-- arguments: limit
+SELECT j.id, NULL, j.group_name, 1 FROM dbjobs_jobs j
+WHERE j.removed_at IS NULL AND j.group_name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_groups g WHERE g.name = j.group_name)
+ORDER BY j.id LIMIT ?;
+
+-- name: examine_links
+-- arguments: limit
+SELECT l.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_schedules l
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = l.schedule_id) GROUP BY l.job_id ORDER BY l.job_id LIMIT ?;
+
+-- name: examine_numbers
+-- arguments: limit
+SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs_plans p
+WHERE p.runs_made < (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT ?;
+
+-- name: examine_orphans
+-- arguments: limit
+SELECT o.job_id, NULL, o.what, COUNT(*) FROM (
+  SELECT job_id, 'steps' AS what FROM dbjobs_steps
+  UNION ALL SELECT job_id, 'job_schedules' FROM dbjobs_job_schedules
+  UNION ALL SELECT job_id, 'job_after' FROM dbjobs_job_after
+  UNION ALL SELECT job_id, 'job_ends' FROM dbjobs_job_ends
+  UNION ALL SELECT job_id, 'schedules' FROM dbjobs_schedules WHERE job_id IS NOT NULL
+  UNION ALL SELECT job_id, 'plans' FROM dbjobs_plans
+  UNION ALL SELECT job_id, 'plan_rules' FROM dbjobs_plan_rules
+  UNION ALL SELECT job_id, 'gaps' FROM dbjobs_gaps
+  UNION ALL SELECT job_id, 'runs' FROM dbjobs_runs
+) AS o WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = o.job_id)
+GROUP BY o.job_id, o.what ORDER BY o.job_id, o.what LIMIT ?;
+
+-- name: examine_pauses
+-- arguments: now, limit
+SELECT NULL, p.since, p.scope, p.id FROM dbjobs_pauses p WHERE p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND (
+  p.scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = p.subject_id)
+  OR p.scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = p.subject_id))
+ORDER BY p.id LIMIT ?;
+
+-- name: examine_queued
+-- arguments: now, later_ms, limit
+SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.ready_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.queue ORDER BY r.queue LIMIT ?;
+
+-- name: examine_runs
+-- arguments: now, later_ms, limit
+SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
+  SELECT r.job_id, r.created_at,
+    CASE WHEN r.state = 'running' AND r.lease_until IS NULL THEN 'running without a lease'
+      WHEN r.state NOT IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.settled_at IS NOT NULL THEN 'settled before the end'
+      WHEN r.state IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.finished_at IS NULL THEN 'ended at no time'
+      WHEN r.settled_at IS NOT NULL AND r.expires_at IS NULL THEN 'kept for ever'
+      WHEN r.finished_at < r.started_at THEN 'ended before it began'
+      WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
+      WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
+      WHEN r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 'made in the future'
+      WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs_runs o
+        WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
+  FROM dbjobs_runs r) AS odd
+WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT ?;
+
+-- name: examine_stuck
+-- arguments: now, later_ms, limit
+SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r WHERE r.wake_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?;
+
+-- name: examine_ticks
+-- arguments: now, later_ms, limit
+SELECT NULL, t.last_at, t.name, COUNT(*) FROM dbjobs_ticks t WHERE t.last_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY t.name, t.last_at ORDER BY t.name LIMIT ?;
+
+-- name: examine_twice
+-- arguments: limit
+SELECT r.job_id, r.scheduled_for, NULL, COUNT(*) FROM dbjobs_runs r
+WHERE r.occurrence LIKE 'at:%' AND r.scheduled_for IS NOT NULL
+GROUP BY r.job_id, r.scheduled_for HAVING COUNT(*) > 1 ORDER BY r.job_id, r.scheduled_for LIMIT ?;
+
+-- name: examine_unplanned
+-- arguments: now, later_ms, limit
+SELECT j.id, j.created_at, NULL, 1 FROM dbjobs_jobs j
+WHERE j.enabled = 1 AND j.removed_at IS NULL AND j.created_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id)
+ORDER BY j.id LIMIT ?;
 
 -- name: expired_runs
 -- arguments: now, limit
@@ -461,9 +573,9 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', reason
 
 -- name: insert_plan_rules
 -- arguments: rows
-INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends')) AS d;
+INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends, since)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends', since DATETIME(6) PATH '$.since')) AS d;
 
 -- name: insert_queued
 -- arguments: now, now, rows
@@ -778,6 +890,11 @@ WHERE l.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
+-- name: oldest_kept
+-- arguments: each_ids
+SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs_runs r
+WHERE r.job_id IN (each_) GROUP BY r.job_id;
+
 -- name: oldest_queued
 SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE queued_in IS NOT NULL GROUP BY queued_in, urgency) AS q;
 
@@ -1031,6 +1148,9 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- name: see_ends
 -- arguments: each_ids
 UPDATE dbjobs_job_ends SET seen = 1 WHERE id IN (each_);
+
+-- name: server_settings
+SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only');
 
 -- name: set_instance
 -- arguments: instance

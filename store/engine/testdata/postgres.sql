@@ -1,6 +1,19 @@
 -- Every statement as postgres is sent it, made from the files in sql by
 -- `go test ./store -run TestStatements -update`. Do not edit.
 
+-- name: accounted_gaps
+-- arguments: ids, from
+SELECT g.job_id, g.schedule_id, g.from_at, g.through_at, g.reason FROM dbjobs.gaps g WHERE g.job_id = ANY($1::bigint[]) AND g.through_at > $2
+ORDER BY g.job_id, g.schedule_id, g.from_at;
+
+-- name: accounted_rules
+-- arguments: ids
+SELECT r.job_id, r.schedule_id, r.rule, r.ends, r.since FROM dbjobs.plan_rules r WHERE r.job_id = ANY($1::bigint[]) AND r.rule <> '' ORDER BY r.job_id, r.schedule_id;
+
+-- name: accounted_runs
+-- arguments: ids, from
+SELECT r.job_id, r.scheduled_for FROM dbjobs.runs r WHERE r.job_id = ANY($1::bigint[]) AND r.occurrence LIKE 'at:%' AND r.scheduled_for > $2;
+
 -- name: advance
 -- arguments: rows
 UPDATE dbjobs.plans AS p
@@ -128,6 +141,10 @@ SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, co
 FROM pg_catalog.json_to_recordset($2::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int,
   holder text);
 
+-- name: broken_indexes
+SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs' AND NOT i.indisvalid ORDER BY c.relname;
+
 -- name: bury_runs
 -- arguments: now, rows
 UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), settled_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()),
@@ -138,6 +155,9 @@ WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 -- name: cancellable
 -- arguments: job
 SELECT id FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = $1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+
+-- name: catalogue
+SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs';
 
 -- name: changes
 -- arguments: kind, subject, limit
@@ -281,6 +301,101 @@ ON CONFLICT DO NOTHING;
 INSERT INTO dbjobs.group_plans (name)
 SELECT name FROM dbjobs.groups WHERE name = ANY($1::text[]) ORDER BY name
 ON CONFLICT DO NOTHING;
+
+-- name: examine_after
+-- arguments: limit
+SELECT f.job_id, NULL, NULL, pg_catalog.COUNT(*) FROM dbjobs.job_after f
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND j.removed_at IS NULL) GROUP BY f.job_id ORDER BY f.job_id LIMIT $1;
+
+-- name: examine_attempts
+-- arguments: limit
+SELECT r.job_id, pg_catalog.MIN(a.started_at), CAST(a.run_id AS CHAR(36)), pg_catalog.COUNT(*)
+FROM dbjobs.attempts a LEFT JOIN dbjobs.runs r ON r.id = a.run_id
+WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
+GROUP BY r.job_id, a.run_id ORDER BY a.run_id LIMIT $1;
+
+-- name: examine_gaps
+-- arguments: limit
+SELECT g.job_id, pg_catalog.MIN(g.from_at), NULL, pg_catalog.COUNT(*) FROM dbjobs.gaps g WHERE g.from_at >= g.through_at GROUP BY g.job_id ORDER BY g.job_id LIMIT $1;
+
+-- name: examine_groups
+-- arguments: limit
+SELECT j.id, NULL, j.group_name, 1 FROM dbjobs.jobs j
+WHERE j.removed_at IS NULL AND j.group_name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.groups g WHERE g.name = j.group_name)
+ORDER BY j.id LIMIT $1;
+
+-- name: examine_links
+-- arguments: limit
+SELECT l.job_id, NULL, NULL, pg_catalog.COUNT(*) FROM dbjobs.job_schedules l
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = l.schedule_id) GROUP BY l.job_id ORDER BY l.job_id LIMIT $1;
+
+-- name: examine_numbers
+-- arguments: limit
+SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs.plans p
+WHERE p.runs_made < (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT $1;
+
+-- name: examine_orphans
+-- arguments: limit
+SELECT o.job_id, NULL, o.what, pg_catalog.COUNT(*) FROM (
+  SELECT job_id, 'steps' AS what FROM dbjobs.steps
+  UNION ALL SELECT job_id, 'job_schedules' FROM dbjobs.job_schedules
+  UNION ALL SELECT job_id, 'job_after' FROM dbjobs.job_after
+  UNION ALL SELECT job_id, 'job_ends' FROM dbjobs.job_ends
+  UNION ALL SELECT job_id, 'schedules' FROM dbjobs.schedules WHERE job_id IS NOT NULL
+  UNION ALL SELECT job_id, 'plans' FROM dbjobs.plans
+  UNION ALL SELECT job_id, 'plan_rules' FROM dbjobs.plan_rules
+  UNION ALL SELECT job_id, 'gaps' FROM dbjobs.gaps
+  UNION ALL SELECT job_id, 'runs' FROM dbjobs.runs
+) AS o WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = o.job_id)
+GROUP BY o.job_id, o.what ORDER BY o.job_id, o.what LIMIT $1;
+
+-- name: examine_pauses
+-- arguments: now, limit
+SELECT NULL, p.since, p.scope, p.id FROM dbjobs.pauses p WHERE p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (
+  p.scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = p.subject_id)
+  OR p.scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = p.subject_id))
+ORDER BY p.id LIMIT $2;
+
+-- name: examine_queued
+-- arguments: now, later_ms, limit
+SELECT NULL, pg_catalog.MIN(r.ready_at), r.queue, pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.ready_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.queue ORDER BY r.queue LIMIT $3;
+
+-- name: examine_runs
+-- arguments: now, later_ms, limit
+SELECT job_id, pg_catalog.MIN(created_at), what, pg_catalog.COUNT(*) FROM (
+  SELECT r.job_id, r.created_at,
+    CASE WHEN r.state = 'running' AND r.lease_until IS NULL THEN 'running without a lease'
+      WHEN r.state NOT IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.settled_at IS NOT NULL THEN 'settled before the end'
+      WHEN r.state IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.finished_at IS NULL THEN 'ended at no time'
+      WHEN r.settled_at IS NOT NULL AND r.expires_at IS NULL THEN 'kept for ever'
+      WHEN r.finished_at < r.started_at THEN 'ended before it began'
+      WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
+      WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
+      WHEN r.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN 'made in the future'
+      WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs.runs o
+        WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
+  FROM dbjobs.runs r) AS odd
+WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT $3;
+
+-- name: examine_stuck
+-- arguments: now, later_ms, limit
+SELECT r.job_id, pg_catalog.MIN(r.wake_at), r.state, pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.job_id, r.state ORDER BY pg_catalog.MIN(r.wake_at) LIMIT $3;
+
+-- name: examine_ticks
+-- arguments: now, later_ms, limit
+SELECT NULL, t.last_at, t.name, pg_catalog.COUNT(*) FROM dbjobs.ticks t WHERE t.last_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY t.name, t.last_at ORDER BY t.name LIMIT $3;
+
+-- name: examine_twice
+-- arguments: limit
+SELECT r.job_id, r.scheduled_for, NULL, pg_catalog.COUNT(*) FROM dbjobs.runs r
+WHERE r.occurrence LIKE 'at:%' AND r.scheduled_for IS NOT NULL
+GROUP BY r.job_id, r.scheduled_for HAVING pg_catalog.COUNT(*) > 1 ORDER BY r.job_id, r.scheduled_for LIMIT $1;
+
+-- name: examine_unplanned
+-- arguments: now, later_ms, limit
+SELECT j.id, j.created_at, NULL, 1 FROM dbjobs.jobs j
+WHERE j.enabled = true AND j.removed_at IS NULL AND j.created_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id)
+ORDER BY j.id LIMIT $3;
 
 -- name: expired_runs
 -- arguments: now, limit
@@ -471,9 +586,9 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, reason text)
 
 -- name: insert_plan_rules
 -- arguments: rows
-INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text);
+INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends, since)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
+FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text, since timestamptz);
 
 -- name: insert_queued
 -- arguments: now, rows
@@ -787,6 +902,11 @@ WHERE l.changed_at < (coalesce($3::timestamptz, pg_catalog.statement_timestamp()
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
+-- name: oldest_kept
+-- arguments: ids
+SELECT r.job_id, pg_catalog.MIN(r.number), pg_catalog.MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs.runs r
+WHERE r.job_id = ANY($1::bigint[]) GROUP BY r.job_id;
+
 -- name: oldest_queued
 WITH RECURSIVE q (queue) AS (
   SELECT pg_catalog.MIN(queue) FROM dbjobs.runs WHERE state = 'queued'
@@ -1058,6 +1178,14 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- name: see_ends
 -- arguments: ids
 UPDATE dbjobs.job_ends SET seen = true WHERE id = ANY($1::bigint[]);
+
+-- name: server_settings
+SELECT s.name, s.setting FROM pg_catalog.pg_settings s
+WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'transaction_read_only', 'in_hot_standby');
+
+-- name: server_tables
+SELECT s.relname::text, s.n_live_tup, s.n_dead_tup, coalesce(s.last_analyze, s.last_autoanalyze) IS NULL
+FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.relname;
 
 -- name: set_instance
 -- arguments: instance

@@ -1,6 +1,19 @@
 -- Every statement as sqlite is sent it, made from the files in sql by
 -- `go test ./store -run TestStatements -update`. Do not edit.
 
+-- name: accounted_gaps
+-- arguments: ids, from
+SELECT g.job_id, g.schedule_id, g.from_at, g.through_at, g.reason FROM dbjobs_gaps g WHERE g.job_id IN (SELECT value FROM json_each(?1)) AND g.through_at > ?2
+ORDER BY g.job_id, g.schedule_id, g.from_at;
+
+-- name: accounted_rules
+-- arguments: ids
+SELECT r.job_id, r.schedule_id, r.rule, r.ends, r.since FROM dbjobs_plan_rules r WHERE r.job_id IN (SELECT value FROM json_each(?1)) AND r.rule <> '' ORDER BY r.job_id, r.schedule_id;
+
+-- name: accounted_runs
+-- arguments: ids, from
+SELECT r.job_id, r.scheduled_for FROM dbjobs_runs r WHERE r.job_id IN (SELECT value FROM json_each(?1)) AND r.occurrence LIKE 'at:%' AND r.scheduled_for > ?2;
+
 -- name: advance
 -- arguments: rows
 UPDATE dbjobs_plans AS p
@@ -132,6 +145,9 @@ WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 -- name: cancellable
 -- arguments: job
 SELECT id FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+
+-- name: catalogue
+SELECT name FROM sqlite_master WHERE type IN ('table', 'index');
 
 -- name: changes
 -- arguments: kind, subject, limit
@@ -290,6 +306,101 @@ INSERT INTO dbjobs_group_plans (name)
 SELECT name FROM dbjobs_groups WHERE name IN (SELECT value FROM json_each(?1)) ORDER BY name
 ON CONFLICT DO NOTHING;
 
+-- name: examine_after
+-- arguments: limit
+SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_after f
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = f.after_job_id AND j.removed_at IS NULL) GROUP BY f.job_id ORDER BY f.job_id LIMIT ?1;
+
+-- name: examine_attempts
+-- arguments: limit
+SELECT r.job_id, MIN(a.started_at), CAST(a.run_id AS CHAR(36)), COUNT(*)
+FROM dbjobs_attempts a LEFT JOIN dbjobs_runs r ON r.id = a.run_id
+WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
+GROUP BY r.job_id, a.run_id ORDER BY a.run_id LIMIT ?1;
+
+-- name: examine_gaps
+-- arguments: limit
+SELECT g.job_id, MIN(g.from_at), NULL, COUNT(*) FROM dbjobs_gaps g WHERE g.from_at >= g.through_at GROUP BY g.job_id ORDER BY g.job_id LIMIT ?1;
+
+-- name: examine_groups
+-- arguments: limit
+SELECT j.id, NULL, j.group_name, 1 FROM dbjobs_jobs j
+WHERE j.removed_at IS NULL AND j.group_name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_groups g WHERE g.name = j.group_name)
+ORDER BY j.id LIMIT ?1;
+
+-- name: examine_links
+-- arguments: limit
+SELECT l.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_schedules l
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = l.schedule_id) GROUP BY l.job_id ORDER BY l.job_id LIMIT ?1;
+
+-- name: examine_numbers
+-- arguments: limit
+SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs_plans p
+WHERE p.runs_made < (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT ?1;
+
+-- name: examine_orphans
+-- arguments: limit
+SELECT o.job_id, NULL, o.what, COUNT(*) FROM (
+  SELECT job_id, 'steps' AS what FROM dbjobs_steps
+  UNION ALL SELECT job_id, 'job_schedules' FROM dbjobs_job_schedules
+  UNION ALL SELECT job_id, 'job_after' FROM dbjobs_job_after
+  UNION ALL SELECT job_id, 'job_ends' FROM dbjobs_job_ends
+  UNION ALL SELECT job_id, 'schedules' FROM dbjobs_schedules WHERE job_id IS NOT NULL
+  UNION ALL SELECT job_id, 'plans' FROM dbjobs_plans
+  UNION ALL SELECT job_id, 'plan_rules' FROM dbjobs_plan_rules
+  UNION ALL SELECT job_id, 'gaps' FROM dbjobs_gaps
+  UNION ALL SELECT job_id, 'runs' FROM dbjobs_runs
+) AS o WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = o.job_id)
+GROUP BY o.job_id, o.what ORDER BY o.job_id, o.what LIMIT ?1;
+
+-- name: examine_pauses
+-- arguments: now, limit
+SELECT NULL, p.since, p.scope, p.id FROM dbjobs_pauses p WHERE p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND (
+  p.scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = p.subject_id)
+  OR p.scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = p.subject_id))
+ORDER BY p.id LIMIT ?2;
+
+-- name: examine_queued
+-- arguments: now, later_ms, limit
+SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.ready_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.queue ORDER BY r.queue LIMIT ?3;
+
+-- name: examine_runs
+-- arguments: now, later_ms, limit
+SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
+  SELECT r.job_id, r.created_at,
+    CASE WHEN r.state = 'running' AND r.lease_until IS NULL THEN 'running without a lease'
+      WHEN r.state NOT IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.settled_at IS NOT NULL THEN 'settled before the end'
+      WHEN r.state IN ('succeeded', 'failed', 'cancelled', 'lost') AND r.finished_at IS NULL THEN 'ended at no time'
+      WHEN r.settled_at IS NOT NULL AND r.expires_at IS NULL THEN 'kept for ever'
+      WHEN r.finished_at < r.started_at THEN 'ended before it began'
+      WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
+      WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
+      WHEN r.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 'made in the future'
+      WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs_runs o
+        WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
+  FROM dbjobs_runs r) AS odd
+WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT ?3;
+
+-- name: examine_stuck
+-- arguments: now, later_ms, limit
+SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r WHERE r.wake_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?3;
+
+-- name: examine_ticks
+-- arguments: now, later_ms, limit
+SELECT NULL, t.last_at, t.name, COUNT(*) FROM dbjobs_ticks t WHERE t.last_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY t.name, t.last_at ORDER BY t.name LIMIT ?3;
+
+-- name: examine_twice
+-- arguments: limit
+SELECT r.job_id, r.scheduled_for, NULL, COUNT(*) FROM dbjobs_runs r
+WHERE r.occurrence LIKE 'at:%' AND r.scheduled_for IS NOT NULL
+GROUP BY r.job_id, r.scheduled_for HAVING COUNT(*) > 1 ORDER BY r.job_id, r.scheduled_for LIMIT ?1;
+
+-- name: examine_unplanned
+-- arguments: now, later_ms, limit
+SELECT j.id, j.created_at, NULL, 1 FROM dbjobs_jobs j
+WHERE j.enabled = 1 AND j.removed_at IS NULL AND j.created_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id)
+ORDER BY j.id LIMIT ?3;
+
 -- name: expired_runs
 -- arguments: now, limit
 SELECT id FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND settled_at IS NOT NULL ORDER BY expires_at LIMIT ?2;
@@ -299,6 +410,12 @@ SELECT id FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%
 UPDATE dbjobs_gaps AS g SET through_at = d.through_at, recorded_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(?2)) AS d
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
+
+-- name: file_faults
+SELECT quick_check FROM pragma_quick_check;
+
+-- name: file_size
+SELECT p.page_count * s.page_size, f.freelist_count * s.page_size FROM pragma_page_count p, pragma_page_size s, pragma_freelist_count f;
 
 -- name: finish
 -- arguments: final, now, run_error, id, fence, number
@@ -462,9 +579,9 @@ FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason 
 
 -- name: insert_plan_rules
 -- arguments: rows
-INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->> 'ends' AS ends FROM json_each(?1)) AS d;
+INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends, since)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->> 'ends' AS ends, value ->> 'since' AS since FROM json_each(?1)) AS d;
 
 -- name: insert_queued
 -- arguments: now, rows
@@ -766,6 +883,11 @@ WHERE l.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?3, strftime('%Y
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
+-- name: oldest_kept
+-- arguments: ids
+SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs_runs r
+WHERE r.job_id IN (SELECT value FROM json_each(?1)) GROUP BY r.job_id;
+
 -- name: oldest_queued
 WITH RECURSIVE q (queue) AS (
   SELECT MIN(queue) FROM dbjobs_runs WHERE state = 'queued'
@@ -1030,6 +1152,10 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- name: see_ends
 -- arguments: ids
 UPDATE dbjobs_job_ends SET seen = 1 WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: server_settings
+SELECT 'synchronous', CAST(synchronous AS text) FROM pragma_synchronous
+UNION ALL SELECT 'query_only', CAST(query_only AS text) FROM pragma_query_only;
 
 -- name: set_instance
 -- arguments: instance

@@ -229,3 +229,12 @@ UPDATE @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, 
 STRAIGHT_JOIN dbjobs.schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
 SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous = d.ambiguous, s.description = d.description,
   s.manifest = NULL;
+
+-- --------------------------------------------------------------------------------------- what the server is like
+
+-- name: catalogue
+SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATABASE() AND t.table_name LIKE 'dbjobs%'
+UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%';
+
+-- name: server_settings
+SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only');

@@ -141,3 +141,20 @@ ORDER BY pg_catalog.min(a.xact_start) NULLS LAST, a.pid LIMIT 3;
 
 -- name: delete_links
 DELETE FROM dbjobs.job_schedules AS l USING @rows(job_id bigint, schedule_id bigint) WHERE l.job_id = d.job_id AND l.schedule_id = d.schedule_id;
+
+-- --------------------------------------------------------------------------------------- what the server is like
+
+-- name: catalogue
+SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs';
+
+-- name: server_settings
+SELECT s.name, s.setting FROM pg_catalog.pg_settings s
+WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'transaction_read_only', 'in_hot_standby');
+
+-- name: server_tables
+SELECT s.relname::text, s.n_live_tup, s.n_dead_tup, coalesce(s.last_analyze, s.last_autoanalyze) IS NULL
+FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.relname;
+
+-- name: broken_indexes
+SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs' AND NOT i.indisvalid ORDER BY c.relname;

@@ -75,3 +75,18 @@ DELETE FROM dbjobs.gaps WHERE rowid IN (
 -- name: delete_links
 DELETE FROM dbjobs.job_schedules WHERE rowid IN (
   SELECT l.rowid FROM @rows(job_id bigint, schedule_id bigint) CROSS JOIN dbjobs.job_schedules l ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id);
+
+-- ----------------------------------------------------------------------------------------- what the file is like
+
+-- name: catalogue
+SELECT name FROM sqlite_master WHERE type IN ('table', 'index');
+
+-- name: server_settings
+SELECT 'synchronous', CAST(synchronous AS text) FROM pragma_synchronous
+UNION ALL SELECT 'query_only', CAST(query_only AS text) FROM pragma_query_only;
+
+-- name: file_size
+SELECT p.page_count * s.page_size, f.freelist_count * s.page_size FROM pragma_page_count p, pragma_page_size s, pragma_freelist_count f;
+
+-- name: file_faults
+SELECT quick_check FROM pragma_quick_check;

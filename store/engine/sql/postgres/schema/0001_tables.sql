@@ -216,6 +216,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.plan_rules (
   input       text NOT NULL,                                   -- the schedule's plan_input at that time
   rule        text NOT NULL,                                   -- RFC 5545 text
   ends        text NOT NULL DEFAULT '',                        -- where its COUNTs end, found once
+  since       timestamptz NOT NULL CHECK (since BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the row decided all nominal times from here on, to decided_through of the plan
   PRIMARY KEY (job_id, schedule_id)
 );
 

@@ -212,6 +212,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   input       text NOT NULL,                                   -- the schedule's plan_input at that time
   rule        text NOT NULL,                                   -- RFC 5545 text
   ends        text NOT NULL DEFAULT '',                        -- where its COUNTs end, found once
+  since       text NOT NULL CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),  -- the row decided all nominal times from here on, to decided_through of the plan
   PRIMARY KEY (job_id, schedule_id)
 ) STRICT;
 

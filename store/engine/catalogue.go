@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// schemaTable is a table that the migrations make, with its first column.
+type schemaTable struct{ name, column string }
+
+var (
+	createdTable = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\S+) \(\s*(\w+)`)
+	createdIndex = regexp.MustCompile(`(?:CREATE (?:UNIQUE )?INDEX IF NOT EXISTS|\bKEY) (\w+) `)
+)
+
+// schema returns the tables and the names of the indexes that the migrations make.
+func (e *Engine) schema() (tables []schemaTable, indexes []string, err error) {
+	all, err := e.Migrations()
+	for _, m := range all {
+		for _, st := range m.Statements {
+			st = trailingComment.ReplaceAllString(st, "")
+			for _, f := range createdTable.FindAllStringSubmatch(st, -1) {
+				tables = append(tables, schemaTable{f[1], f[2]})
+			}
+			for _, f := range createdIndex.FindAllStringSubmatch(st, -1) {
+				indexes = append(indexes, f[1])
+			}
+		}
+	}
+	return tables, indexes, err
+}
+
+var trailingComment = regexp.MustCompile(`(?m)--.*$`)
+
+// Missing returns the tables and indexes of the schema that the database does not have.
+func (db *DB) Missing(ctx context.Context) (tables, indexes []string, err error) {
+	var there []string
+	err = db.Query(ctx, "catalogue", nil, func(r *sql.Rows) error {
+		var name string
+		err := r.Scan(&name)
+		there = append(there, strings.ToLower(name))
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted, names, err := db.e.schema()
+	for _, t := range wanted {
+		if name := t.name[strings.LastIndex(t.name, ".")+1:]; !slices.Contains(there, name) {
+			tables = append(tables, t.name)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(there, name) {
+			indexes = append(indexes, name)
+		}
+	}
+	return tables, indexes, err
+}
+
+// Denied returns what this login may not do with the tables of the schema, such as "DELETE on dbjobs.runs". It changes
+// nothing: the server checks the rights of a statement before it explains it. SQLite has no rights.
+func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
+	if !db.e.KnowsLogins {
+		return nil, nil
+	}
+	all, _, err := db.e.schema()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range all {
+		for verb, st := range map[string]string{
+			"SELECT": "SELECT " + t.column + " FROM " + t.name + " WHERE 1 = 0",
+			"INSERT": "INSERT INTO " + t.name + " (" + t.column + ") SELECT " + t.column + " FROM " + t.name + " WHERE 1 = 0",
+			"UPDATE": "UPDATE " + t.name + " SET " + t.column + " = " + t.column + " WHERE 1 = 0",
+			"DELETE": "DELETE FROM " + t.name + " WHERE 1 = 0",
+		} {
+			if err := db.explain(ctx, st); err != nil && db.e.classify(err) == refused {
+				denied = append(denied, verb+" on "+t.name)
+			} else if ctx.Err() != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(denied)
+	return denied, nil
+}
+
+// explain has a statement explained, and drops what the server says of it.
+func (db *DB) explain(ctx context.Context, statement string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := db.pool.QueryContext(ctx, "EXPLAIN "+statement)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+	}
+	return rows.Close()
+}

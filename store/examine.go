@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// Damage is what the tables hold although no program writes it: rows that somebody deleted or changed by
+// hand, or that a restored copy of one table left behind.
+type Damage struct {
+	Kind  string
+	JobID int64     // zero: of no job
+	At    time.Time // of the first of its rows; zero: unknown
+	What  string
+	Count int64
+}
+
+// damages are the kinds of damage, each with the statement that finds it: examine_ and its name. The
+// length of time is how old, or with a sign how far ahead, a row has to be.
+var damages = []struct {
+	kind  string
+	later time.Duration
+}{
+	{"twice", 0}, {"numbers", 0}, {"attempts", 0}, {"runs", skewed}, {"gaps", 0}, {"stuck", -skewed}, {"queued", -time.Hour},
+	{"unplanned", -skewed}, {"orphans", 0}, {"links", 0}, {"after", 0}, {"groups", 0}, {"pauses", 0}, {"ticks", skewed},
+}
+
+// Damages looks for damage of each kind: at most limit rows of each. It reads whole tables, and changes
+// nothing.
+func (s *Store) Damages(ctx context.Context, limit int) (list []Damage, err error) {
+	for _, k := range damages {
+		d := Damage{Kind: k.kind}
+		a := engine.Args{"now": s.now(), "later_ms": k.later.Milliseconds(), "limit": limit}
+		rd := engine.Reads(engine.Nullable(&d.JobID), engine.At(&d.At), engine.Nullable(&d.What), &d.Count)
+		err = s.db.Query(ctx, "examine_"+k.kind, a, rd.Each(func(fault string) error {
+			if fault != "" {
+				d.What = fault
+			}
+			list = append(list, d)
+			d = Damage{Kind: k.kind}
+			return nil
+		}))
+		if err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+// Record is what is on record of the nominal times of one rule of a job: all after Since, up to what its
+// plan says, were decided by this rule.
+type Record struct {
+	JobID, ScheduleID int64
+	Rule, Ends        string // RFC 5545 text, and where its COUNTs end
+	Since             time.Time
+	Gaps              []Gap
+}
+
+// Recorded is what is on record of the nominal times of some jobs.
+type Recorded struct {
+	Rules  []Record
+	Ran    map[int64]map[time.Time]bool // nominal times that have a run, by job
+	Oldest map[int64]int64              // the least number of the runs that are kept, by job
+	From   map[int64]time.Time          // the first nominal time with a run that is kept, by job
+}
+
+// Records reads what is on record of the nominal times of some jobs after an instant.
+func (s *Store) Records(ctx context.Context, ids []int64, after time.Time) (rec Recorded, err error) {
+	rec = Recorded{Ran: map[int64]map[time.Time]bool{}, Oldest: map[int64]int64{}, From: map[int64]time.Time{}}
+	a := engine.Args{"ids": ids, "from": after}
+	var r Record
+	rules := engine.Reads(&r.JobID, &r.ScheduleID, &r.Rule, &r.Ends, engine.At(&r.Since))
+	err = s.db.Query(ctx, "accounted_rules", a, rules.Each(func(fault string) error {
+		if fault == "" {
+			rec.Rules = append(rec.Rules, r)
+		}
+		r = Record{}
+		return nil
+	}))
+	if err != nil {
+		return rec, err
+	}
+	var job, number int64
+	var at time.Time
+	err = s.db.Query(ctx, "accounted_runs", a, engine.Reads(&job, engine.At(&at)).Each(func(string) error {
+		if rec.Ran[job] == nil {
+			rec.Ran[job] = map[time.Time]bool{}
+		}
+		rec.Ran[job][at.UTC()] = true
+		return nil
+	}))
+	if err != nil {
+		return rec, err
+	}
+	err = s.db.Query(ctx, "oldest_kept", a, engine.Reads(&job, engine.Nullable(&number), engine.At(&at)).Each(func(string) error {
+		rec.Oldest[job], rec.From[job] = number, at
+		number, at = 0, time.Time{}
+		return nil
+	}))
+	if err != nil {
+		return rec, err
+	}
+	return rec, s.addGaps(ctx, a, rec.Rules)
+}
+
+// addGaps reads the gaps of rules.
+func (s *Store) addGaps(ctx context.Context, a engine.Args, list []Record) error {
+	type key struct{ job, schedule int64 }
+	of := make(map[key]*Record, len(list))
+	for i := range list {
+		of[key{list[i].JobID, list[i].ScheduleID}] = &list[i]
+	}
+	var g Gap
+	rd := engine.Reads(&g.JobID, &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason)
+	return s.db.Query(ctx, "accounted_gaps", a, rd.Each(func(fault string) error {
+		if r := of[key{g.JobID, g.ScheduleID}]; r != nil && fault == "" {
+			r.Gaps = append(r.Gaps, g)
+		}
+		g = Gap{}
+		return nil
+	}))
+}
+
+// Server has the facts about the server, or the file, that a doctor judges.
+type Server struct {
+	MissingTables  []string
+	MissingIndexes []string
+	BrokenIndexes  []string // of PostgreSQL: being built, or their building failed
+	Denied         []string // what the login may not do: "DELETE on dbjobs.runs"
+	Settings       map[string]string
+	Tables         []TableFacts // of PostgreSQL
+	FileFaults     []string     // of SQLite
+	FileSize       int64        // bytes, of SQLite
+	FileFree       int64        // bytes of it that hold nothing
+}
+
+// TableFacts are what PostgreSQL counts of a table.
+type TableFacts struct {
+	Name       string
+	Rows, Dead int64
+	Unknown    bool // the planner has no statistics of it
+}
+
+// Server asks what the server is like.
+func (s *Store) Server(ctx context.Context) (v Server, err error) {
+	if v.MissingTables, v.MissingIndexes, err = s.db.Missing(ctx); err != nil || len(v.MissingTables) > 0 {
+		return v, err
+	}
+	if v.Denied, err = s.db.Denied(ctx); err != nil {
+		return v, err
+	}
+	v.Settings = map[string]string{}
+	var name, value string
+	var t TableFacts
+	for statement, scan := range map[string]func(*sql.Rows) error{
+		"server_settings": engine.Reads(&name, engine.Nullable(&value)).Each(func(string) error { v.Settings[name] = value; return nil }),
+		"broken_indexes":  engine.Reads(&name).Each(func(string) error { v.BrokenIndexes = append(v.BrokenIndexes, name); return nil }),
+		"server_tables":   engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) error { v.Tables = append(v.Tables, t); return nil }),
+		"file_size":       engine.Reads(&v.FileSize, &v.FileFree).Each(func(string) error { return nil }),
+		"file_faults": engine.Reads(&name).Each(func(string) error {
+			if name != "ok" {
+				v.FileFaults = append(v.FileFaults, name)
+			}
+			return nil
+		}),
+	} {
+		if !s.db.Has(statement) {
+			continue
+		}
+		if err := s.db.Query(ctx, statement, engine.Args{}, scan); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
