@@ -70,6 +70,9 @@ type Recorded struct {
 // Records reads what is on record of the nominal times of some jobs after an instant.
 func (s *Store) Records(ctx context.Context, ids []int64, after time.Time) (rec Recorded, err error) {
 	rec = Recorded{Ran: map[int64]map[time.Time]bool{}, Oldest: map[int64]int64{}, From: map[int64]time.Time{}}
+	if after.IsZero() {
+		after = engine.First
+	}
 	a := engine.Args{"ids": ids, "from": after}
 	var r Record
 	rules := engine.Reads(&r.JobID, &r.ScheduleID, &r.Rule, &r.Ends, engine.At(&r.Since))

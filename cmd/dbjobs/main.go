@@ -142,7 +142,27 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(c.migrate(), c.apply(), c.diff(), c.export(), c.importFrom(), c.job(), c.schedule(), c.tick(), c.work(), c.runs(), c.upcoming(), c.check(), c.freeze(), c.unfreeze(), c.pauseList(), c.rule(), c.config(), c.version())
+	root.AddCommand(
+		c.migrate(),
+		c.apply(),
+		c.diff(),
+		c.export(),
+		c.importFrom(),
+		c.job(),
+		c.schedule(),
+		c.tick(),
+		c.work(),
+		c.runs(),
+		c.upcoming(),
+		c.check(),
+		c.doctor(),
+		c.freeze(),
+		c.unfreeze(),
+		c.pauseList(),
+		c.rule(),
+		c.config(),
+		c.version(),
+	)
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {

@@ -13,7 +13,7 @@ type schemaTable struct{ name, column string }
 
 var (
 	createdTable = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\S+) \(\s*(\w+)`)
-	createdIndex = regexp.MustCompile(`(?:CREATE (?:UNIQUE )?INDEX IF NOT EXISTS|\bKEY) (\w+) `)
+	createdIndex = regexp.MustCompile(`(?:CREATE (?:UNIQUE )?INDEX IF NOT EXISTS|\bKEY) ([a-z]\w*) `)
 )
 
 // schema returns the tables and the names of the indexes that the migrations make.

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/doctor"
 )
 
 // crash is one course with a fault, or with two: the second is counted from the first.
@@ -55,6 +57,9 @@ func (w *world) unbroken(stages []stage) (*model, error) {
 		if err != nil {
 			return nil, err
 		}
+		if found := w.examine(); len(found) > 0 {
+			return nil, fmt.Errorf("stage %s: the doctor finds %q", stages[i].name, found)
+		}
 		m.records, m.calls = append(m.records, r), append(m.calls, counting.all)
 	}
 	return m, nil
@@ -76,11 +81,28 @@ func (w *world) crash(stages []stage, m *model, c crash) (violations []string, s
 		return append(violations, err.Error()), f.struck()
 	}
 	violations = append(violations, r.differences(m.records[c.stage])...)
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		violations = append(violations, w.examine()...)
+	}
 	if len(violations) > 0 {
 		text := strings.Join(strings.Fields(f.hit.SQL), " ")
 		violations = slices.Insert(violations, 0, fmt.Sprintf("%s: %s %.120s", c.name(stages), f.hit.Kind, text))
 	}
 	return violations, f.struck()
+}
+
+// examine returns what the doctor finds in the ledger; whatever happens to a pass, nothing may be wrong there.
+func (w *world) examine() (found []string) {
+	r, err := doctor.Examine(context.Background(), w.d.Store, doctor.Options{Clock: w.d.Clock.Now, Version: "test"})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, f := range r.Findings {
+		if f.Level == doctor.Wrong {
+			found = append(found, fmt.Sprintf("%s: job %s: %s", f.Check, f.Job, f.Problem))
+		}
+	}
+	return found
 }
 
 // every lists each call of the course with each fault.

@@ -1020,10 +1020,10 @@ SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs.plans p
 WHERE p.runs_made < (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT :limit;
 
 -- name: examine_attempts
-SELECT r.job_id, MIN(a.started_at), CAST(a.run_id AS CHAR(36)), COUNT(*)
+SELECT r.job_id, MIN(a.started_at), MIN(CAST(a.run_id AS CHAR(36))), COUNT(*)
 FROM dbjobs.attempts a LEFT JOIN dbjobs.runs r ON r.id = a.run_id
 WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
-GROUP BY r.job_id, a.run_id ORDER BY a.run_id LIMIT :limit;
+GROUP BY r.job_id ORDER BY r.job_id LIMIT :limit;
 
 -- name: examine_runs
 SELECT job_id, MIN(created_at), what, COUNT(*) FROM (

@@ -309,10 +309,10 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND j.
 
 -- name: examine_attempts
 -- arguments: limit
-SELECT r.job_id, pg_catalog.MIN(a.started_at), CAST(a.run_id AS CHAR(36)), pg_catalog.COUNT(*)
+SELECT r.job_id, pg_catalog.MIN(a.started_at), pg_catalog.MIN(CAST(a.run_id AS CHAR(36))), pg_catalog.COUNT(*)
 FROM dbjobs.attempts a LEFT JOIN dbjobs.runs r ON r.id = a.run_id
 WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
-GROUP BY r.job_id, a.run_id ORDER BY a.run_id LIMIT $1;
+GROUP BY r.job_id ORDER BY r.job_id LIMIT $1;
 
 -- name: examine_gaps
 -- arguments: limit

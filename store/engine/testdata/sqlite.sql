@@ -313,10 +313,10 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = f.after_job_id AND j.
 
 -- name: examine_attempts
 -- arguments: limit
-SELECT r.job_id, MIN(a.started_at), CAST(a.run_id AS CHAR(36)), COUNT(*)
+SELECT r.job_id, MIN(a.started_at), MIN(CAST(a.run_id AS CHAR(36))), COUNT(*)
 FROM dbjobs_attempts a LEFT JOIN dbjobs_runs r ON r.id = a.run_id
 WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
-GROUP BY r.job_id, a.run_id ORDER BY a.run_id LIMIT ?1;
+GROUP BY r.job_id ORDER BY r.job_id LIMIT ?1;
 
 -- name: examine_gaps
 -- arguments: limit

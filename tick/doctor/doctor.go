@@ -1,0 +1,183 @@
+// Package doctor examines a database of dbjobs, and says what is wrong and what to do about it. It only
+// reads.
+//
+// It looks for what no program writes, but people, restored copies and broken disks do: rows that
+// contradict each other, nominal times that have neither a run nor a gap, plans without jobs. And it
+// looks at what dbjobs depends on: the trigger, the clock, the rights of the login, the settings of the
+// server, the tables and their indexes.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Level says how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	Wrong   Level = "error"   // something is lost, done twice, or does not work
+	Warning Level = "warning" // something will not work, or is not as a person wants it
+	Note    Level = "note"    // worth knowing; nothing is broken
+)
+
+func (l Level) rank() int { return slices.Index([]Level{Wrong, Warning, Note}, l) }
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	Check   string `json:"check"` // its kind; these names stay
+	Level   Level  `json:"level"`
+	Job     string `json:"job,omitempty"`
+	Problem string `json:"problem"`
+	Advice  string `json:"advice"`
+}
+
+// Report is what an examination found, the worst first.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	Jobs     int       `json:"jobs"`
+	Times    int       `json:"nominal_times"` // held against runs and gaps
+	Since    time.Time `json:"since"`         // of these times
+}
+
+// Bad reports whether there is more than notes.
+func (r *Report) Bad() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level != Note })
+}
+
+// Options are what the program knows.
+type Options struct {
+	Clock   func() time.Time // of this machine
+	Version string           // of this program
+	Since   time.Time        // nominal times before this are not looked at
+}
+
+// most is how many findings of one kind are made; the last one says that there are more.
+const most = 20
+
+// patient is how long a pass may take to come.
+const patient = 10 * time.Minute
+
+// exam is one examination.
+type exam struct {
+	s    *store.Store
+	o    Options
+	now  time.Time // by the clock of the database
+	jobs []store.JobStatus
+	of   map[int64]*store.JobStatus
+	// ticking: a pass came lately, and dbjobs is not frozen, so that what waits for one is stuck.
+	ticking bool
+	report  Report
+	found   map[string]int // by kind
+}
+
+// Examine examines a database. An error means that it could not go on; what it found until then is in the
+// report.
+func Examine(ctx context.Context, s *store.Store, o Options) (Report, error) {
+	e := &exam{s: s, o: o, of: map[int64]*store.JobStatus{}, found: map[string]int{}, report: Report{Findings: []Finding{}, Since: o.Since}}
+	err := e.all(ctx)
+	slices.SortStableFunc(e.report.Findings, func(x, y Finding) int { return cmp.Compare(x.Level.rank(), y.Level.rank()) })
+	return e.report, err
+}
+
+func (e *exam) all(ctx context.Context) error {
+	schema, err := e.s.Schema(ctx)
+	if err != nil {
+		return err
+	}
+	if err := schema.Check(); err != nil {
+		e.find("schema", Wrong, "", "run dbjobs migrate with the newest version of dbjobs", "%v", err)
+		return nil
+	}
+	for _, part := range []func(context.Context) error{e.clock, e.server, e.triggers, e.readJobs, e.damages, e.definitions, e.times} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find adds a finding. Of one kind, only the first ones are added.
+func (e *exam) find(check string, l Level, job, advice, problem string, a ...any) {
+	e.found[check]++
+	switch n := e.found[check]; {
+	case n < most:
+		e.report.Findings = append(e.report.Findings, Finding{check, l, job, fmt.Sprintf(problem, a...), advice})
+	case n == most:
+		e.report.Findings = append(e.report.Findings, Finding{check, l, "", "there is more of this kind", "mend the first ones, and run dbjobs doctor again"})
+	}
+}
+
+// clock compares the clock of the database with that of this machine: the database's decides.
+func (e *exam) clock(ctx context.Context) (err error) {
+	before := e.o.Clock()
+	if e.now, err = e.s.Now(ctx); err != nil {
+		return err
+	}
+	after := e.o.Clock()
+	off := time.Duration(0)
+	switch {
+	case e.now.Before(before):
+		off = before.Sub(e.now)
+	case e.now.After(after):
+		off = e.now.Sub(after)
+	}
+	if off > 2*time.Second {
+		e.find("clock", Warning, "", "let NTP set both clocks; the clock of the database decides what is due",
+			"the clock of the database and that of this machine differ by %s", store.Duration(off.Round(time.Second)))
+	}
+	return nil
+}
+
+func (e *exam) readJobs(ctx context.Context) (err error) {
+	e.jobs, err = e.s.Jobs(ctx, store.JobFilter{})
+	for i := range e.jobs {
+		e.of[e.jobs[i].ID] = &e.jobs[i]
+	}
+	e.report.Jobs = len(e.jobs)
+	return err
+}
+
+// triggers looks at the passes: nothing runs without them.
+func (e *exam) triggers(ctx context.Context) error {
+	list, err := e.s.Triggers(ctx)
+	if err != nil {
+		return err
+	}
+	var last store.Trigger
+	for _, t := range list {
+		if t.LastAt.After(last.LastAt) {
+			last = t
+		}
+		if e.now.Sub(t.LastAt) < 24*time.Hour && t.Version != e.o.Version {
+			e.find("version", Note, "", "after an upgrade, replace the program on all hosts",
+				"the trigger %s runs version %s of dbjobs on %s; this is version %s", t.Name, t.Version, t.Holder, e.o.Version)
+		}
+		if t.Error != "" && e.now.Sub(t.LastAt) < 24*time.Hour {
+			e.find("pass", Warning, "", "look at what the tick on "+t.Holder+" prints", "the last pass of the trigger %s failed: %s", t.Name, t.Error)
+		}
+	}
+	age := e.now.Sub(last.LastAt)
+	e.ticking = age < patient
+	switch {
+	case len(list) == 0:
+		e.find("trigger", Wrong, "", "let cron, a systemd timer or a cloud scheduler start dbjobs tick each minute", "no pass of a tick is on record: nothing runs")
+	case !e.ticking:
+		e.find("trigger", Warning, "", "look at the trigger on "+last.Holder+": a crontab line, a timer, a rule in a cloud",
+			"the last pass came %s ago", store.Duration(age.Truncate(time.Second)))
+	}
+	pauses, err := e.s.Pauses(ctx, false, 1000)
+	for _, p := range pauses {
+		if p.Scope == store.ScopeAll {
+			e.ticking = false
+			e.find("frozen", Note, "", "dbjobs unfreeze ends it", "everything is paused since %s", p.Since.UTC().Format(time.RFC3339))
+		}
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package doctor_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/doctor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// examine returns the findings, each as its check and the name of its job. Notes are left out: the servers of the
+// tests are not set up to outlive a crash.
+func examine(t *testing.T, d *storetest.DB) (found []string, all doctor.Report) {
+	t.Helper()
+	r, err := doctor.Examine(t.Context(), d.Store, doctor.Options{Clock: d.Clock.Now, Version: "test", Since: d.Clock.Now().Add(-30 * 24 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		if f.Level != doctor.Note {
+			found = append(found, strings.TrimSpace(f.Check+" "+f.Job[strings.LastIndex(f.Job, "/")+1:]))
+		}
+	}
+	slices.Sort(found)
+	return found, r
+}
+
+// lived is a database in which passes have decided for two hours, with an outage, a pause, an edit by a
+// command and one by SQL, overlaps, a chain, a hook, and history that is too old.
+func lived(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	ok := []store.Step{ticktest.Step("", "SELECT 1")}
+	rule := func(text string) *store.Schedule { return &store.Schedule{Rule: text} }
+	apply := func(minutes string) {
+		ticktest.Apply(t, d, store.Definitions{
+			Schedules: []store.Schedule{{Name: "often", Rule: "every " + minutes}},
+			Groups:    []store.Group{{Name: "narrow", MaxRunning: 1}},
+			Jobs: []store.Job{
+				{Name: "minutely", Own: rule("every 1m"), Missed: store.MissedAll, MissedLimit: 5, Steps: ok},
+				{Name: "shared", Schedules: []string{"often"}, Group: "narrow", Steps: ok},
+				{Name: "slow", Own: rule("every 1m"), Overlap: store.OverlapSkip, Queue: "never", Steps: ok},
+				{Name: "few", Own: rule("every 1m"), Keep: store.Keep{Runs: 3}, Steps: ok},
+				{Name: "counted", Own: rule("every 1m"), MaxRuns: 4, Steps: ok},
+				{Name: "follows", After: []store.After{{Job: "minutely"}}, On: store.Hooks{Failed: "shared"}, Steps: ok},
+				{Name: "edited", Own: rule("every 10m"), Steps: ok},
+				{Name: "off", Own: rule("every 1m"), Disabled: true, Steps: ok},
+			}})
+	}
+	apply("2m")
+	pass := func(minutes int) {
+		for range minutes {
+			ticktest.Run(t, d)
+			d.Clock.Add(time.Minute)
+		}
+	}
+	pass(12)
+	d.Clock.Add(20 * time.Minute) // nobody came
+	pass(8)
+	if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "shared"}, time.Time{}, store.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	pass(6)
+	if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "shared"}, false, store.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	apply("3m")
+	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 1m' WHERE rule = 'every 10m'")
+	pass(10)
+	d.Clock.Add(time.Minute)
+	ticktest.Run(t, d)
+}
+
+// What passes leave is sound: nothing is found.
+func TestNothingIsFoundWhereNobodyMeddled(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		lived(t, d)
+		if found, r := examine(t, d); len(found) > 0 || r.Times < 100 {
+			t.Errorf("%d times: %+v", r.Times, r.Findings)
+		}
+	})
+}
+
+// table is where a statement names a table.
+var table = regexp.MustCompile(`\b(FROM|INTO|UPDATE) [a-z_]+`)
+
+func literal(d *storetest.DB, t time.Time) string { return "'" + d.Store.Engine().Instant(t) + "'" }
+
+// Damage done by hand is named, each kind with its job.
+func TestDamageIsNamed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		lived(t, d)
+		id := func(job string) string { return "(SELECT id FROM jobs WHERE name = '" + job + "')" }
+		later := literal(d, d.Clock.Now().Add(48*time.Hour))
+		known, _ := examine(t, d)
+		newest := func(job string) string {
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: job, Limit: 3})
+			if err != nil || len(runs) < 3 {
+				t.Fatal(err, len(runs))
+			}
+			return literal(d, runs[2].ScheduledFor)
+		}
+		for _, damage := range []struct{ want, statement string }{
+			{"attempts", "DELETE FROM runs WHERE job_id = " + id("follows")},
+			{"unaccounted minutely", "DELETE FROM runs WHERE job_id = " + id("minutely") + " AND scheduled_for = " + newest("minutely")},
+			{"unaccounted slow", "DELETE FROM gaps WHERE job_id = " + id("slow")},
+			{"twice few", "UPDATE runs SET scheduled_for = " + newest("few") + " WHERE job_id = " + id("few")},
+			{"numbers counted", "UPDATE plans SET runs_made = 1 WHERE job_id = " + id("counted")},
+			{"gap-twice minutely", "INSERT INTO gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) " +
+				"SELECT job_id, schedule_id, from_at, through_at, 'disabled', rule, recorded_at FROM gaps WHERE job_id = " + id("minutely")},
+			{"runs edited", "UPDATE runs SET expires_at = NULL WHERE job_id = " + id("edited") + " AND settled_at IS NOT NULL"},
+			{"runs slow", "UPDATE runs SET state = 'running', lease_until = NULL WHERE job_id = " + id("slow") + " AND settled_at IS NULL"},
+			{"orphans number 999", "INSERT INTO steps (job_id, position, name, executor, spec) SELECT 999, 1, 'x', executor, spec FROM steps WHERE job_id = " + id("off")},
+			{"links shared", "DELETE FROM schedules WHERE name = 'often'"},
+			{"groups shared", "DELETE FROM groups"},
+			{"after follows", "UPDATE jobs SET removed_at = changed_at WHERE name = 'minutely'"},
+			{"hooks follows", "UPDATE jobs SET on_failed = 'nobody' WHERE name = 'follows'"},
+			{"steps off", "DELETE FROM steps WHERE job_id = " + id("off")},
+			{"ahead few", "UPDATE plans SET decided_through = " + later + " WHERE job_id = " + id("few")},
+			{"ticks", "UPDATE ticks SET last_at = " + later},
+			{"pauses", "INSERT INTO pauses (scope, subject_id) VALUES ('job', 4711)"},
+		} {
+			d.Exec(t, table.ReplaceAllStringFunc(damage.statement, func(found string) string {
+				verb, name, _ := strings.Cut(found, " ")
+				return verb + " " + d.Table(name)
+			}))
+			found, r := examine(t, d)
+			if !slices.Contains(found, damage.want) || slices.Contains(known, damage.want) {
+				t.Errorf("%s: %s is not named: %q", damage.statement, damage.want, found)
+			}
+			for _, f := range r.Findings {
+				if f.Advice == "" || strings.Contains(fmt.Sprint(f), "%!") {
+					t.Errorf("%+v", f)
+				}
+			}
+			known = found
+		}
+	})
+}

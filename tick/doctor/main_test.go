@@ -1,0 +1,10 @@
+package doctor_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }

@@ -1,0 +1,82 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// setting is a setting of a server that weakens what dbjobs promises, or a sign of something else.
+type setting struct {
+	check, name, value string
+	level              Level
+	problem, advice    string
+}
+
+const unsafe = "a run may be executed again after a crash of the server, although it was recorded as done"
+
+// settings are looked at on each engine that has them.
+var settings = []setting{
+	{"standby", "in_hot_standby", "on", Wrong, "this server is a standby: nothing can be decided here", "name the primary server in the URL"},
+	{"standby", "read_only", "ON", Wrong, "this server takes no writes: read_only is on", "name the server that takes writes in the URL"},
+	{"durability", "fsync", "off", Note, unsafe + ": fsync = off", "set fsync = on for data that matters"},
+	{"durability", "full_page_writes", "off", Note, unsafe + ": full_page_writes = off", "set full_page_writes = on"},
+	{"durability", "synchronous_commit", "off", Note, unsafe + ": synchronous_commit = off", "ALTER ROLE … SET synchronous_commit = on, for the login of the ticks"},
+	{"durability", "innodb_flush_log_at_trx_commit", "0", Note, unsafe + ": innodb_flush_log_at_trx_commit = 0", "set it to 1"},
+	{"durability", "innodb_flush_log_at_trx_commit", "2", Note, unsafe + ": innodb_flush_log_at_trx_commit = 2", "set it to 1"},
+	{"durability", "innodb_doublewrite", "OFF", Note, unsafe + ": innodb_doublewrite = OFF", "set it to ON"},
+	{"statistics", "innodb_stats_auto_recalc", "OFF", Note, "the statistics of the tables are not renewed: innodb_stats_auto_recalc = OFF", "set it to ON, or run ANALYZE TABLE at times"},
+	{"statistics", "autovacuum", "off", Warning, "dead rows stay, and statistics are not renewed: autovacuum = off", "set autovacuum = on"},
+}
+
+// rows from which a table without statistics is slow.
+const large = 10_000
+
+// server looks at the server, its tables and the rights of the login.
+func (e *exam) server(ctx context.Context) error {
+	v, err := e.s.Server(ctx)
+	for _, t := range v.MissingTables {
+		e.find("tables", Wrong, "", "restore it from a copy of the database; dbjobs migrate does not make it again", "the table %s is missing", t)
+	}
+	for _, name := range v.MissingIndexes {
+		e.find("indexes", Warning, "", "make it again: dbjobs migrate --print has the statement", "the index %s is missing", name)
+	}
+	for _, name := range v.BrokenIndexes {
+		e.find("indexes", Warning, "", "REINDEX INDEX CONCURRENTLY dbjobs."+name, "the index %s is not valid", name)
+	}
+	if len(v.Denied) > 0 {
+		e.find("rights", Note, "", "grant what is missing if ticks use this login; a reader needs SELECT only", "this login may not do all that a tick does: %s", list(v.Denied, 4))
+	}
+	for _, s := range settings {
+		if strings.EqualFold(v.Settings[s.name], s.value) {
+			e.find(s.check, s.level, "", s.advice, "%s", s.problem)
+		}
+	}
+	for _, t := range v.Tables {
+		if t.Unknown && t.Rows > large {
+			e.find("statistics", Warning, "", "ANALYZE dbjobs."+t.Name, "the table %s has %d rows, and the planner has no statistics of it", t.Name, t.Rows)
+		}
+		if t.Dead > 10*large && t.Dead > t.Rows {
+			e.find("statistics", Warning, "", "VACUUM dbjobs."+t.Name+"; a session that stays in a transaction may hold it up",
+				"the table %s has %d dead rows beside %d", t.Name, t.Dead, t.Rows)
+		}
+	}
+	for _, fault := range v.FileFaults {
+		e.find("file", Wrong, "", "stop the ticks, keep a copy of the file, and restore the last good one", "the file is damaged: %s", fault)
+	}
+	if v.FileFree > 64<<20 && v.FileFree > v.FileSize/2 {
+		e.find("file", Note, "", "VACUUM gives it back, in a moment without ticks", "%d MB of the file's %d MB hold nothing", v.FileFree>>20, v.FileSize>>20)
+	}
+	if err == nil && len(v.MissingTables) > 0 {
+		err = fmt.Errorf("tables are missing: the rest was not examined")
+	}
+	return err
+}
+
+// list writes the first of some texts.
+func list(all []string, most int) string {
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}

@@ -1,0 +1,97 @@
+package doctor_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/doctor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// What is wrong around the ledger is named: the trigger, the clock, versions, runs that nobody takes, jobs
+// that passes leave alone, an index that is gone.
+func TestSurroundings(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "due", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+			{Name: "left", Own: ticktest.EveryFiveMinutes(), Queue: "never", Steps: ok},
+		}})
+		expect := func(why string, want ...string) {
+			t.Helper()
+			if found, r := examine(t, d); !slices.Equal(found, want) {
+				t.Errorf("%s: %q, want %q: %+v", why, found, want, r.Findings)
+			}
+		}
+		expect("no pass came", "trigger")
+		ticktest.Run(t, d)
+		expect("a pass came")
+		d.Clock.Add(5 * time.Minute)
+		ticktest.Run(t, d)
+		d.Clock.Add(2 * time.Hour)
+		expect("the trigger died", "queued", "trigger")
+		ticks := "UPDATE " + d.Table("ticks") + " SET version = 'old', error = 'no room', last_at = " + literal(d, d.Clock.Now())
+		d.Exec(t, ticks)
+		expect("passes come and do nothing", "overdue due", "overdue left", "pass", "queued")
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'waiting' WHERE state = 'queued'")
+		d.Exec(t, "DELETE FROM "+d.Table("plans"))
+		expect("plans are gone, and a run waits", "pass", "stuck left", "unplanned due", "unplanned left")
+
+		r, err := doctor.Examine(t.Context(), d.Store, doctor.Options{Clock: func() time.Time { return d.Clock.Now().Add(-time.Minute) }, Version: "new"})
+		var checks []string
+		for _, f := range r.Findings {
+			checks = append(checks, f.Check)
+		}
+		if err != nil || !slices.Contains(checks, "clock") || !slices.Contains(checks, "version") {
+			t.Errorf("%v: %q", err, checks)
+		}
+		drop := "DROP INDEX " + d.Table("runs_number")
+		if d.Engine == "mariadb" {
+			drop = "DROP INDEX runs_number ON " + d.Table("runs")
+		}
+		d.Exec(t, drop)
+		if found, _ := examine(t, d); !slices.Contains(found, "indexes") {
+			t.Errorf("an index is gone: %q", found)
+		}
+	})
+}
+
+// A login that may only read can examine, and learns what a tick with it could not do. A login with the
+// rights of the README lacks nothing.
+func TestRightsAreNamed(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		login, s := d.As(t)
+		denied := func() string {
+			r, err := doctor.Examine(t.Context(), s, doctor.Options{Clock: d.Clock.Now, Version: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range r.Findings {
+				if f.Check == "rights" {
+					return f.Problem
+				}
+			}
+			return ""
+		}
+		if got := denied(); got != "" {
+			t.Errorf("a login with all rights: %s", got)
+		}
+		for _, table := range []string{"runs", "jobs"} {
+			revoke := "REVOKE INSERT, DELETE ON " + d.Table(table) + " FROM " + login
+			if d.Engine == "mariadb" {
+				revoke += "@'%'"
+			}
+			d.Exec(t, revoke)
+		}
+		got := denied()
+		for _, right := range []string{"DELETE on " + d.Table("jobs"), "DELETE on " + d.Table("runs"), "INSERT on " + d.Table("jobs"), "INSERT on " + d.Table("runs")} {
+			if !strings.Contains(got, right) {
+				t.Errorf("%s is not named: %s", right, got)
+			}
+		}
+	})
+}

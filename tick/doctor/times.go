@@ -1,0 +1,113 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+const (
+	page     = 200       // jobs whose record is read at once
+	mostAll  = 2_000_000 // nominal times that are looked at, of all rules together
+	mostRule = 20_000    // of one rule: the newest
+	pruning  = time.Hour // what is so close to the end of its time may be deleted while it is read
+)
+
+// times holds the nominal times of all rules against what is on record: each one that is decided has a
+// run, or lies in one gap of its rule.
+func (e *exam) times(ctx context.Context) error {
+	each := max(100, min(mostRule, mostAll/max(1, len(e.jobs))))
+	for part := range slices.Chunk(e.jobs, page) {
+		ids := make([]int64, len(part))
+		for i := range part {
+			ids[i] = part[i].ID
+		}
+		rec, err := e.s.Records(ctx, ids, e.o.Since)
+		if err != nil {
+			return err
+		}
+		for i := range rec.Rules {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r := &rec.Rules[i]
+			if j := e.of[r.JobID]; j.Parked == "" { // a parked job may have a rule that cannot be read
+				e.account(j, r, &rec, each)
+			}
+		}
+	}
+	return nil
+}
+
+// since is the instant after which all nominal times of a rule are on record.
+func (e *exam) since(j *store.JobStatus, r *store.Record, rec *store.Recorded) time.Time {
+	since := r.Since
+	for _, t := range []time.Time{e.o.Since, e.now.Add(pruning - time.Duration(j.Keep.Age)), j.NotBefore.Add(-time.Microsecond)} {
+		if t.After(since) {
+			since = t
+		}
+	}
+	if rec.Oldest[j.ID] <= 1 { // no run was deleted for being one too many
+		return since
+	}
+	if first := rec.From[j.ID]; first.IsZero() {
+		return j.DecidedThrough // all that is left are requests
+	} else if first.After(since) {
+		since = first
+	}
+	return since
+}
+
+// account looks at the newest nominal times of a rule.
+func (e *exam) account(j *store.JobStatus, r *store.Record, rec *store.Recorded, most int) {
+	rule, err := rules.Parse(r.Rule, rules.Defaults{Ends: r.Ends})
+	if err != nil {
+		e.find("rule", Wrong, j.FullName(), "apply the job again", "the rule of its plan cannot be read: %v", err)
+		return
+	}
+	if _, err := decide.NewNominal(&j.Job, nil); err != nil { // resolves the start schedule of a job made by SQL
+		return
+	}
+	since, end := e.since(j, r, rec), j.DecidedThrough
+	if !j.NotAfter.IsZero() && j.NotAfter.Before(end) {
+		end = j.NotAfter
+	}
+	var missing, twice []time.Time // newest first
+	t, err := rule.Prev(end.Add(time.Microsecond))
+	for n := 0; err == nil && t.After(since) && n < most; n++ {
+		e.report.Times++
+		switch gaps := covering(r.Gaps, t); {
+		case rec.Ran[j.ID][t.UTC()]:
+		case gaps == 0:
+			missing = append(missing, t)
+		case gaps > 1:
+			twice = append(twice, t)
+		}
+		t, err = rule.Prev(t)
+	}
+	tell := func(check string, times []time.Time, advice, problem string) {
+		if n := len(times); n > 0 {
+			e.find(check, Wrong, j.FullName(), advice, problem+": %d, from %s to %s", n, instant(times[n-1]), instant(times[0]))
+		}
+	}
+	tell("unaccounted", missing, "rows were deleted or changed by hand, or restored from an older copy; make up for them with dbjobs job backfill",
+		"nominal times that were decided, and have neither a run nor a gap")
+	tell("gap-twice", twice, "rows were added or changed by hand; delete one of them from gaps", "nominal times that lie in two gaps")
+}
+
+// covering counts the gaps that a nominal time lies in. The gaps are in the order of their starts.
+func covering(gaps []store.Gap, t time.Time) (n int) {
+	for i := range gaps {
+		if !gaps[i].From.Before(t) {
+			break
+		}
+		if !t.After(gaps[i].Through) {
+			n++
+		}
+	}
+	return n
+}
