@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -160,14 +161,6 @@ func (w *writer) at(t time.Time) string {
 	return text
 }
 
-// unless is t, or zero where that is what the statement takes anyway.
-func unless(t, same time.Time) time.Time {
-	if t.Equal(same) {
-		return time.Time{}
-	}
-	return t
-}
-
 // make takes in a new run, and gives it an id.
 func (w *writer) make(r Run) {
 	at := w.at
@@ -228,12 +221,9 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		if w.s.db.Engine().KnowsLogins && c.Job.ID != 0 && c.Job.Owner != c.Plan.owner {
 			w.owners = append(w.owners, p.JobID)
 		}
-		since := p.DecidedThrough
-		if since.IsZero() {
-			since = w.now
-		}
+		since := at(cmp.Or(p.DecidedThrough, w.now))
 		for _, r := range d.Rules {
-			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, at(since), r.bare})
+			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, since, r.bare})
 		}
 	}
 }

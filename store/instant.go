@@ -20,3 +20,11 @@ func instant(t time.Time) error {
 	}
 	return nil
 }
+
+// unless is t, or zero where that is what the statement takes anyway.
+func unless(t, same time.Time) time.Time {
+	if t.Equal(same) {
+		return time.Time{}
+	}
+	return t
+}
