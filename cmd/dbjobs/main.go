@@ -56,8 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli {
-	columns, _ := env("COLUMNS")
-	return &cli{stdin: stdin, stdout: report.To(stdout, columns), answers: stdout, stderr: stderr, env: env,
+	return &cli{stdin: stdin, stdout: report.To(stdout, env), answers: stdout, stderr: stderr, env: env,
 		secrets: &secret.Known{}, began: time.Now(), logFormat: logs.Default(logs.Lookup(env))}
 }
 

@@ -18,20 +18,25 @@ const usualWidth = 80
 // pipe everything is printed in full, because the next reader may be a program.
 type Output struct {
 	*bufio.Writer
-	Width int // of the terminal; 0: there is none
+	Width  int  // of the terminal; 0: there is none
+	Colour bool // the terminal has colours, and its user wants them
 }
 
-// To returns the output that leads to w. columns is the variable COLUMNS: the width that a user asks for,
-// where w is a terminal.
-func To(w io.Writer, columns string) *Output {
+// To returns the output that leads to w. Where that is a terminal, the environment may ask for a width
+// (COLUMNS), and for no colours (NO_COLOR, TERM=dumb).
+func To(w io.Writer, env func(name string) (value string, found bool)) *Output {
 	o := &Output{Writer: bufio.NewWriter(w)}
 	if fd, ok := terminal(w); ok {
 		o.Width = usualWidth
+		columns, _ := env("COLUMNS")
 		if n, err := strconv.Atoi(columns); err == nil && n > 0 {
 			o.Width = n
 		} else if n, _, err := term.GetSize(fd); err == nil && n > 0 {
 			o.Width = n
 		}
+		unwanted, _ := env("NO_COLOR")
+		kind, _ := env("TERM")
+		o.Colour = unwanted == "" && kind != "" && kind != "dumb"
 	}
 	return o
 }

@@ -35,17 +35,20 @@ func List[T any](s []T) []T {
 }
 
 // facts is a list of names and values. Empty values are left out.
-type facts struct{ w *tabwriter.Writer }
+type facts struct {
+	*tabwriter.Writer
+	to io.Writer
+}
 
-func newFacts(w io.Writer) *facts { return &facts{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)} }
+func newFacts(w io.Writer) *facts { return &facts{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), w} }
 
 func (f *facts) add(name, value string) {
 	if value != "" {
-		fmt.Fprintf(f.w, "%s:\t%s\n", name, Line(value))
+		fmt.Fprintf(f, "%s:\t%s\n", name, paint(f.to, name, Line(value)))
 	}
 }
 
-func (f *facts) flush() error { return f.w.Flush() }
+func (f *facts) flush() error { return f.Flush() }
 
 // Line makes a text fit one line of a terminal. Line ends and tabs become blanks. Other characters that
 // could control the terminal, and bytes that are not UTF-8, are written as escapes.

@@ -40,9 +40,13 @@ func (t *table) flush() error {
 	}
 	widths := t.widths()
 	var b strings.Builder
-	for _, row := range t.rows {
+	for n, row := range t.rows {
 		for i, c := range row {
-			b.WriteString(c)
+			if n == 0 {
+				b.WriteString(heading(t.w, c))
+			} else {
+				b.WriteString(paint(t.w, t.rows[0][i], c))
+			}
 			if i < len(row)-1 {
 				b.WriteString(strings.Repeat(" ", widths[i]-cells(c)+gap))
 			}

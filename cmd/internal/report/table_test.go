@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 // screen is an output of a terminal with this width, and what it shows.
 func screen(width int) (*Output, *bytes.Buffer) {
 	var b bytes.Buffer
-	o := To(&b, "")
+	o := To(&b, os.LookupEnv)
 	o.Width = width
 	return o, &b
 }
@@ -134,5 +135,33 @@ func TestCut(t *testing.T) {
 		if c.want != "" && got != c.want && c.text != "abcdefu\u0308" {
 			t.Errorf("%q in %d: got %q, want %q", c.text, c.n, got, c.want)
 		}
+	}
+}
+
+// Colours take no room: without them the screen is the same.
+func TestColours(t *testing.T) {
+	print := func(colour bool) string {
+		o, shown := screen(80)
+		o.Colour = colour
+		runs := []store.Run{{ID: "1", Job: "load", Number: 1, State: store.Failed, Error: strings.Repeat("x", 100)}, {ID: "2", Job: "load", Number: 2, State: store.Waiting, HeldBy: "pause"}, {Job: "failed", Number: 3, State: store.Succeeded}}
+		if err := Runs(o, runs); err != nil {
+			t.Fatal(err)
+		}
+		if err := Run(o, store.RunDetail{Run: runs[0], Tries: []store.Attempt{{State: store.Failed}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return shown.String()
+	}
+	with, without := print(true), print(false)
+	for _, want := range []string{"\x1b[1mRUN\x1b[0m", "\x1b[31mfailed\x1b[0m", "\x1b[33mheld by pause\x1b[0m", "\x1b[32msucceeded\x1b[0m", "failed#3 "} {
+		if !strings.Contains(with, want) {
+			t.Errorf("there is no %q in %q", want, with)
+		}
+	}
+	if got := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(with, ""); got != without || strings.Contains(without, "\x1b") {
+		t.Errorf("found\n%q\nwant\n%q", got, without)
 	}
 }
