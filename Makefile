@@ -85,7 +85,7 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
 	cd scripts/triggers && DBJOBS_TEST_DATABASES=sqlite ../../$(SERVERS) -tools systemd -- $(TEST) -count=1 ./...
 	$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),@$(MAKE) --no-print-directory queues)
-	$(SERVERS) -tools pgbouncer,exim -- $(TEST) -parallel 4 -count=1 -timeout 45m ./...
+	$(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 45m ./...
 	DBJOBS_TEST_DATABASES=$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),postgres,sqlite) $(SERVERS) $(NOTE) -- \
 		$(TEST) $(RACE) -skip '$(CASES)' -parallel 4 -count=1 -timeout 45m ./store/... ./tick ./cmd/internal/settings
 
@@ -110,8 +110,8 @@ PROVE = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json -- $(L
 prove: $(SERVERS) ## the suite with its long forms, then with the race detector: most of a day; PACKAGES=./tick a part
 	@failed=0; \
 	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=1 $(MAKE) queues || failed=1;) \
-	DBJOBS_PROVE=1 $(SERVERS) -tools pgbouncer,exim$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
-	$(if $(RACE),$(SERVERS) -tools pgbouncer,exim -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
+	DBJOBS_PROVE=1 $(SERVERS) -tools pgbouncer,exim,chromium$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
+	$(if $(RACE),$(SERVERS) -tools pgbouncer,exim,chromium -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
 
 .PHONY: cron
@@ -142,7 +142,7 @@ terraform-check: ## the Terraform modules, by the checker TERRAFORM_CHECK or wit
 
 .PHONY: servers
 servers: $(SERVERS) ## start the databases, print their URLs, keep them until Ctrl-C
-	@exec $(SERVERS) -print -tools pgbouncer,exim
+	@exec $(SERVERS) -print -tools pgbouncer,exim,chromium
 
 .PHONY: clean
 clean: ## remove what was built (fetched servers stay in the user's cache)

@@ -44,6 +44,13 @@ var tools = []*tool{
 		},
 		file: "/usr/sbin/exim4",
 	},
+	{
+		parcel: parcel{
+			name: "chromium", title: "Chromium", env: "DBJOBS_TEST_CHROMIUM", advice: "install it (Debian, Ubuntu: apt-get install chromium-headless-shell)",
+			metapackage: "chromium-headless-shell fonts-dejavu-core", packages: regexp.MustCompile(`^(chromium-(headless-shell|common)|fonts-dejavu-core|lib.*)$`),
+		},
+		file: "/usr/lib/chromium/chromium-headless-shell",
+	},
 }
 
 // A tool is a program that is no server: a test starts it itself.
