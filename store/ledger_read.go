@@ -110,3 +110,26 @@ func (s *Store) Gaps(ctx context.Context, job string, limit int) ([]Gap, error) 
 	}))
 	return out, err
 }
+
+// JobGap is a gap with the name of its job.
+type JobGap struct {
+	Gap
+	Job string `json:"job"` // owner/name
+}
+
+// RecentGaps lists the gaps of all jobs that reach to an instant or beyond it, the newest first.
+func (s *Store) RecentGaps(ctx context.Context, since time.Time, limit int) ([]JobGap, error) {
+	var out []JobGap
+	var g JobGap
+	var j Job
+	rd := engine.Reads(&g.JobID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.At(&g.From), engine.At(&g.Through), &g.Reason)
+	err := s.db.Query(ctx, "recent_gaps", engine.Args{"since": since, "limit": limit}, rd.Each(func(fault string) error {
+		if g.Fault, g.Job = fault, j.FullName(); j.Name == "" { // its row was deleted by SQL
+			g.Job = fmt.Sprintf("job %d", g.JobID)
+		}
+		out = append(out, g)
+		g, j = JobGap{}, Job{}
+		return nil
+	}))
+	return out, err
+}

@@ -102,6 +102,7 @@ var actions = map[string]string{
 	"queued_ids":         "look for queued runs",
 	"read_now":           "read the database's clock",
 	"recall":             "read the records of deleted plans",
+	"recent_gaps":        "read gaps",
 	"removed_job":        "look for a removed job",
 	"removed_jobs":       "read removed jobs",
 	"reopen":             "open a run again",

@@ -804,6 +804,12 @@ WHERE run_id = :id AND state <> 'running' ORDER BY number DESC LIMIT :limit;
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
 WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 
+-- Of all jobs. It reads the whole table: an index would cost each decision more than a report is worth.
+
+-- name: recent_gaps
+SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
+WHERE g.through_at >= :since ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT :limit;
+
 -- name: expired_runs
 SELECT id FROM dbjobs.runs WHERE expires_at <= @now AND settled_at IS NOT NULL ORDER BY expires_at LIMIT :limit;
 

@@ -991,6 +991,11 @@ SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job
   (SELECT MAX(g.through_at) FROM dbjobs_gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs_plans p WHERE p.job_id IN (each_);
 
+-- name: recent_gaps
+-- arguments: since, limit
+SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
+WHERE g.through_at >= ? ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?;
+
 -- name: record_first_tick
 -- arguments: name, now, now, holder, version, decided, started, failed, error
 INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error)

@@ -1014,6 +1014,11 @@ SELECT p.job_id, (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job
   (SELECT pg_catalog.MAX(g.through_at) FROM dbjobs.gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs.plans p WHERE p.job_id = ANY($1::bigint[]);
 
+-- name: recent_gaps
+-- arguments: since, limit
+SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
+WHERE g.through_at >= $1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT $2;
+
 -- name: record_first_tick
 -- arguments: name, now, holder, version, decided, started, failed, error
 INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error)

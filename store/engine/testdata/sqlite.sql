@@ -995,6 +995,11 @@ SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job
   (SELECT MAX(g.through_at) FROM dbjobs_gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs_plans p WHERE p.job_id IN (SELECT value FROM json_each(?1));
 
+-- name: recent_gaps
+-- arguments: since, limit
+SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
+WHERE g.through_at >= ?1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?2;
+
 -- name: record_first_tick
 -- arguments: name, now, holder, version, decided, started, failed, error
 INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error)
