@@ -154,6 +154,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.runs(),
 		c.upcoming(),
 		c.check(),
+		c.report(),
 		c.doctor(),
 		c.freeze(),
 		c.unfreeze(),

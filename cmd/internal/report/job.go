@@ -16,7 +16,7 @@ import (
 func Jobs(w io.Writer, jobs []store.JobStatus) error {
 	t := newTable(w, "JOB", "OWNER", "STATE", "NEXT RUN", "OVERDUE", "LAST RUN", "RESULT", "FAILED", "SCHEDULE")
 	for _, j := range jobs {
-		t.row(j.Name, j.Owner, j.State, nextRun(j), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), when(j.Job))
+		t.row(j.Name, j.Owner, j.State, nextRun(j), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), When(j.Job))
 	}
 	return t.flush()
 }
@@ -31,8 +31,8 @@ func nextRun(j store.JobStatus) string {
 	return Instant(j.NextRun)
 }
 
-// when says in a few words when a job runs.
-func when(j store.Job) string {
+// When says in a few words when a job runs.
+func When(j store.Job) string {
 	parts := append([]string{}, j.Schedules...)
 	if j.Own != nil {
 		parts = append(parts, ruleLine(*j.Own))
@@ -76,7 +76,7 @@ func Job(w io.Writer, j JobDetail) error {
 	if j.Paused != nil {
 		f.add("paused", Paused(*j.Paused))
 	}
-	f.add("schedule", when(j.Job))
+	f.add("schedule", When(j.Job))
 	if j.Stale {
 		f.add("next run", notPlanned+": the next dbjobs tick plans it")
 	} else {

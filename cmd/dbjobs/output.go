@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// writeTo writes a file, or standard output where the path is -, and counts the bytes. Who reads the file at any time finds
+// the old content or the new one, never a part of it.
+func (c *cli) writeTo(path string, write func(io.Writer) error) (size int64, err error) {
+	if path == "-" {
+		n := &counted{w: c.stdout}
+		err := write(n)
+		return n.size, err
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		if mode = info.Mode().Perm(); info.IsDir() {
+			return 0, badInput("%s is a folder; -o takes a file", path)
+		}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name()) // after the rename there is none
+	buffer := bufio.NewWriter(f)
+	n := &counted{w: buffer}
+	if err = write(n); err == nil {
+		err = buffer.Flush()
+	}
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return n.size, err
+}
+
+// counted counts what is written.
+type counted struct {
+	w    io.Writer
+	size int64
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.size += int64(n)
+	return n, err
+}

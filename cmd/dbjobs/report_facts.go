@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/webpage"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// facts reads what the page shows. Each statement stands alone, reads a bounded number of rows but for definitions, and
+// changes nothing.
+func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpage.Facts, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since, err := instantFlag("since", o.since, ago)
+	if err != nil {
+		return nil, err
+	}
+	until, err := instantFlag("ahead", o.until, ahead)
+	if err != nil {
+		return nil, err
+	}
+	if !since.Before(now) {
+		return nil, badInput("--since: %s is not before now", report.Instant(since))
+	}
+	p := &pageFacts{cli: c, index: map[string]int{}, Facts: &webpage.Facts{Made: webpage.Millis(now), From: webpage.Millis(since), Until: webpage.Millis(until),
+		Version: build().Version, Database: c.text(c.db.Display()), Chosen: len(o.jobs) > 0,
+		Cut: []string{}, Jobs: []webpage.Job{}, Gaps: []webpage.Gap{}, Silences: []webpage.Silence{}, Triggers: []webpage.Trigger{}}}
+	runs, err := p.readRuns(ctx, s, o, since)
+	if err != nil {
+		return nil, err
+	}
+	for _, read := range []func() error{
+		func() error { return p.readJobs(ctx, s, o, runs, now, until) },
+		func() error { return p.readGaps(ctx, s, since) },
+		func() error { return p.readTriggers(ctx, s, now) },
+	} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	p.addRuns(runs)
+	return p.Facts, nil
+}
+
+// pageFacts are facts while they are read.
+type pageFacts struct {
+	*webpage.Facts
+	cli   *cli
+	index map[string]int // of Jobs, by name
+}
+
+// text is a text from the database as the page may show it: without secrets, and in characters that control nothing.
+func (c *cli) text(s string) string { return report.Line(c.scrub(s)) }
+
+func (p *pageFacts) cut(format string, args ...any) {
+	p.Cut = append(p.Cut, fmt.Sprintf(format, args...))
+}
+
+// readRuns reads the newest runs, of all jobs or of those that were asked for.
+func (p *pageFacts) readRuns(ctx context.Context, s *store.Store, o pageOptions, since time.Time) (list []store.Run, err error) {
+	names := o.jobs
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, name := range names {
+		runs, err := s.Runs(ctx, store.RunFilter{Job: name, Since: since, Limit: o.limit + 1})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, runs...)
+	}
+	slices.SortStableFunc(list, func(x, y store.Run) int { return y.CreatedAt.Compare(x.CreatedAt) })
+	if len(list) > o.limit {
+		list = list[:o.limit]
+		oldest := list[len(list)-1].CreatedAt
+		p.From = webpage.Millis(oldest)
+		p.cut("Only the newest %s runs are shown, those since %s; --limit shows more.", thousands(o.limit), report.Instant(oldest))
+	}
+	return list, nil
+}
+
+// readJobs reads the jobs with what is to come of them. Of very many, those with trouble and those that ran are shown.
+func (p *pageFacts) readJobs(ctx context.Context, s *store.Store, o pageOptions, runs []store.Run, now, until time.Time) error {
+	jobs, err := chosenJobs(ctx, s, o.jobs)
+	if err != nil {
+		return err
+	}
+	if len(jobs) > pageJobs {
+		p.cut("Only %s of %s are shown: those with trouble, those that ran, and some others.", thousands(pageJobs), report.Plural(len(jobs), "job"))
+		ran := map[int64]bool{}
+		for i := range runs {
+			ran[runs[i].JobID] = true
+		}
+		rank := func(v store.JobStatus) int {
+			switch {
+			case v.Streak > 0 || v.Parked != "" || v.Overdue > 0:
+				return 0
+			case ran[v.ID]:
+				return 1
+			}
+			return 2
+		}
+		slices.SortStableFunc(jobs, func(x, y store.JobStatus) int { return cmp.Compare(rank(x), rank(y)) })
+		jobs = jobs[:pageJobs]
+		slices.SortStableFunc(jobs, func(x, y store.JobStatus) int { return strings.Compare(x.Name, y.Name) })
+	}
+	times, err := tick.UpcomingByJob(ctx, s, jobs, now, until, min(400, max(8, pageTimes/max(1, len(jobs)))))
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		p.addJob(&jobs[i], times[i])
+	}
+	return nil
+}
+
+func chosenJobs(ctx context.Context, s *store.Store, names []string) (list []store.JobStatus, err error) {
+	if len(names) == 0 {
+		return s.Jobs(ctx, store.JobFilter{})
+	}
+	for _, name := range names {
+		v, err := s.Job(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
+	j := webpage.Job{Name: p.cli.text(v.FullName()), State: v.State, Schedule: p.cli.text(report.When(v.Job)), Streak: v.Streak,
+		Error: p.cli.text(v.LastError), Next: webpage.Millis(v.NextRun), Ahead: make([]int64, 0, len(times.Times)), More: times.More}
+	switch {
+	case v.Parked != "":
+		j.Why = p.cli.text(v.Parked)
+	case v.Paused != nil:
+		j.Why = p.cli.text(report.Paused(*v.Paused))
+	}
+	if time.Duration(v.Overdue) > lateTrigger {
+		j.Overdue = webpage.Millis(v.NextRun)
+	}
+	for _, t := range times.Times {
+		j.Ahead = append(j.Ahead, webpage.Millis(t))
+	}
+	p.index[v.FullName()] = len(p.Jobs)
+	p.Jobs = append(p.Jobs, j)
+}
+
+// lateTrigger is how long the next time of a job may have passed before the page calls the job overdue, and how long no
+// tick may have come before it calls a trigger silent.
+const lateTrigger = 5 * time.Minute
+
+// job is the place of a job in the page. One that was removed, or that no longer fits, has a place for its history.
+func (p *pageFacts) job(name string) int {
+	i, known := p.index[name]
+	if !known {
+		i = len(p.Jobs)
+		p.index[name] = i
+		p.Jobs = append(p.Jobs, webpage.Job{Name: p.cli.text(name), State: "removed", Ahead: []int64{}})
+	}
+	return i
+}
+
+func (p *pageFacts) addRuns(runs []store.Run) {
+	for i := range runs {
+		r := &runs[i]
+		job := store.Job{Owner: r.Owner, Name: r.Job}
+		name := job.FullName()
+		if r.Job == "" {
+			name = fmt.Sprintf("job %d", r.JobID)
+		}
+		p.Runs.Add(p.job(name), r.State, r.ID, p.cli.text(r.Error), r.ScheduledFor, r.CreatedAt, r.StartedAt, r.FinishedAt)
+	}
+}
+
+func (p *pageFacts) readGaps(ctx context.Context, s *store.Store, since time.Time) error {
+	gaps, err := s.RecentGaps(ctx, since, pageGaps+1)
+	if len(gaps) > pageGaps {
+		gaps = gaps[:pageGaps]
+		p.cut("Only the newest %s times without a run are shown.", thousands(pageGaps))
+	}
+	for _, g := range gaps {
+		if _, shown := p.index[g.Job]; shown || !p.Chosen {
+			p.Gaps = append(p.Gaps, webpage.Gap{Job: p.job(g.Job), From: webpage.Millis(g.From), Through: webpage.Millis(g.Through), Reason: g.Reason})
+		}
+	}
+	return err
+}
+
+func (p *pageFacts) readTriggers(ctx context.Context, s *store.Store, now time.Time) error {
+	triggers, err := s.Triggers(ctx)
+	for _, t := range triggers {
+		p.Triggers = append(p.Triggers, webpage.Trigger{Name: p.cli.text(t.Name), Last: webpage.Millis(t.LastAt)})
+		if t.Passes > 1 && now.Sub(t.LastAt) > lateTrigger {
+			p.Silences = append(p.Silences, webpage.Silence{Trigger: p.cli.text(t.Name), From: webpage.Millis(t.LastAt)})
+		}
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+// Package webpage writes the report as one HTML file: what ran, what failed, what is to come.
+//
+// The file asks nothing of the network. Its style and its program stand in it, its facts too, as JSON,
+// and the policy in its head (Content-Security-Policy) lets a browser run just these. So it may be
+// opened from a folder, or lie in a store of objects. No framework and no build step made it: page.html,
+// page.css and the files of the program are what they look like.
+//
+// Texts from a database are hostile. In the file they are JSON in which no character can end the
+// element, and the program only ever writes them as text. What could control a terminal, or turn the
+// direction of a line, is written as an escape, as in all other output.
+package webpage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+)
+
+// Facts are all that the page shows. Instants are milliseconds since 1970; 0: there is none.
+type Facts struct {
+	Made     int64  `json:"made"`     // by the clock of the database
+	From     int64  `json:"from"`     // of the runs
+	Until    int64  `json:"until"`    // of the calendar
+	Version  string `json:"version"`  // of the program
+	Database string `json:"database"` // without password
+	Chosen   bool   `json:"chosen"`   // only some jobs were asked for
+	// Cut names what is left out, because there is more of it than the page may have.
+	Cut      []string  `json:"cut"`
+	Jobs     []Job     `json:"jobs"`
+	Runs     Runs      `json:"runs"`
+	Gaps     []Gap     `json:"gaps"`
+	Silences []Silence `json:"silences"`
+	Triggers []Trigger `json:"triggers"`
+}
+
+// Job is a job with what is to come of it. A run may be of a job that was removed.
+type Job struct {
+	Name     string  `json:"name"`
+	State    string  `json:"state"` // removed, or as job list has it
+	Schedule string  `json:"schedule"`
+	Why      string  `json:"why,omitempty"` // it is parked or paused
+	Error    string  `json:"error,omitempty"`
+	Streak   int     `json:"streak,omitempty"`  // failures in a row
+	Overdue  int64   `json:"overdue,omitempty"` // since that instant
+	Next     int64   `json:"next,omitempty"`
+	Ahead    []int64 `json:"ahead"`          // its next nominal times
+	More     bool    `json:"more,omitempty"` // there are more of them in the time of the calendar
+}
+
+// Runs are the runs, the newest first, as one list for each fact: a page of ten thousand stays small.
+type Runs struct {
+	Job     []int    `json:"job"`   // index of Jobs
+	State   []int    `json:"state"` // index of States
+	ID      []string `json:"id"`
+	Nominal []int64  `json:"nominal"`
+	Made    []int64  `json:"made"`
+	Started []int64  `json:"started"`
+	Ended   []int64  `json:"ended"`
+	Error   []int    `json:"error"` // index of Errors; -1: none
+	States  []string `json:"states"`
+	Errors  []string `json:"errors"`
+
+	errors map[string]int
+}
+
+// Gap is a record of nominal times that have no run.
+type Gap struct {
+	Job     int    `json:"job"`
+	From    int64  `json:"from"`
+	Through int64  `json:"through"`
+	Reason  string `json:"reason"`
+}
+
+// Silence is a time in which a trigger started no tick. To is 0 while it lasts.
+type Silence struct {
+	Trigger string `json:"trigger"`
+	From    int64  `json:"from"`
+	To      int64  `json:"to"`
+}
+
+// Trigger is what starts ticks.
+type Trigger struct {
+	Name string `json:"name"`
+	Last int64  `json:"last"`
+}
+
+// Millis is an instant as the page has it.
+func Millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// Add appends a run.
+func (r *Runs) Add(job int, state, id, problem string, nominal, made, started, ended time.Time) {
+	r.Job, r.ID = append(r.Job, job), append(r.ID, id)
+	i := 0
+	for i < len(r.States) && r.States[i] != state {
+		i++
+	}
+	if i == len(r.States) {
+		r.States = append(r.States, state)
+	}
+	r.State = append(r.State, i)
+	r.Nominal, r.Made = append(r.Nominal, Millis(nominal)), append(r.Made, Millis(made))
+	r.Started, r.Ended = append(r.Started, Millis(started)), append(r.Ended, Millis(ended))
+	n, known := r.errors[problem]
+	switch {
+	case problem == "":
+		n = -1
+	case !known:
+		if r.errors == nil {
+			r.errors = map[string]int{}
+		}
+		n = len(r.Errors)
+		r.Errors, r.errors[problem] = append(r.Errors, problem), n
+	}
+	r.Error = append(r.Error, n)
+}
+
+// The parts of the file. The program is in several files for who reads it, and one script for the browser.
+//
+//go:embed page.html page.css data.js timeline.js calendar.js main.js
+var files embed.FS
+
+var program = []string{"data.js", "timeline.js", "calendar.js", "main.js"}
+
+// Write writes the page.
+func Write(w io.Writer, f *Facts) error {
+	// json.Marshal writes <, >, & and the line ends U+2028 and U+2029 as escapes, and bytes that are not
+	// UTF-8 as U+FFFD: nothing of a text can end the element.
+	if f.Runs.ID == nil { // a list is [], never null
+		f.Runs = Runs{[]int{}, []int{}, []string{}, []int64{}, []int64{}, []int64{}, []int64{}, []int{}, []string{}, []string{}, nil}
+	}
+	if f.Runs.Errors == nil {
+		f.Runs.Errors = []string{}
+	}
+	facts, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	style := part("page.css")
+	var script bytes.Buffer
+	script.WriteString("(() => {\n\"use strict\";\n")
+	for _, name := range program {
+		script.Write(part(name))
+	}
+	script.WriteString("})();\n")
+	frame, rest, _ := strings.Cut(string(part("page.html")), "{{style}}")
+	body, rest, _ := strings.Cut(rest, "{{facts}}")
+	end, tail, _ := strings.Cut(rest, "{{program}}")
+	policy := "default-src 'none'; style-src " + source(style) + "; script-src " + source(script.Bytes()) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
+	for _, text := range [][]byte{[]byte(strings.Replace(frame, "{{policy}}", policy, 1)), style, []byte(body), facts, []byte(end), script.Bytes(), []byte(tail)} {
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func part(name string) []byte {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // it is linked in
+	}
+	return text
+}
+
+// source names a script or a style by its hash, for the policy.
+func source(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
