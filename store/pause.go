@@ -153,7 +153,7 @@ func (a *applier) anybody(ctx context.Context, on Subject) error {
 	if on.Scope != ScopeTag && on.Scope != ScopeOwner {
 		return nil
 	}
-	jobs, err := a.s.statuses(ctx, a.tx, 0)
+	jobs, err := a.s.statuses(ctx, a.tx)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,11 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 	var j Job
 	var schedule string
 	rd := engine.Reads(append(scanPause(&p), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.Nullable(&schedule))...)
-	err := s.db.Query(ctx, "pauses", engine.Args{"now": s.now(), "ended": ended, "limit": limit}, rd.Each(func(fault string) error {
+	statement := "pauses_held"
+	if ended {
+		statement = "pauses"
+	}
+	err := s.db.Query(ctx, statement, engine.Args{"now": s.now(), "limit": limit}, rd.Each(func(fault string) error {
 		switch p.Fault = fault; {
 		case j.Name != "":
 			p.Subject = j.FullName()

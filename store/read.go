@@ -5,25 +5,24 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// statuses reads one job, or all with job 0, with the facts of their plans, by name.
-func (s *Store) statuses(ctx context.Context, q engine.Runner, job int64) ([]JobStatus, error) {
-	first, last := job, job
-	if job == 0 {
-		last = math.MaxInt64
+// statuses reads all jobs, or those of the ids, with the facts of their plans, by name.
+func (s *Store) statuses(ctx context.Context, q engine.Runner, ids ...int64) ([]JobStatus, error) {
+	statement, a := "jobs", engine.Args{}
+	if ids != nil {
+		statement, a = "jobs_among", engine.Args{"ids": ids}
 	}
 	var list []JobStatus
 	var v JobStatus
 	rd := engine.Reads(append(scanJob(&v.Job), engine.At(&v.NextRun), engine.At(&v.DecidedThrough), engine.Nullable(&v.Parked), engine.Nullable(&v.LastState), engine.At(&v.LastScheduled),
 		engine.At(&v.LastFinished), engine.At(&v.LastSuccess), engine.Nullable(&v.LastError), engine.Nullable(&v.Streak), engine.Nullable(&v.Cycles), engine.Nullable(&v.RunsMade), engine.At(&v.LastNominal), engine.At(&v.LastStarted),
 		engine.Nullable(&v.lastAction), engine.At(&v.lastActionAt), &v.RunsOpen, &v.RunsRunning, &v.Stale)...)
-	err := q.Query(ctx, "jobs", engine.Args{"first": first, "last": last}, rd.Each(func(fault string) error {
+	err := q.Query(ctx, statement, a, rd.Each(func(fault string) error {
 		v.fault = fault
 		list = append(list, v)
 		v = JobStatus{}
@@ -165,7 +164,7 @@ type JobFilter struct{ Owner, Manifest string }
 
 // Jobs lists jobs with the facts of their plans, by name.
 func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
-	list, err := s.statuses(ctx, s.db, 0)
+	list, err := s.statuses(ctx, s.db)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,17 @@ const (
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error`
 
+	// jobFacts follow on @job_columns: what statuses reads of a job's plan and its runs, and from where.
+	jobFacts = `p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  p.last_error, p.streak, p.cycles, p.runs_made,
+  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
+  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END
+FROM dbjobs.jobs j
+LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
+
 	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed`
 )
 

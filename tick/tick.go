@@ -234,7 +234,8 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	if err == nil {
 		p.report.Ahead, p.report.AheadUntil, err = p.t.Store.Ahead(ctx, p.probe)
 	}
-	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed}
+	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
+		Took: p.t.Now().Sub(p.began)}
 	if err != nil {
 		facts.Error = err.Error()
 	}

@@ -163,6 +163,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.config(),
 		c.version(),
 	)
+	root.AddCommand(c.status())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {

@@ -97,18 +97,87 @@ WHERE jobs > 0 ORDER BY owner;
 
 -- name: record_tick
 UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
-  decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error
+  decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms
 WHERE name = :name AND since = :since;
 
 -- name: record_first_tick
-INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error)
-VALUES (:name, @now, @now, :holder, :version, :decided, :started, :failed, :error);
+INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
+VALUES (:name, @now, @now, :holder, :version, :decided, :started, :failed, :error, :took_ms);
 
--- The triggers, each with its newest stretch of passes.
+-- The triggers, each with its newest stretch of passes. A trigger of each hour has a row for each pass: hence name by name.
 
 -- name: triggers
-SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error FROM dbjobs.ticks t
-WHERE t.since = (SELECT MAX(n.since) FROM dbjobs.ticks n WHERE n.name = t.name) ORDER BY t.name;
+-- overridden: mysql
+WITH RECURSIVE n (name) AS (
+  SELECT MIN(x.name) FROM dbjobs.ticks x
+  UNION ALL
+  SELECT (SELECT MIN(x.name) FROM dbjobs.ticks x WHERE x.name > n.name) FROM n WHERE n.name IS NOT NULL
+)
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms FROM n CROSS JOIN dbjobs.ticks t
+WHERE t.name = n.name AND t.since = (SELECT MAX(l.since) FROM dbjobs.ticks l WHERE l.name = n.name) ORDER BY t.name;
+
+-- The unbroken stretches of a trigger that began lately, and the one before, the newest first.
+
+-- name: stretches
+SELECT t.since, t.last_at, t.passes FROM dbjobs.ticks t
+WHERE t.name = :name AND t.since >= COALESCE((SELECT MAX(l.since) FROM dbjobs.ticks l WHERE l.name = :name AND l.since < :since), :since)
+ORDER BY t.since DESC LIMIT :limit;
+
+-- ------------------------------------------------------------------------------------------- how things stand
+
+-- The owners of plans, which are few: next_run is indexed by them.
+
+-- name: owners
+-- overridden: mysql
+WITH RECURSIVE o (owner) AS (
+  SELECT MIN(p.owner) FROM dbjobs.plans p
+  UNION ALL
+  SELECT (SELECT MIN(p.owner) FROM dbjobs.plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
+)
+SELECT owner FROM o WHERE owner IS NOT NULL ORDER BY owner;
+
+-- How many jobs are overdue, parked or failing.
+
+-- name: standing
+SELECT
+  (SELECT COUNT(*) FROM dbjobs.plans p WHERE p.owner @among_names AND p.next_run <= :overdue AND @counts),
+  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
+  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts)
+FROM (SELECT 1 AS one) AS source;
+
+-- The first of them, the worst first, and of those that are to come.
+
+-- name: standing_jobs
+SELECT kind, job_id FROM (
+  SELECT * FROM (SELECT 'overdue' AS kind, p.job_id FROM dbjobs.plans p
+    WHERE p.owner @among_names AND p.next_run <= :overdue AND @counts ORDER BY p.next_run, p.job_id LIMIT :limit) AS a
+  UNION ALL
+  SELECT * FROM (SELECT 'parked' AS kind, p.job_id FROM dbjobs.plans p WHERE @parked AND @counts ORDER BY p.job_id LIMIT :limit) AS b
+  UNION ALL
+  SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs.plans p WHERE @failing AND @counts ORDER BY p.streak DESC, p.job_id LIMIT :limit) AS c
+) AS k;
+
+-- name: coming_jobs
+SELECT p.job_id FROM dbjobs.plans p
+WHERE p.owner @among_names AND p.next_run > :overdue AND p.next_run < :until AND @counts ORDER BY p.next_run, p.job_id LIMIT :limit;
+
+-- The runs that have not ended, by what they wait for, each with how many they are and the job of one.
+
+-- name: open_runs
+-- overridden: mysql
+SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
+  SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
+  FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN @false ELSE @true END AS begun,
+      CASE WHEN r.ready_at > @now THEN @true ELSE @false END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs.jobs x WHERE x.id = r.job_id) END AS cap
+    FROM dbjobs.runs r WHERE @open IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
+  GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
+LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :limit;
+
+-- name: runs_longest
+-- overridden: mysql
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
 -- ------------------------------------------------------------------- what needs a decision: one page of job ids
 
@@ -557,16 +626,10 @@ INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
 SELECT s.job_id, s.id, @now FROM dbjobs.schedules s WHERE s.job_id @among;
 
 -- name: jobs
-SELECT @job_columns, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
-  p.last_error, p.streak, p.cycles, p.runs_made,
-  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
-  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
-  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END
-FROM dbjobs.jobs j
-LEFT JOIN dbjobs.plans p ON p.job_id = j.id
-LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)
-WHERE j.removed_at IS NULL AND j.id >= :first AND j.id <= :last ORDER BY j.name, j.owner;
+SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+
+-- name: jobs_among
+SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL AND j.id @among ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE @live @among_names;
@@ -712,7 +775,16 @@ SELECT @pause_columns, j.owner, j.name, s.name
 FROM dbjobs.pauses p
 LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
-WHERE :ended = @true OR @holds ORDER BY p.id DESC LIMIT :limit;
+ORDER BY p.id DESC LIMIT :limit;
+
+-- Of all that are on record, those in force. Their names are looked up by key.
+
+-- name: pauses_held
+SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY p.id DESC LIMIT :limit;
 
 -- The pauses of single jobs, of which there may be many, find theirs by key; the others look at all jobs.
 

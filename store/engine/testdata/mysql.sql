@@ -167,6 +167,11 @@ SELECT a.job_id, a.after_job_id, 0,
   CASE WHEN stale = 1 THEN 1 ELSE 0 END
 FROM dbjobs_job_after a WHERE a.job_id IN (each_);
 
+-- name: coming_jobs
+-- arguments: each_ids, overdue, until, limit
+SELECT p.job_id FROM dbjobs_plans p
+WHERE p.owner IN (each_) AND p.next_run > ? AND p.next_run < ? AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.next_run, p.job_id LIMIT ?;
+
 -- name: count_ahead
 -- arguments: now, later_ms
 SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
@@ -637,7 +642,6 @@ WHERE a.job_id IN (each_) ORDER BY 1, 3;
 SELECT owner, name FROM dbjobs_jobs WHERE id = ?;
 
 -- name: jobs
--- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
@@ -652,8 +656,25 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NULL AND j.id >= ? AND j.id <= ? ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+
+-- name: jobs_among
+-- arguments: each_ids
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
+  j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
+  j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  p.last_error, p.streak, p.cycles, p.runs_made,
+  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id),
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END
+FROM dbjobs_jobs j
+LEFT JOIN dbjobs_plans p ON p.job_id = j.id
+LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id IN (each_) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: each_ids
@@ -903,6 +924,17 @@ SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE que
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p
 WHERE p.scope = ? AND (p.subject_id = ? OR ? = 0) AND (? = '' OR p.subject = ?) AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id;
 
+-- name: open_runs
+-- arguments: now, limit
+SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
+  SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
+  FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN 0 ELSE 1 END AS begun,
+      CASE WHEN r.ready_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs_jobs x WHERE x.id = r.job_id) END AS cap
+    FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
+  GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
+LEFT JOIN dbjobs_jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT ?;
+
 -- name: own_plans
 -- arguments: each_ids
 UPDATE dbjobs_plans SET owner = COALESCE((SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_plans.job_id), owner) WHERE job_id IN (each_);
@@ -915,6 +947,9 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- name: own_schedules
 -- arguments: each_ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_);
+
+-- name: owners
+SELECT owner FROM dbjobs_plans GROUP BY owner;
 
 -- name: park_plans
 -- arguments: rows
@@ -931,12 +966,20 @@ INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since,
 VALUES (?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?);
 
 -- name: pauses
--- arguments: ended, now, limit
+-- arguments: limit
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
 FROM dbjobs_pauses p
 LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
-WHERE ? = 1 OR p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id DESC LIMIT ?;
+ORDER BY p.id DESC LIMIT ?;
+
+-- name: pauses_held
+-- arguments: now, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs_pauses p
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id DESC LIMIT ?;
 
 -- name: predecessors
 -- arguments: each_ids
@@ -997,18 +1040,18 @@ SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs_
 WHERE g.through_at >= ? ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?;
 
 -- name: record_first_tick
--- arguments: name, now, now, holder, version, decided, started, failed, error
-INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error)
-VALUES (?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?);
+-- arguments: name, now, now, holder, version, decided, started, failed, error, took_ms
+INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
+VALUES (?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?);
 
 -- name: record_migration
 -- arguments: version, oldest, now
 UPDATE dbjobs_installation SET version = ?, oldest = ?, migrated_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, holder, version, decided, started, failed, error, name, since
+-- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs_ticks SET last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), passes = passes + 1, holder = ?, version = ?,
-  decided = decided + ?, started = started + ?, failed = failed + ?, error = ?
+  decided = decided + ?, started = started + ?, failed = failed + ?, error = ?, took_ms = ?
 WHERE name = ? AND since = ?;
 
 -- name: remove_jobs
@@ -1114,6 +1157,13 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
+-- name: runs_longest
+-- arguments: limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE open_job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT ?;
+
 -- name: runs_under_way
 -- arguments: state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
@@ -1170,6 +1220,25 @@ FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT ?;
 -- arguments: window
 SELECT id, plan_input, 0 FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT ?;
 
+-- name: standing
+-- arguments: each_ids, overdue
+SELECT
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE p.owner IN (each_) AND p.next_run <= ? AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1)
+FROM (SELECT 1 AS one) AS source;
+
+-- name: standing_jobs
+-- arguments: each_ids, overdue, limit, limit, limit
+SELECT kind, job_id FROM (
+  SELECT * FROM (SELECT 'overdue' AS kind, p.job_id FROM dbjobs_plans p
+    WHERE p.owner IN (each_) AND p.next_run <= ? AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.next_run, p.job_id LIMIT ?) AS a
+  UNION ALL
+  SELECT * FROM (SELECT 'parked' AS kind, p.job_id FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.job_id LIMIT ?) AS b
+  UNION ALL
+  SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.streak DESC, p.job_id LIMIT ?) AS c
+) AS k;
+
 -- name: step_attempts
 -- arguments: each_ids
 SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
@@ -1178,6 +1247,12 @@ SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_
 -- arguments: id, limit
 SELECT step_name, state, rows_affected, error, output, result FROM dbjobs_attempts
 WHERE run_id = ? AND state <> 'running' ORDER BY number DESC LIMIT ?;
+
+-- name: stretches
+-- arguments: name, name, since, since, limit
+SELECT t.since, t.last_at, t.passes FROM dbjobs_ticks t
+WHERE t.name = ? AND t.since >= COALESCE((SELECT MAX(l.since) FROM dbjobs_ticks l WHERE l.name = ? AND l.since < ?), ?)
+ORDER BY t.since DESC LIMIT ?;
 
 -- name: surplus_runs
 -- arguments: rows, limit
@@ -1209,8 +1284,9 @@ JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_);
 
 -- name: triggers
-SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error FROM dbjobs_ticks t
-WHERE t.since = (SELECT MAX(n.since) FROM dbjobs_ticks n WHERE n.name = t.name) ORDER BY t.name;
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms
+FROM (SELECT l.name, MAX(l.since) AS since FROM dbjobs_ticks l GROUP BY l.name) AS n
+STRAIGHT_JOIN dbjobs_ticks t ON t.name = n.name AND t.since = n.since ORDER BY t.name;
 
 -- name: troubled
 -- arguments: limit, limit

@@ -178,6 +178,11 @@ SELECT a.job_id, a.after_job_id, false,
   CASE WHEN planned IS DISTINCT FROM after_job_id THEN true ELSE false END
 FROM dbjobs.job_after a WHERE a.job_id = ANY($1::bigint[]);
 
+-- name: coming_jobs
+-- arguments: ids, overdue, until, limit
+SELECT p.job_id FROM dbjobs.plans p
+WHERE p.owner = ANY($1::text[]) AND p.next_run > $2 AND p.next_run < $3 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.next_run, p.job_id LIMIT $4;
+
 -- name: count_ahead
 -- arguments: now, later_ms
 SELECT pg_catalog.COUNT(*), pg_catalog.MAX(decided_through) FROM dbjobs.plans WHERE decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond');
@@ -650,7 +655,6 @@ WHERE a.job_id = ANY($1::bigint[]) ORDER BY 1, 3;
 SELECT owner, name FROM dbjobs.jobs WHERE id = $1;
 
 -- name: jobs
--- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
@@ -665,8 +669,25 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NULL AND j.id >= $1 AND j.id <= $2 ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+
+-- name: jobs_among
+-- arguments: ids
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
+  j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
+  j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  p.last_error, p.streak, p.cycles, p.runs_made,
+  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END
+FROM dbjobs.jobs j
+LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id = ANY($1::bigint[]) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: ids
@@ -926,6 +947,17 @@ FROM u WHERE u.priority IS NOT NULL;
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p
 WHERE p.scope = $1 AND (p.subject_id = $2 OR $2 = 0) AND ($3 = '' OR p.subject = $3) AND p.resumed_at IS NULL AND p.ends_at > coalesce($4::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id;
 
+-- name: open_runs
+-- arguments: now, limit
+SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
+  SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, pg_catalog.COUNT(*) AS runs, pg_catalog.MIN(s.created_at) AS created, pg_catalog.MIN(s.ready_at) AS ready, pg_catalog.MIN(s.job_id) AS job_id
+  FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN false ELSE true END AS begun,
+      CASE WHEN r.ready_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs.jobs x WHERE x.id = r.job_id) END AS cap
+    FROM dbjobs.runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
+  GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
+LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT $2;
+
 -- name: own_plans
 -- arguments: ids
 UPDATE dbjobs.plans SET owner = COALESCE((SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.plans.job_id), owner) WHERE job_id = ANY($1::bigint[]);
@@ -938,6 +970,14 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- name: own_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]);
+
+-- name: owners
+WITH RECURSIVE o (owner) AS (
+  SELECT pg_catalog.MIN(p.owner) FROM dbjobs.plans p
+  UNION ALL
+  SELECT (SELECT pg_catalog.MIN(p.owner) FROM dbjobs.plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
+)
+SELECT owner FROM o WHERE owner IS NOT NULL ORDER BY owner;
 
 -- name: park_plans
 -- arguments: rows
@@ -954,12 +994,20 @@ INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since,
 VALUES ($1, $2, $3, $4, $5, coalesce($6::timestamptz, pg_catalog.statement_timestamp()), $7);
 
 -- name: pauses
--- arguments: ended, now, limit
+-- arguments: limit
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
 FROM dbjobs.pauses p
 LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
-WHERE $1 = true OR p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id DESC LIMIT $3;
+ORDER BY p.id DESC LIMIT $1;
+
+-- name: pauses_held
+-- arguments: now, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id DESC LIMIT $2;
 
 -- name: predecessors
 -- arguments: ids
@@ -1020,19 +1068,19 @@ SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs.
 WHERE g.through_at >= $1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT $2;
 
 -- name: record_first_tick
--- arguments: name, now, holder, version, decided, started, failed, error
-INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error)
-VALUES ($1, coalesce($2::timestamptz, pg_catalog.statement_timestamp()), coalesce($2::timestamptz, pg_catalog.statement_timestamp()), $3, $4, $5, $6, $7, $8);
+-- arguments: name, now, holder, version, decided, started, failed, error, took_ms
+INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
+VALUES ($1, coalesce($2::timestamptz, pg_catalog.statement_timestamp()), coalesce($2::timestamptz, pg_catalog.statement_timestamp()), $3, $4, $5, $6, $7, $8, $9);
 
 -- name: record_migration
 -- arguments: version, oldest, now
 UPDATE dbjobs.installation SET version = $1, oldest = $2, migrated_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()) WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, holder, version, decided, started, failed, error, name, since
+-- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs.ticks SET last_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), passes = passes + 1, holder = $2, version = $3,
-  decided = decided + $4, started = started + $5, failed = failed + $6, error = $7
-WHERE name = $8 AND since = $9;
+  decided = decided + $4, started = started + $5, failed = failed + $6, error = $7, took_ms = $8
+WHERE name = $9 AND since = $10;
 
 -- name: remove_jobs
 -- arguments: now, ids
@@ -1144,6 +1192,13 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (r.job_id = $1 OR $1 = 0) AND ($2 = '' OR r.state = $2) AND r.created_at >= $3 AND r.created_at < $4 ORDER BY r.created_at DESC, r.id DESC LIMIT $5;
 
+-- name: runs_longest
+-- arguments: limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT $1;
+
 -- name: runs_under_way
 -- arguments: state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
@@ -1205,6 +1260,25 @@ FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT $
 -- arguments: window
 SELECT id, plan_input, false FROM dbjobs.schedules WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT $1;
 
+-- name: standing
+-- arguments: ids, overdue
+SELECT
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE p.owner = ANY($1::text[]) AND p.next_run <= $2 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true)
+FROM (SELECT 1 AS one) AS source;
+
+-- name: standing_jobs
+-- arguments: ids, overdue, limit
+SELECT kind, job_id FROM (
+  SELECT * FROM (SELECT 'overdue' AS kind, p.job_id FROM dbjobs.plans p
+    WHERE p.owner = ANY($1::text[]) AND p.next_run <= $2 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.next_run, p.job_id LIMIT $3) AS a
+  UNION ALL
+  SELECT * FROM (SELECT 'parked' AS kind, p.job_id FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.job_id LIMIT $3) AS b
+  UNION ALL
+  SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.streak DESC, p.job_id LIMIT $3) AS c
+) AS k;
+
 -- name: step_attempts
 -- arguments: ids
 SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
@@ -1213,6 +1287,12 @@ SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1:
 -- arguments: id, limit
 SELECT step_name, state, rows_affected, error, output, result FROM dbjobs.attempts
 WHERE run_id = $1 AND state <> 'running' ORDER BY number DESC LIMIT $2;
+
+-- name: stretches
+-- arguments: name, since, limit
+SELECT t.since, t.last_at, t.passes FROM dbjobs.ticks t
+WHERE t.name = $1 AND t.since >= COALESCE((SELECT pg_catalog.MAX(l.since) FROM dbjobs.ticks l WHERE l.name = $1 AND l.since < $2), $2)
+ORDER BY t.since DESC LIMIT $3;
 
 -- name: surplus_runs
 -- arguments: rows, limit
@@ -1243,8 +1323,13 @@ JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = ANY($1::bigint[]);
 
 -- name: triggers
-SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error FROM dbjobs.ticks t
-WHERE t.since = (SELECT pg_catalog.MAX(n.since) FROM dbjobs.ticks n WHERE n.name = t.name) ORDER BY t.name;
+WITH RECURSIVE n (name) AS (
+  SELECT pg_catalog.MIN(x.name) FROM dbjobs.ticks x
+  UNION ALL
+  SELECT (SELECT pg_catalog.MIN(x.name) FROM dbjobs.ticks x WHERE x.name > n.name) FROM n WHERE n.name IS NOT NULL
+)
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms FROM n CROSS JOIN dbjobs.ticks t
+WHERE t.name = n.name AND t.since = (SELECT pg_catalog.MAX(l.since) FROM dbjobs.ticks l WHERE l.name = n.name) ORDER BY t.name;
 
 -- name: troubled
 -- arguments: limit

@@ -168,6 +168,11 @@ SELECT a.job_id, a.after_job_id, 0,
   CASE WHEN planned IS NOT after_job_id THEN 1 ELSE 0 END
 FROM dbjobs_job_after a WHERE a.job_id IN (SELECT value FROM json_each(?1));
 
+-- name: coming_jobs
+-- arguments: ids, overdue, until, limit
+SELECT p.job_id FROM dbjobs_plans p
+WHERE p.owner IN (SELECT value FROM json_each(?1)) AND p.next_run > ?2 AND p.next_run < ?3 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.next_run, p.job_id LIMIT ?4;
+
 -- name: count_ahead
 -- arguments: now, later_ms
 SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds');
@@ -642,7 +647,6 @@ WHERE a.job_id IN (SELECT value FROM json_each(?1)) ORDER BY 1, 3;
 SELECT owner, name FROM dbjobs_jobs WHERE id = ?1;
 
 -- name: jobs
--- arguments: first, last
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
   j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
@@ -657,8 +661,25 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))
-WHERE j.removed_at IS NULL AND j.id >= ?1 AND j.id <= ?2 ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+
+-- name: jobs_among
+-- arguments: ids
+SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
+  j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,
+  j.retry_backoff_ms, j.retry_max_backoff_ms, j.retry_jitter, j.max_deliveries, j.on_error, j.pause_after_failures, j.timeout_ms, j.jitter_ms,
+  j.max_runs, j.not_before, j.not_after, j.start_rule, j.start_zone, j.repeat_after_ms, j.on_startup, j.keep_runs,
+  j.keep_age_ms, j.remove_when_done, j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked,
+  j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
+  j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
+  p.last_error, p.streak, p.cycles, p.runs_made,
+  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END
+FROM dbjobs_jobs j
+LEFT JOIN dbjobs_plans p ON p.job_id = j.id
+LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: ids
@@ -907,6 +928,17 @@ FROM u WHERE u.priority IS NOT NULL;
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p
 WHERE p.scope = ?1 AND (p.subject_id = ?2 OR ?2 = 0) AND (?3 = '' OR p.subject = ?3) AND p.resumed_at IS NULL AND p.ends_at > coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY p.id;
 
+-- name: open_runs
+-- arguments: now, limit
+SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
+  SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
+  FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN 0 ELSE 1 END AS begun,
+      CASE WHEN r.ready_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs_jobs x WHERE x.id = r.job_id) END AS cap
+    FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
+  GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
+LEFT JOIN dbjobs_jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT ?2;
+
 -- name: own_plans
 -- arguments: ids
 UPDATE dbjobs_plans SET owner = COALESCE((SELECT '' FROM dbjobs_jobs j WHERE j.id = dbjobs_plans.job_id), owner) WHERE job_id IN (SELECT value FROM json_each(?1));
@@ -919,6 +951,14 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, 
 -- name: own_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each(?1));
+
+-- name: owners
+WITH RECURSIVE o (owner) AS (
+  SELECT MIN(p.owner) FROM dbjobs_plans p
+  UNION ALL
+  SELECT (SELECT MIN(p.owner) FROM dbjobs_plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
+)
+SELECT owner FROM o WHERE owner IS NOT NULL ORDER BY owner;
 
 -- name: park_plans
 -- arguments: rows
@@ -935,12 +975,20 @@ INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since,
 VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?6, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?7);
 
 -- name: pauses
--- arguments: ended, now, limit
+-- arguments: limit
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
 FROM dbjobs_pauses p
 LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
-WHERE ?1 = 1 OR p.resumed_at IS NULL AND p.ends_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY p.id DESC LIMIT ?3;
+ORDER BY p.id DESC LIMIT ?1;
+
+-- name: pauses_held
+-- arguments: now, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs_pauses p
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY p.id DESC LIMIT ?2;
 
 -- name: predecessors
 -- arguments: ids
@@ -1001,19 +1049,19 @@ SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs_
 WHERE g.through_at >= ?1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?2;
 
 -- name: record_first_tick
--- arguments: name, now, holder, version, decided, started, failed, error
-INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error)
-VALUES (?1, coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?3, ?4, ?5, ?6, ?7, ?8);
+-- arguments: name, now, holder, version, decided, started, failed, error, took_ms
+INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
+VALUES (?1, coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?3, ?4, ?5, ?6, ?7, ?8, ?9);
 
 -- name: record_migration
 -- arguments: version, oldest, now
 UPDATE dbjobs_installation SET version = ?1, oldest = ?2, migrated_at = coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, holder, version, decided, started, failed, error, name, since
+-- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs_ticks SET last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), passes = passes + 1, holder = ?2, version = ?3,
-  decided = decided + ?4, started = started + ?5, failed = failed + ?6, error = ?7
-WHERE name = ?8 AND since = ?9;
+  decided = decided + ?4, started = started + ?5, failed = failed + ?6, error = ?7, took_ms = ?8
+WHERE name = ?9 AND since = ?10;
 
 -- name: remove_jobs
 -- arguments: now, ids
@@ -1118,6 +1166,13 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE (r.job_id = ?1 OR ?1 = 0) AND (?2 = '' OR r.state = ?2) AND r.created_at >= ?3 AND r.created_at < ?4 ORDER BY r.created_at DESC, r.id DESC LIMIT ?5;
 
+-- name: runs_longest
+-- arguments: limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT ?1;
+
 -- name: runs_under_way
 -- arguments: state, since, until, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
@@ -1175,6 +1230,25 @@ FROM dbjobs_pauses WHERE planned IS NOT plan_input ORDER BY id LIMIT ?1;
 -- arguments: window
 SELECT id, plan_input, 0 FROM dbjobs_schedules WHERE planned IS NOT plan_input ORDER BY id LIMIT ?1;
 
+-- name: standing
+-- arguments: ids, overdue
+SELECT
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE p.owner IN (SELECT value FROM json_each(?1)) AND p.next_run <= ?2 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
+  (SELECT COUNT(*) FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1)
+FROM (SELECT 1 AS one) AS source;
+
+-- name: standing_jobs
+-- arguments: ids, overdue, limit
+SELECT kind, job_id FROM (
+  SELECT * FROM (SELECT 'overdue' AS kind, p.job_id FROM dbjobs_plans p
+    WHERE p.owner IN (SELECT value FROM json_each(?1)) AND p.next_run <= ?2 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.next_run, p.job_id LIMIT ?3) AS a
+  UNION ALL
+  SELECT * FROM (SELECT 'parked' AS kind, p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.job_id LIMIT ?3) AS b
+  UNION ALL
+  SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.streak DESC, p.job_id LIMIT ?3) AS c
+) AS k;
+
 -- name: step_attempts
 -- arguments: ids
 SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1)) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
@@ -1183,6 +1257,12 @@ SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (SELEC
 -- arguments: id, limit
 SELECT step_name, state, rows_affected, error, output, result FROM dbjobs_attempts
 WHERE run_id = ?1 AND state <> 'running' ORDER BY number DESC LIMIT ?2;
+
+-- name: stretches
+-- arguments: name, since, limit
+SELECT t.since, t.last_at, t.passes FROM dbjobs_ticks t
+WHERE t.name = ?1 AND t.since >= COALESCE((SELECT MAX(l.since) FROM dbjobs_ticks l WHERE l.name = ?1 AND l.since < ?2), ?2)
+ORDER BY t.since DESC LIMIT ?3;
 
 -- name: surplus_runs
 -- arguments: rows, limit
@@ -1214,8 +1294,13 @@ JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 UPDATE dbjobs_jobs SET planned = planned || '.' WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: triggers
-SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error FROM dbjobs_ticks t
-WHERE t.since = (SELECT MAX(n.since) FROM dbjobs_ticks n WHERE n.name = t.name) ORDER BY t.name;
+WITH RECURSIVE n (name) AS (
+  SELECT MIN(x.name) FROM dbjobs_ticks x
+  UNION ALL
+  SELECT (SELECT MIN(x.name) FROM dbjobs_ticks x WHERE x.name > n.name) FROM n WHERE n.name IS NOT NULL
+)
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms FROM n CROSS JOIN dbjobs_ticks t
+WHERE t.name = n.name AND t.since = (SELECT MAX(l.since) FROM dbjobs_ticks l WHERE l.name = n.name) ORDER BY t.name;
 
 -- name: troubled
 -- arguments: limit

@@ -27,6 +27,22 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 -- name: batch_runs
 SELECT @run_columns, @followed FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
 
+-- Likewise.
+
+-- name: open_runs
+SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
+  SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
+  FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN @false ELSE @true END AS begun,
+      CASE WHEN r.ready_at > @now THEN @true ELSE @false END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs.jobs x WHERE x.id = r.job_id) END AS cap
+    FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
+  GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
+LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :limit;
+
+-- name: runs_longest
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
+
 -- Likewise, or it counts the runs of all jobs: job by job of the groups.
 
 -- name: group_caps
@@ -51,7 +67,15 @@ SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a W
 FROM (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued LIMIT :limit @skip;
 
--- Of each queue and priority the first: a loose scan of the index.
+-- Of each name, owner, queue and priority the first: a loose scan of the index.
+
+-- name: triggers
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms
+FROM (SELECT l.name, MAX(l.since) AS since FROM dbjobs.ticks l GROUP BY l.name) AS n
+STRAIGHT_JOIN dbjobs.ticks t ON t.name = n.name AND t.since = n.since ORDER BY t.name;
+
+-- name: owners
+SELECT owner FROM dbjobs.plans GROUP BY owner;
 
 -- name: oldest_queued
 SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs.runs WHERE queued_in IS NOT NULL GROUP BY queued_in, urgency) AS q;

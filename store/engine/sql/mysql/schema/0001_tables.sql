@@ -356,5 +356,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   started     bigint NOT NULL DEFAULT 0,                       -- runs started
   failed      bigint NOT NULL DEFAULT 0,                       -- runs that failed
   error       text,                                            -- of the newest pass that failed
+  took_ms     bigint,                                         -- how long the newest pass took
   PRIMARY KEY (name, since)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -354,5 +354,6 @@ CREATE TABLE IF NOT EXISTS dbjobs.ticks (
   started     bigint NOT NULL DEFAULT 0,                       -- runs started
   failed      bigint NOT NULL DEFAULT 0,                       -- runs that failed
   error       text,                                            -- of the newest pass that failed
+  took_ms     bigint,                                         -- how long the newest pass took
   PRIMARY KEY (name, since)
 );

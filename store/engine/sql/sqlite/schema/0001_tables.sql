@@ -350,5 +350,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   started     integer NOT NULL DEFAULT 0,                       -- runs started
   failed      integer NOT NULL DEFAULT 0,                       -- runs that failed
   error       text,                                            -- of the newest pass that failed
+  took_ms     integer,                                         -- how long the newest pass took
   PRIMARY KEY (name, since)
 ) STRICT;

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// The intervals that status looks at.
+const (
+	silentLately = 7 * 24 * time.Hour
+	comingWithin = time.Hour
+	waitingKinds = 20     // of reasons to wait
+	mostPauses   = 10_000 // among which a freeze is found
+)
+
+func (c *cli) status() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show on one screen how things stand, and what to do", Args: positional(),
+		Long: `Shows the last passes and the silences of triggers, what runs, what waits and why, which jobs are overdue (by more than
+2 minutes), failing, parked or paused, and what comes in the next hour. It ends with what there is to do. Disabled jobs are
+left out. It takes no longer where there are many jobs, changes nothing, and ends with exit code 0: see "check" for monitors.`,
+		Example: `  dbjobs status
+  dbjobs status --limit 20 --json`,
+	}
+	cmd.Flags().IntVar(&limit, "limit", 5, "show at most `N` of each kind")
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+		if limit < 1 || limit > 1000 {
+			return badInput("--limit: found %d, want 1 to 1000", limit)
+		}
+		v, err := readStatus(ctx, s, limit)
+		if err != nil {
+			return err
+		}
+		return c.print(v, func() error { return v.Print(c.stdout) })
+	})
+	return c.prints(cmd)
+}
+
+// readStatus asks the database for all that status shows.
+func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status, err error) {
+	standing, err := s.Standing(ctx, comingWithin, limit)
+	if err != nil {
+		return v, err
+	}
+	v.Stand(standing)
+	pauses, err := s.Pauses(ctx, false, mostPauses)
+	if err != nil {
+		return v, err
+	}
+	v.Hold(pauses, limit)
+	triggers, err := s.Triggers(ctx)
+	if err != nil {
+		return v, err
+	}
+	slices.SortStableFunc(triggers, func(x, y store.Trigger) int { return y.LastAt.Compare(x.LastAt) })
+	v.Triggers = report.List(triggers[:min(limit, len(triggers))])
+	silences, err := s.Silences(ctx, v.Triggers, v.Now, v.Now.Add(-silentLately))
+	if err != nil {
+		return v, err
+	}
+	v.Silences = report.List(silences[:min(limit, len(silences))])
+	open, err := s.OpenRuns(ctx, waitingKinds)
+	if err != nil {
+		return v, err
+	}
+	v.Wait(open)
+	running, err := s.LongestRuns(ctx, limit)
+	if err != nil {
+		return v, err
+	}
+	v.Running.First = report.List(running)
+	v.Judge()
+	return v, nil
+}

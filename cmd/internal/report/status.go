@@ -1,0 +1,181 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// Status is how things stand: what the command status prints.
+type Status struct {
+	Now      time.Time          `json:"now"`              // by the clock of the database
+	Frozen   *store.Pause       `json:"frozen,omitempty"` // everything is paused
+	Triggers []store.Trigger    `json:"triggers"`         // the one that came last first
+	Silences []store.Silence    `json:"silences"`         // those that last, and those that ended within a week
+	Running  Executing          `json:"running"`
+	Waiting  []WaitingRuns      `json:"waiting"` // the oldest first
+	Overdue  Troubled           `json:"overdue"` // the oldest first
+	Failing  Troubled           `json:"failing"` // those with the most failures in a row first
+	Parked   Troubled           `json:"parked"`
+	Paused   Held               `json:"paused"`    // without a freeze
+	Coming   []tick.UpcomingRun `json:"next_hour"` // of each job its next time; the first ones
+	ToDo     []string           `json:"to_do"`     // empty: all is well
+}
+
+// Executing are the runs under way, those that take longest first.
+type Executing struct {
+	Count int         `json:"count"`
+	First []store.Run `json:"first"`
+}
+
+// WaitingRuns are runs that wait for the same, and what that is.
+type WaitingRuns struct {
+	store.OpenRuns
+	Why string `json:"why"`
+}
+
+// Troubled are the jobs of a kind.
+type Troubled struct {
+	Count int           `json:"count"`
+	First []TroubledJob `json:"first"`
+}
+
+// TroubledJob is a job that needs somebody.
+type TroubledJob struct {
+	Job      string    `json:"job"`            // owner/name
+	Since    time.Time `json:"since,omitzero"` // overdue: its next time; failing: its last success
+	Failures int       `json:"failures,omitempty"`
+	LastAt   time.Time `json:"last_at,omitzero"` // its last run ended then
+	Error    string    `json:"error,omitempty"`
+}
+
+// Held are the pauses in force, the newest first.
+type Held struct {
+	Count int           `json:"count"`
+	First []store.Pause `json:"first"`
+}
+
+// Stand notes the jobs.
+func (s *Status) Stand(st store.Standing) {
+	list := func(k store.Kind, of func(store.JobStatus) TroubledJob) Troubled {
+		t := Troubled{Count: k.Count, First: []TroubledJob{}}
+		for _, v := range k.First {
+			j := of(v)
+			j.Job = v.FullName()
+			t.First = append(t.First, j)
+		}
+		return t
+	}
+	s.Now = st.Now
+	s.Overdue = list(st.Overdue, func(v store.JobStatus) TroubledJob { return TroubledJob{Since: v.NextRun} })
+	s.Parked = list(st.Parked, func(v store.JobStatus) TroubledJob { return TroubledJob{Error: v.Parked} })
+	s.Coming = []tick.UpcomingRun{}
+	for _, v := range st.Coming {
+		s.Coming = append(s.Coming, tick.UpcomingRun{At: v.NextRun, Job: v.FullName()})
+	}
+	s.Failing = list(st.Failing, func(v store.JobStatus) TroubledJob {
+		return TroubledJob{Since: v.LastSuccess, Failures: v.Streak, LastAt: v.LastFinished, Error: v.LastError}
+	})
+}
+
+// Hold notes the pauses, of which the first ones are shown.
+func (s *Status) Hold(pauses []store.Pause, limit int) {
+	for i := range pauses {
+		if pauses[i].Scope == store.ScopeAll {
+			s.Frozen = &pauses[i]
+		}
+	}
+	list := slices.DeleteFunc(slices.Clone(pauses), func(p store.Pause) bool { return p.Scope == store.ScopeAll })
+	s.Paused = Held{len(list), List(list[:min(limit, len(list))])}
+}
+
+// Wait notes the runs that have not ended.
+func (s *Status) Wait(open []store.OpenRuns) {
+	s.Waiting = []WaitingRuns{}
+	for _, o := range open {
+		if o.State == store.Running {
+			s.Running.Count += o.Runs
+			continue
+		}
+		s.Waiting = append(s.Waiting, WaitingRuns{o, s.why(o)})
+	}
+}
+
+// why says what runs wait for.
+func (s *Status) why(o store.OpenRuns) string {
+	switch {
+	case s.Frozen != nil:
+		return "everything is paused"
+	case o.State == store.Queued && o.Queue == tick.OwnQueue:
+		return "a tick with room"
+	case o.State == store.Queued:
+		return "a worker of the queue " + o.Queue
+	case o.HeldBy == store.HeldByPause:
+		return "a pause ends"
+	case o.HeldBy == store.HeldByGroup:
+		return "the group " + o.Group + " has room"
+	case o.HeldBy != "":
+		return "an earlier run of the job ends"
+	case o.Later && o.Begun:
+		return "the next attempt, at " + Instant(o.Ready)
+	case o.Later:
+		return "its time, at " + Instant(o.Ready)
+	}
+	return "the next pass"
+}
+
+// untaken is for how long runs may be ready until somebody has to look why nobody takes them.
+const untaken = 5 * time.Minute
+
+// Judge says what there is to do, the most urgent first.
+func (s *Status) Judge() {
+	s.ToDo = []string{}
+	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
+	if s.Frozen != nil {
+		do("everything is paused: dbjobs unfreeze ends that")
+	}
+	s.judgeTriggers(do)
+	if n := len(s.Overdue.First); n > 0 && s.Frozen == nil {
+		if first := s.Overdue.First[0]; len(s.Triggers) > 0 && s.Triggers[0].LastAt.After(first.Since.Add(store.OverdueAfter)) {
+			do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
+		}
+	}
+	busy := map[string]bool{}
+	for _, r := range s.Running.First {
+		busy[r.Queue] = true
+		if !r.LeaseUntil.IsZero() && s.Now.Sub(r.LeaseUntil) > untaken {
+			do("run %s of job %s has lost its process: a tick delivers it again, or ends it as lost", r.ID, r.Job)
+		}
+	}
+	for _, w := range s.Waiting {
+		if w.State == store.Queued && w.Queue != tick.OwnQueue && s.Frozen == nil && !busy[w.Queue] && s.Now.Sub(w.Ready) > untaken {
+			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %[1]s does", w.Queue, Instant(w.Ready))
+		}
+	}
+	if n := len(s.Parked.First); n > 0 {
+		do("job %s is parked: repair what it says, and apply it again", s.Parked.First[0].Job)
+	}
+	if n := len(s.Failing.First); n > 0 {
+		do("job %s is failing: dbjobs run list --state failed --job %[1]s shows its runs", s.Failing.First[0].Job)
+	}
+}
+
+// judgeTriggers finds triggers that are silent, and none at all.
+func (s *Status) judgeTriggers(do func(string, ...any)) {
+	if len(s.Triggers) == 0 && s.Running.Count == 0 { // a pass is recorded when it ends
+		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
+	}
+	for _, v := range s.Silences {
+		if v.Until.IsZero() {
+			do("the trigger %s is silent since %s: look at what starts dbjobs tick", v.Trigger, Instant(v.From))
+		}
+	}
+	for _, t := range s.Triggers {
+		if t.Error != "" {
+			do("the last pass of the trigger %s has failed: %s", t.Name, t.Error)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Print writes a table for each kind that has something, and at the end what there is to do.
+func (s *Status) Print(w io.Writer) error {
+	p := &screen{w: w}
+	p.table(len(s.Triggers), []string{"TRIGGER", "LAST PASS", "AGO", "TOOK", "BY"}, func(t *table) {
+		for _, v := range s.Triggers {
+			t.row(v.Name, Instant(v.LastAt), span(s.Now.Sub(v.LastAt)), took(v.Took), v.Holder)
+		}
+	})
+	p.table(len(s.Silences), []string{"SILENT", "FOR", "FROM", "UNTIL"}, func(t *table) {
+		for _, v := range s.Silences {
+			end := v.Until
+			if end.IsZero() {
+				end = s.Now
+			}
+			t.row(v.Trigger, span(end.Sub(v.From)), Instant(v.From), cmp.Or(Instant(v.Until), "now"))
+		}
+	})
+	if s.Frozen != nil {
+		p.line("frozen: " + Paused(*s.Frozen))
+	}
+	p.troubled("OVERDUE", s.Overdue, s)
+	p.runs(s)
+	p.troubled("FAILING", s.Failing, s)
+	p.troubled("PARKED", s.Parked, s)
+	p.table(len(s.Paused.First), []string{"PAUSED", "UNTIL", "BY", "REASON"}, func(t *table) {
+		for _, v := range s.Paused.First {
+			t.row(store.Subject{Scope: v.Scope, Name: v.Subject}.String(), cmp.Or(Instant(v.Until), "resumed"), v.By, v.Reason)
+		}
+	})
+	p.more(s.Paused.Count-len(s.Paused.First), "dbjobs pauses")
+	p.table(len(s.Coming), []string{"NEXT HOUR", "IN", "JOB"}, func(t *table) {
+		for _, v := range s.Coming {
+			t.row(Instant(v.At), cmp.Or(span(v.At.Sub(s.Now)), "now"), v.Job)
+		}
+	})
+	if len(s.ToDo) == 0 {
+		p.line("nothing to do")
+	} else {
+		p.line("to do:\n  " + strings.Join(lines(s.ToDo), "\n  "))
+	}
+	return p.err
+}
+
+func lines(list []string) (out []string) {
+	for _, text := range list {
+		out = append(out, Line(text))
+	}
+	return out
+}
+
+// screen writes tables with an empty line between them.
+type screen struct {
+	w     io.Writer
+	begun bool
+	err   error
+}
+
+// line writes a paragraph.
+func (p *screen) line(text string) {
+	if p.err != nil {
+		return
+	}
+	if p.begun {
+		text = "\n" + text
+	}
+	p.begun = true
+	_, p.err = fmt.Fprintln(p.w, text)
+}
+
+// table writes a table if it has rows.
+func (p *screen) table(rows int, heading []string, fill func(*table)) {
+	if rows == 0 || p.err != nil {
+		return
+	}
+	if p.begun {
+		fmt.Fprintln(p.w)
+	}
+	p.begun = true
+	t := newTable(p.w, heading...)
+	fill(t)
+	p.err = t.flush()
+}
+
+// more counts what the table before has left out, and says where it is.
+func (p *screen) more(n int, where string) {
+	if n > 0 && p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, "and %d more: %s\n", n, where)
+	}
+}
+
+// troubled writes the jobs of a kind.
+func (p *screen) troubled(kind string, list Troubled, s *Status) {
+	heading := map[string][]string{"OVERDUE": {kind, "BY", "SINCE"}, "FAILING": {kind, "TIMES", "LAST SUCCESS", "ERROR"}, "PARKED": {kind, "BECAUSE"}}[kind]
+	p.table(len(list.First), heading, func(t *table) {
+		for _, j := range list.First {
+			switch kind {
+			case "OVERDUE":
+				t.row(j.Job, span(s.Now.Sub(j.Since)), Instant(j.Since))
+			case "FAILING":
+				t.row(j.Job, positive(j.Failures), cmp.Or(Instant(j.Since), "never"), j.Error)
+			default:
+				t.row(j.Job, j.Error)
+			}
+		}
+	})
+	if len(list.First) > 0 {
+		p.more(list.Count-len(list.First), "dbjobs job list")
+	}
+}
+
+// runs writes the runs that have not ended.
+func (p *screen) runs(s *Status) {
+	p.table(len(s.Running.First), []string{"RUNNING", "FOR", "BY", "RUN"}, func(t *table) {
+		for _, r := range s.Running.First {
+			t.row(r.Job, span(s.Now.Sub(r.StartedAt)), r.Holder, r.ID)
+		}
+	})
+	p.more(s.Running.Count-len(s.Running.First), "dbjobs run list --state running")
+	p.table(len(s.Waiting), []string{"WAITING FOR", "RUNS", "SINCE", "SUCH AS"}, func(t *table) {
+		for _, v := range s.Waiting {
+			t.row(v.Why, count(int64(v.Runs)), span(s.Now.Sub(v.Since)), v.Job)
+		}
+	})
+}
+
+// span is a length of time in its two largest units.
+func span(d time.Duration) string {
+	day := 24 * time.Hour
+	switch {
+	case d < 0:
+		return ""
+	case d < time.Minute:
+		return d.Truncate(time.Second).String()
+	case d < time.Hour:
+		return store.Duration(d.Truncate(time.Second)).String()
+	case d < 2*day:
+		return store.Duration(d.Truncate(time.Minute)).String()
+	case d%day < time.Hour || d >= 100*day:
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+}
+
+// took is a length to the tenth of a second.
+func took(d store.Duration) string {
+	if d < store.Duration(10*time.Second) {
+		return time.Duration(d).Round(time.Millisecond).String()
+	}
+	return span(time.Duration(d))
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// OverdueAfter is how long nobody may have come for the next time of a job until it counts as overdue where no other
+// length is asked for: a trigger of each minute that is alive comes sooner.
+const OverdueAfter = 2 * time.Minute
+
+// Standing is how the jobs stand: of each kind of trouble how many there are, and the first of them. Neither the time
+// that it takes to read nor the size depends on how many jobs are well.
+type Standing struct {
+	Now     time.Time // by the database's clock
+	Overdue Kind      // the oldest first
+	Parked  Kind
+	Failing Kind // those that failed most often in a row first
+	// Coming are jobs whose next time is before an instant, the next ones first, without those that are overdue. A time may
+	// have come since the last pass.
+	Coming []JobStatus
+}
+
+// Kind is how many jobs are of a kind, and the first of them. Jobs that are disabled count nowhere. One that was paused
+// since the last pass counts as overdue where more are than the first.
+type Kind struct {
+	Count int
+	First []JobStatus
+}
+
+// Standing reads how the jobs stand: at most limit of each kind, of those to come those with a time within a length.
+func (s *Store) Standing(ctx context.Context, within time.Duration, limit int) (st Standing, err error) {
+	if st.Now, err = s.Now(ctx); err != nil {
+		return st, err
+	}
+	owners := []string{}
+	err = s.db.Query(ctx, "owners", engine.Args{}, func(r *sql.Rows) error {
+		var owner string
+		err := r.Scan(&owner)
+		owners = append(owners, owner)
+		return err
+	})
+	if err != nil || len(owners) == 0 { // nothing was planned yet
+		return st, err
+	}
+	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-OverdueAfter), "until": st.Now.Add(within), "limit": 2 * limit}
+	if err = s.db.Row(ctx, "standing", a, &st.Overdue.Count, &st.Parked.Count, &st.Failing.Count); err != nil {
+		return st, err
+	}
+	ids := []int64{}
+	kinds := map[string][]int64{}
+	take := func(kind string, id int64) { kinds[kind], ids = append(kinds[kind], id), append(ids, id) }
+	err = s.db.Query(ctx, "standing_jobs", a, func(r *sql.Rows) error {
+		var kind string
+		var id int64
+		err := r.Scan(&kind, &id)
+		take(kind, id)
+		return err
+	})
+	if err != nil {
+		return st, err
+	}
+	err = s.db.Query(ctx, "coming_jobs", a.With("limit", 4*limit), func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		take("coming", id)
+		return err
+	})
+	if err != nil || len(ids) == 0 {
+		return st, err
+	}
+	list, err := s.statuses(ctx, s.db, ids...)
+	if err == nil {
+		err = s.deriveAll(ctx, list)
+	}
+	if err != nil {
+		return st, err
+	}
+	byID := make(map[int64]JobStatus, len(list))
+	for _, v := range list {
+		byID[v.ID] = v
+	}
+	first := func(kind string, is func(JobStatus) bool) (found []JobStatus) {
+		for _, id := range kinds[kind] {
+			if v, ok := byID[id]; ok && is(v) { // else a pass has decided for it meanwhile, or it is paused
+				found = append(found, v)
+			}
+		}
+		return found[:min(limit, len(found))]
+	}
+	st.Overdue.First = first("overdue", func(v JobStatus) bool { return v.Overdue >= Duration(OverdueAfter) })
+	st.Parked.First = first("parked", func(v JobStatus) bool { return v.Parked != "" })
+	st.Failing.First = first("failing", func(v JobStatus) bool { return v.Streak > 0 })
+	st.Coming = first("coming", func(v JobStatus) bool { return !v.NextRun.IsZero() })
+	for _, k := range []*Kind{&st.Overdue, &st.Parked, &st.Failing} {
+		if len(k.First) < limit { // these are all
+			k.Count = len(k.First)
+		}
+	}
+	return st, nil
+}
+
+// Silence is an interval in which a trigger did not come, although it came regularly before.
+type Silence struct {
+	Trigger string    `json:"trigger"`
+	From    time.Time `json:"from"`           // its last pass before
+	Until   time.Time `json:"until,omitzero"` // its first pass after; zero: it is silent
+}
+
+// Silences are those of triggers that last, and those that ended since an instant, the newest first.
+func (s *Store) Silences(ctx context.Context, triggers []Trigger, now, since time.Time) (list []Silence, err error) {
+	const most = 2500 // a week has fewer stretches, for a silence is longer than five minutes
+	for _, t := range triggers {
+		end := time.Time{} // when the stretch after began
+		begun, last, passes := time.Time{}, engine.Moment{}, int64(0)
+		rd := engine.Reads(engine.At(&begun), &last, &passes)
+		err := s.db.Query(ctx, "stretches", engine.Args{"name": t.Name, "since": since, "limit": most}, rd.Each(func(fault string) error {
+			if fault == "" && passes >= regular && !last.IsZero() && (!end.IsZero() || now.Sub(last.Time) > silence) {
+				list = append(list, Silence{t.Name, last.Time, end})
+			}
+			end = begun
+			return nil
+		}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(list, func(x, y Silence) int { return y.From.Compare(x.From) })
+	return list, nil
+}
+
+// OpenRuns are runs that have not ended and that wait for the same, or execute in the same queue.
+type OpenRuns struct {
+	State  string    `json:"state"`             // waiting, queued or running
+	HeldBy string    `json:"held_by,omitempty"` // predecessor, group or pause
+	Group  string    `json:"group,omitempty"`   // where a group holds them
+	Begun  bool      `json:"begun"`             // they were executed, and failed or were given back
+	Later  bool      `json:"later"`             // their time is to come
+	Queue  string    `json:"queue"`             // where they are executed
+	Runs   int       `json:"runs"`              // how many
+	Since  time.Time `json:"since,omitzero"`    // the oldest was made then
+	Ready  time.Time `json:"ready_at,omitzero"` // the first may go then
+	Job    string    `json:"job,omitempty"`     // of one of them
+}
+
+// OpenRuns counts the runs that have not ended by what they wait for, the oldest first: at most limit kinds.
+func (s *Store) OpenRuns(ctx context.Context, limit int) (list []OpenRuns, err error) {
+	var v OpenRuns
+	var j Job
+	rd := engine.Reads(&v.State, engine.Nullable(&v.HeldBy), &v.Begun, &v.Later, &v.Queue, engine.Nullable(&v.Group), &v.Runs, engine.At(&v.Since), engine.At(&v.Ready),
+		engine.Nullable(&j.Owner), engine.Nullable(&j.Name))
+	err = s.db.Query(ctx, "open_runs", engine.Args{"now": s.now(), "limit": limit}, rd.Each(func(string) error {
+		v.Job = j.FullName()
+		list = append(list, v)
+		v, j = OpenRuns{}, Job{}
+		return nil
+	}))
+	return list, err
+}
+
+// LongestRuns are the runs that execute, those that do so for longest first.
+func (s *Store) LongestRuns(ctx context.Context, limit int) ([]Run, error) {
+	return s.listRuns(ctx, "runs_longest", engine.Args{"limit": limit})
+}

@@ -1,0 +1,81 @@
+package load
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// What people ask in the morning is answered by indexes, however many jobs, runs and triggers there are.
+func TestExplainQuestionsUseIndexes(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			n := extent{8_000, 20_000, 4_000, 4_000, 50}
+			if e == "postgres" { // it reads smaller tables whole
+				n.jobs, n.gaps, n.pauses = 20_000, 50_000, 50_000
+			}
+			var c storetest.Calls
+			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
+			crowded(t, d, n)
+			troubles(t, d)
+			d.Analyze(t)
+			ctx := t.Context()
+			questions := map[string]func() error{
+				"jobs": func() error {
+					st, err := d.Standing(ctx, time.Hour, 5)
+					if err == nil && (len(st.Parked.First) != 5 || st.Parked.Count < 10 || len(st.Failing.First) != 5) {
+						t.Errorf("%d of %d parked, %d of %d failing", len(st.Parked.First), st.Parked.Count, len(st.Failing.First), st.Failing.Count)
+					}
+					return err
+				},
+				"triggers": func() error {
+					list, err := d.Triggers(ctx)
+					if err == nil {
+						_, err = d.Silences(ctx, list, d.Clock.Now(), d.Clock.Now().Add(-7*24*time.Hour))
+					}
+					return err
+				},
+				"what waits": func() error { _, err := d.OpenRuns(ctx, 20); return err },
+				"what runs":  func() error { _, err := d.LongestRuns(ctx, 5); return err },
+				"pauses":     func() error { _, err := d.Pauses(ctx, false, 1000); return err },
+			}
+			for name, ask := range questions {
+				c.Reset()
+				began := time.Now()
+				if err := ask(); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				t.Logf("%s: %s, %d calls", name, time.Since(began).Round(time.Millisecond), c.Count())
+				for _, call := range c.All() {
+					if call.SQL == "" {
+						continue
+					}
+					plan := explain(t, d, call)
+					if problem := wholeTable(e, call.SQL, plan, n); problem != "" {
+						t.Errorf("%s: %s: %s:\n%s", name, call.SQL, problem, strings.Join(plan, "\n"))
+					}
+				}
+			}
+		})
+	}
+}
+
+// troubles plans the jobs, and lets some be in need of somebody.
+func troubles(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	tk := ticktest.New(t, d.Store)
+	tk.Batch, tk.Limit = 1000, 1
+	if r, err := tk.Run(t.Context()); err != nil || r.Decided == 0 {
+		t.Fatal(err, r)
+	}
+	d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = 'for a test' WHERE job_id % 100 = 7")
+	d.Exec(t, "UPDATE "+d.Table("plans")+" SET streak = 3 WHERE job_id % 100 = 9")
+	happen(t, d)
+}
+
