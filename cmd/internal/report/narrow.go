@@ -40,7 +40,15 @@ var manners = map[string]manner{
 	"FROM":             {cut: cutMiddle, min: 16, rank: 3},
 	"STARTED":          {rank: 4},
 	"LAST RUN":         {rank: 5},
-	"OVERDUE":          {rank: 7},
+	"OVERDUE":          {cut: cutMiddle, min: 16, rank: 7},
+	"FAILING":          {cut: cutMiddle, min: 16},
+	"PARKED":           {cut: cutMiddle, min: 16},
+	"RUNNING":          {cut: cutMiddle, min: 16},
+	"TRIGGER":          {cut: cutMiddle, min: 16},
+	"SILENT":           {cut: cutMiddle, min: 16},
+	"WAITING FOR":      {cut: cutMiddle, min: 30},
+	"SUCH AS":          {cut: cutMiddle, min: 16},
+	"BECAUSE":          {cut: cutEnd, min: 16, soft: true},
 	"ROWS":             {rank: 6},
 }
 

@@ -18,7 +18,7 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(v.Name, Instant(v.LastAt), span(s.Now.Sub(v.LastAt)), took(v.Took), v.Holder)
 		}
 	})
-	p.table(len(s.Silences), []string{"SILENT", "FOR", "FROM", "UNTIL"}, func(t *table) {
+	p.table(len(s.Silences), []string{"SILENT", "FOR", "SINCE", "UNTIL"}, func(t *table) {
 		for _, v := range s.Silences {
 			end := v.Until
 			if end.IsZero() {
@@ -102,7 +102,7 @@ func (p *screen) more(n int, where string) {
 
 // troubled writes the jobs of a kind.
 func (p *screen) troubled(kind string, list Troubled, s *Status) {
-	heading := map[string][]string{"OVERDUE": {kind, "BY", "SINCE"}, "FAILING": {kind, "TIMES", "LAST SUCCESS", "ERROR"}, "PARKED": {kind, "BECAUSE"}}[kind]
+	heading := map[string][]string{"OVERDUE": {kind, "FOR", "SINCE"}, "FAILING": {kind, "TIMES", "LAST SUCCESS", "ERROR"}, "PARKED": {kind, "BECAUSE"}}[kind]
 	p.table(len(list.First), heading, func(t *table) {
 		for _, j := range list.First {
 			switch kind {
