@@ -12,7 +12,7 @@ import (
 
 // Print writes a table for each kind that has something, and at the end what there is to do.
 func (s *Status) Print(w io.Writer) error {
-	p := &screen{w: w}
+	p := &sections{w: w}
 	p.table(len(s.Triggers), []string{"TRIGGER", "LAST PASS", "AGO", "TOOK", "BY"}, func(t *table) {
 		for _, v := range s.Triggers {
 			t.row(v.Name, Instant(v.LastAt), span(s.Now.Sub(v.LastAt)), took(v.Took), v.Holder)
@@ -60,15 +60,15 @@ func lines(list []string) (out []string) {
 	return out
 }
 
-// screen writes tables with an empty line between them.
-type screen struct {
+// sections are tables with an empty line between them.
+type sections struct {
 	w     io.Writer
 	begun bool
 	err   error
 }
 
 // line writes a paragraph.
-func (p *screen) line(text string) {
+func (p *sections) line(text string) {
 	if p.err != nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (p *screen) line(text string) {
 }
 
 // table writes a table if it has rows.
-func (p *screen) table(rows int, heading []string, fill func(*table)) {
+func (p *sections) table(rows int, heading []string, fill func(*table)) {
 	if rows == 0 || p.err != nil {
 		return
 	}
@@ -94,14 +94,14 @@ func (p *screen) table(rows int, heading []string, fill func(*table)) {
 }
 
 // more counts what the table before has left out, and says where it is.
-func (p *screen) more(n int, where string) {
+func (p *sections) more(n int, where string) {
 	if n > 0 && p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, "and %d more: %s\n", n, where)
 	}
 }
 
 // troubled writes the jobs of a kind.
-func (p *screen) troubled(kind string, list Troubled, s *Status) {
+func (p *sections) troubled(kind string, list Troubled, s *Status) {
 	heading := map[string][]string{"OVERDUE": {kind, "FOR", "SINCE"}, "FAILING": {kind, "TIMES", "LAST SUCCESS", "ERROR"}, "PARKED": {kind, "BECAUSE"}}[kind]
 	p.table(len(list.First), heading, func(t *table) {
 		for _, j := range list.First {
@@ -121,7 +121,7 @@ func (p *screen) troubled(kind string, list Troubled, s *Status) {
 }
 
 // runs writes the runs that have not ended.
-func (p *screen) runs(s *Status) {
+func (p *sections) runs(s *Status) {
 	p.table(len(s.Running.First), []string{"RUNNING", "FOR", "BY", "RUN"}, func(t *table) {
 		for _, r := range s.Running.First {
 			t.row(r.Job, span(s.Now.Sub(r.StartedAt)), r.Holder, r.ID)
