@@ -152,6 +152,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.tick(),
 		c.work(),
 		c.runs(),
+		c.status(),
 		c.upcoming(),
 		c.check(),
 		c.report(),
@@ -163,7 +164,6 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.config(),
 		c.version(),
 	)
-	root.AddCommand(c.status())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {

@@ -78,4 +78,3 @@ func troubles(t *testing.T, d *storetest.DB) {
 	d.Exec(t, "UPDATE "+d.Table("plans")+" SET streak = 3 WHERE job_id % 100 = 9")
 	happen(t, d)
 }
-
