@@ -130,6 +130,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 		p.woken += b.Woken
 		p.met += b.Ends
 		p.report.add(b.Batch)
+		p.progress()
 		p.kept = append(p.kept, b.Retention...)
 	}
 	return passed, err

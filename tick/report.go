@@ -186,6 +186,13 @@ func (r *Report) addGaps(gaps map[string]int) {
 	}
 }
 
+// progress tells how far the pass is.
+func (p *pass) progress() {
+	if tell, r := p.t.Progress, &p.report; tell != nil {
+		tell(r.Decided, r.Started, r.Succeeded+r.Failed+r.Cancelled+r.Waiting)
+	}
+}
+
 // end adds the end of a run.
 func (r *Report) end(run *store.Run, job string) {
 	switch run.State {

@@ -45,6 +45,9 @@ type Tick struct {
 	DryRun       bool          // only tell what is due
 	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
+	// Progress, if set, is told how far the pass is: jobs decided, runs started, and of these those that have ended.
+	Progress func(decided, started, ended int)
+
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
 	whole time.Duration    // of a later pass of RunFor: of which Budget is what is left

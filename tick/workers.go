@@ -122,6 +122,7 @@ func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, plac
 		}
 		p.mu.Unlock()
 	}
+	p.progress()
 }
 
 // fill lets those begin for which there are places.
@@ -297,6 +298,7 @@ func (p *pass) settle(r *result) {
 		return
 	}
 	p.report.end(run, r.held.Job.FullName())
+	p.progress()
 }
 
 // forget lets go of a delivery. Without any, there is no sign of life to be given.

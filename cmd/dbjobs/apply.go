@@ -221,9 +221,15 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		return nil, err
 	}
 	defer s.Close()
-	var end func()
-	o.Progress, end = c.progress(cmd.Name())
+	line, end := c.live()
 	defer end()
+	if line != nil {
+		o.Progress = func(done, of int) {
+			if done < of {
+				line.show("%s: %s of %s jobs", cmd.Name(), thousands(done), thousands(of))
+			}
+		}
+	}
 	o.Author, o.Start = c.author(s), decide.Start
 	return s.Apply(cmd.Context(), d, o)
 }

@@ -2,32 +2,104 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"sync"
+	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 )
 
-// progress shows on a terminal, in one line that is written again and again, how many of the jobs are done. end removes the
-// line. In a file, a pipe or a log there is nothing of it, nor beside JSON.
-func (c *cli) progress(command string) (show func(done, of int), end func()) {
-	f := c.stderr
-	if c.asJSON || c.logFormat != logs.Text || !report.IsTerminal(f) {
+// liveLine is a line of a terminal that is written again and again, to show how far a command is. What else is written
+// goes above it.
+type liveLine struct {
+	w io.Writer
+
+	mu    sync.Mutex
+	shown bool
+}
+
+// live makes standard error begin with such a line, until end removes it. In a file, a pipe or a log there is none, nor
+// beside JSON: then it returns nil.
+func (c *cli) live() (l *liveLine, end func()) {
+	if c.asJSON || c.logFormat != logs.Text || !report.IsTerminal(c.stderr) {
 		return nil, func() {}
 	}
-	const clear = "\r\x1b[K"
-	shown := false
-	show = func(done, of int) {
-		if done == of {
-			return
-		}
-		shown = true
-		fmt.Fprintf(f, clear+"%s: %s of %s jobs", command, thousands(done), thousands(of))
+	l = &liveLine{w: c.stderr}
+	c.stderr = l
+	return l, func() {
+		c.stderr = l.w
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.clear()
 	}
-	return show, func() {
-		if shown {
-			fmt.Fprint(f, clear)
-		}
+}
+
+func (l *liveLine) show(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clear()
+	fmt.Fprintf(l.w, format, args...)
+	l.shown = true
+}
+
+func (l *liveLine) clear() {
+	if l.shown {
+		io.WriteString(l.w, "\r\x1b[K")
+		l.shown = false
 	}
+}
+
+// Write takes the line away: it comes back where it has something new to say.
+func (l *liveLine) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clear()
+	return l.w.Write(text)
+}
+
+// The line of a pass comes when the pass takes longer than most, and does not flicker.
+const (
+	passIsLong = time.Second
+	redrawn    = 250 * time.Millisecond
+)
+
+// passProgress shows how far a pass is, on a terminal.
+func (c *cli) passProgress() (progress func(decided, started, ended int), end func()) {
+	line, remove := c.live()
+	if line == nil {
+		return nil, remove
+	}
+	var mu sync.Mutex
+	var decided, started, ended int
+	began, done, left := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		t := time.NewTicker(redrawn)
+		defer t.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-t.C:
+				if long := now.Sub(began); long >= passIsLong {
+					mu.Lock()
+					text := fmt.Sprintf("%s: %s decided, %s started, %s ended", long.Truncate(time.Second), thousands(decided), thousands(started), thousands(ended))
+					mu.Unlock()
+					line.show("%s", text)
+				}
+			}
+		}
+	}()
+	return func(d, s, e int) {
+			mu.Lock()
+			defer mu.Unlock()
+			decided, started, ended = d, s, e
+		}, func() {
+			close(done)
+			<-left
+			remove()
+		}
 }
 
 // thousands writes a number such as 12,000.
