@@ -29,7 +29,7 @@ func (s *told) String() string {
 	return s.text.String()
 }
 
-// TestWaitForARun: who waits for a run has its id at once, is told that no tick comes, and learns of its end; who stops
+// TestWaitForARun: who waits for a run has its id at once, learns that no tick comes, and learns of its end; who stops
 // waiting leaves the run as it is.
 func TestWaitForARun(t *testing.T) {
 	t.Parallel()
