@@ -59,6 +59,12 @@ type Change struct {
 // Apply brings the database to the definitions, in one transaction, and tells what it changed: nothing where they
 // are there already. Groups and schedules come first, so that jobs may use them.
 func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Change, error) {
+	return s.inTurn(ctx, o, func(a *applier) error { return a.all(ctx, d) })
+}
+
+// inTurn runs fn in a transaction, in which those who edit definitions as a whole come one after the
+// other, and returns the changes that fn made. A dry run only reads.
+func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) error) ([]Change, error) {
 	var changes []Change
 	login, err := s.Login(ctx)
 	if err != nil {
@@ -73,11 +79,17 @@ func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Cha
 	}
 	err = transaction(ctx, func(tx *engine.Tx) error {
 		a := &applier{s: s, tx: tx, o: o, login: login, dry: dryRun{on: o.DryRun, links: map[link]int{}}}
-		if err := a.all(ctx, d); err != nil {
+		if err := a.takeTurns(ctx); err != nil {
+			return err
+		}
+		if err := a.tx.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&a.now)); err != nil {
+			return err
+		}
+		if err := fn(a); err != nil {
 			return err
 		}
 		changes = a.changes
-		return nil
+		return a.flush(ctx)
 	})
 	return changes, err
 }
@@ -98,12 +110,6 @@ type applier struct {
 }
 
 func (a *applier) all(ctx context.Context, d Definitions) error {
-	if err := a.takeTurns(ctx); err != nil {
-		return err
-	}
-	if err := a.tx.Row(ctx, "read_now", engine.Args{"now": a.s.now()}, engine.At(&a.now)); err != nil {
-		return err
-	}
 	groups, err := a.s.groups(ctx, a.tx)
 	if err != nil {
 		return err
@@ -134,6 +140,9 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	if err := a.find(ctx, d.Jobs); err != nil {
 		return err
 	}
+	if err := a.findOwned(ctx); err != nil {
+		return err
+	}
 	if err := a.findDone(ctx, d.Jobs); err != nil {
 		return err
 	}
@@ -141,11 +150,9 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 		return err
 	}
 	if a.o.Manifest != "" && !a.o.CreateOnly {
-		if err := a.leave(ctx, d); err != nil {
-			return err
-		}
+		return a.leave(ctx, d)
 	}
-	return a.flush(ctx)
+	return nil
 }
 
 // takeTurns locks the row that migrators lock, too, so that those who apply come one after the other. A

@@ -100,15 +100,17 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 			return err
 		}
 	}
-	if a.o.Manifest != "" && !a.o.CreateOnly {
-		err := a.s.known(ctx, a.tx, "jobs_owned", engine.Args{"manifest": a.o.Manifest}, func(j *Job) {
-			a.known.owned = append(a.known.owned, j)
-		})
-		if err != nil {
-			return err
-		}
-	}
 	return a.findPredecessors(ctx, jobs)
+}
+
+// findOwned reads which jobs the manifest owns.
+func (a *applier) findOwned(ctx context.Context) error {
+	if a.o.Manifest == "" || a.o.CreateOnly {
+		return nil
+	}
+	return a.s.known(ctx, a.tx, "jobs_owned", engine.Args{"manifest": a.o.Manifest}, func(j *Job) {
+		a.known.owned = append(a.known.owned, j)
+	})
 }
 
 // definitions reads the whole of jobs that are known, in their order.

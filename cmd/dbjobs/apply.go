@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,39 +159,21 @@ func (i interruptible) Read(b []byte) (int, error) {
 // the database, and targets of the host. Where this host has no targets, others may execute the jobs:
 // then a name that is wrong fails the run.
 func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
-	if err := c.resolveTargets(m); err != nil {
-		return err
-	}
-	used := m.Elsewhere()
-	if len(used) == 0 {
-		return nil
+	if len(m.Elsewhere()) == 0 {
+		return c.resolveTargets(m)
 	}
 	if err := c.find(cmd); err != nil {
 		return err
 	}
 	if c.db.Embedded && !c.db.Exists() {
-		return m.Resolve(nil)
+		return cmp.Or(c.resolveTargets(m), m.Resolve(nil))
 	}
 	s, err := c.open(cmd, use)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if c.shared, err = s.KnownSchedules(cmd.Context(), used); err != nil {
-		return err
-	}
-	names := slices.Sorted(maps.Keys(c.shared))
-	if len(names) < len(used) { // one is missing: the message lists what there is
-		all, err := s.Schedules(cmd.Context())
-		if err != nil {
-			return err
-		}
-		names = names[:0]
-		for _, sc := range all {
-			names = append(names, sc.Name)
-		}
-	}
-	return m.Resolve(names)
+	return c.resolveIn(cmd.Context(), s, m)
 }
 
 func (c *cli) resolveTargets(m *manifest.Manifest) error {

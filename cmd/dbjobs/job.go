@@ -17,7 +17,7 @@ import (
 
 func (c *cli) job() *cobra.Command {
 	g := &cobra.Command{Use: "job", Short: "Create, list, show, pause, abort, remove and run jobs"}
-	g.AddCommand(c.jobCreate(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobEnable(), c.jobDisable(), c.jobAbort(), c.jobRemove(),
+	g.AddCommand(c.jobCreate(), c.jobAlter(), c.jobStep(), c.jobSchedule(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobEnable(), c.jobDisable(), c.jobAbort(), c.jobRemove(),
 		c.jobRunNow(), c.jobBackfill(), c.jobReplan(), c.jobHistory())
 	return group(g)
 }
@@ -50,10 +50,10 @@ func (f definitionFlag) Set(value string) error {
 		return nil
 	case manifest.Switch:
 		on, err := strconv.ParseBool(value)
-		if err != nil || !on {
-			delete(f.given, f.Name)
+		if err != nil {
 			return err
 		}
+		value = strconv.FormatBool(on)
 	}
 	f.given[f.Name] = []string{value}
 	return nil

@@ -127,6 +127,12 @@ func scheduleZone(s store.Schedule) string {
 
 // jobNode writes a job: its policies in their order, with its schedules and its rule before the tags.
 func jobNode(j store.Job, login, zone string) (*yaml.Node, error) {
+	o := policiesNode(j, login, zone)
+	return o.node(), o.steps(j.Steps)
+}
+
+// policiesNode writes a job without its steps.
+func policiesNode(j store.Job, login, zone string) *object {
 	j.Normalize()
 	var usual store.Job
 	usual.Normalize()
@@ -144,7 +150,7 @@ func jobNode(j store.Job, login, zone string) (*yaml.Node, error) {
 		}
 		o.policy(e, &j, &usual)
 	}
-	return o.node(), o.steps(j.Steps)
+	return o
 }
 
 func (o *object) schedules(j store.Job, zone string) {
@@ -226,22 +232,11 @@ func (o *object) instant(key string, value time.Time) {
 func (o *object) steps(steps []store.Step) error {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
 	for i, s := range steps {
-		kind := executor.KindOf(s.Executor)
-		if kind == nil {
-			return fmt.Errorf("step %s has the executor %s, which this version does not know", s.Name, s.Executor)
+		entry, err := stepNode(s, s.Name != stepName(i))
+		if err != nil {
+			return err
 		}
-		entry := &object{}
-		if s.Name != stepName(i) {
-			entry.text("name", s.Name, "")
-		}
-		if err := entry.spec(kind, s.Spec); err != nil {
-			return fmt.Errorf("step %s: %w", s.Name, err)
-		}
-		entry.duration("timeout", s.Timeout, 0)
-		entry.policy(section("retry"), &store.Job{Retry: s.Retry}, &store.Job{})
-		entry.text("on_success", s.OnSuccess, store.StepNext)
-		entry.text("on_failure", s.OnFailure, store.StepFail)
-		all.Content = append(all.Content, entry.node())
+		all.Content = append(all.Content, entry)
 	}
 	if len(all.Content) == 1 && plainStep(steps[0], all.Content[0]) {
 		o.Content = append(o.Content, all.Content[0].Content...)
@@ -249,6 +244,26 @@ func (o *object) steps(steps []store.Step) error {
 	}
 	o.put("steps", all)
 	return nil
+}
+
+// stepNode writes a step, with its name if that is not the one of its place.
+func stepNode(s store.Step, named bool) (*yaml.Node, error) {
+	kind := executor.KindOf(s.Executor)
+	if kind == nil {
+		return nil, fmt.Errorf("step %s has the executor %s, which this version does not know", s.Name, s.Executor)
+	}
+	entry := &object{}
+	if named {
+		entry.text("name", s.Name, "")
+	}
+	if err := entry.spec(kind, s.Spec); err != nil {
+		return nil, fmt.Errorf("step %s: %w", s.Name, err)
+	}
+	entry.duration("timeout", s.Timeout, 0)
+	entry.policy(section("retry"), &store.Job{Retry: s.Retry}, &store.Job{})
+	entry.text("on_success", s.OnSuccess, store.StepNext)
+	entry.text("on_failure", s.OnFailure, store.StepFail)
+	return entry.node(), nil
 }
 
 // plainStep reports whether a step has no keys but those of its executor.

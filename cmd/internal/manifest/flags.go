@@ -96,14 +96,8 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	if node := f.reread(given, entry); node != nil {
 		f.readJob(pair{quoted(name), node})
 	}
-	for i := range f.m.elsewhere {
-		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
-	}
-	for _, r := range f.targets {
-		r.at = Problem{File: f.file, Path: "--target"}
-		f.m.targets = append(f.m.targets, r)
-	}
-	return f.m, f.flagError("jobs", name, append(RuleFlags, JobFlags...))
+	f.ofFlags(-1)
+	return f.m, f.flagError("jobs", name, slices.Concat(RuleFlags, JobFlags))
 }
 
 // ScheduleFromFlags is JobFromFlags for a schedule.
@@ -157,8 +151,6 @@ func (fl Flag) node(values []string) *yaml.Node {
 		return quoted(last)
 	case Entries:
 		return entryList(values)
-	case Switch:
-		return plain("true")
 	default:
 		return plain(last)
 	}

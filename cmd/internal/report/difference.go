@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +50,31 @@ func Differences(w io.Writer, d Difference) error {
 	}
 	if !d.Differs {
 		p.line("no difference")
+	}
+	return p.err
+}
+
+// Altered is what a command changed in place, or with --dry-run would change.
+type Altered struct {
+	DryRun  bool           `json:"dry_run"`
+	Changes []store.Change `json:"changes"`
+	Times   []Times        `json:"times"`
+}
+
+// Print prints the fields before and after, and the next times.
+func (a Altered) Print(w io.Writer) error {
+	p := &differencePrinter{w: w, times: map[string]Times{}}
+	for _, t := range a.Times {
+		p.times[t.Job] = t
+	}
+	for _, c := range a.Changes {
+		p.change(c, "")
+	}
+	switch {
+	case len(a.Changes) == 0:
+		p.line("no change")
+	case a.DryRun:
+		p.line("(dry run: nothing was written)")
 	}
 	return p.err
 }
@@ -163,6 +189,10 @@ func (p *differencePrinter) next(t Times) {
 			texts[i] = Instant(at)
 		}
 		return cmp.Or(strings.Join(texts, ", "), "none")
+	}
+	if slices.EqualFunc(t.Before, t.After, time.Time.Equal) {
+		p.line("    next: %s", all(t.After))
+		return
 	}
 	if len(t.Before) > 0 {
 		p.line("-   next: %s", all(t.Before))

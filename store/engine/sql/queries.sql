@@ -741,6 +741,9 @@ DELETE FROM dbjobs.job_after WHERE job_id @these;
 DELETE FROM dbjobs.job_schedules
 WHERE job_id @these AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
 
+-- name: lock_jobs
+SELECT id FROM dbjobs.jobs WHERE id @these ORDER BY id @lock;
+
 -- name: touch_jobs
 UPDATE dbjobs.jobs SET planned = @touched WHERE id @these;
 

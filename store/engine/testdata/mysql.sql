@@ -723,6 +723,10 @@ ORDER BY t.trx_started, t.trx_mysql_thread_id LIMIT 3;
 -- name: lock_installation
 SELECT version FROM dbjobs_installation WHERE id = 1 FOR UPDATE;
 
+-- name: lock_jobs
+-- arguments: each_ids
+SELECT id FROM dbjobs_jobs WHERE id IN (each_) ORDER BY id FOR UPDATE;
+
 -- name: lock_old_gaps
 -- arguments: rows, limit
 SELECT o.job_id, o.schedule_id, o.through_at, o.reason

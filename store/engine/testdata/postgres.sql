@@ -738,6 +738,10 @@ ORDER BY pg_catalog.min(a.xact_start) NULLS LAST, a.pid LIMIT 3;
 -- name: lock_installation
 SELECT version FROM dbjobs.installation WHERE id = 1 FOR UPDATE;
 
+-- name: lock_jobs
+-- arguments: ids
+SELECT id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE;
+
 -- name: lock_old_gaps
 -- arguments: rows, limit
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, since timestamptz)

@@ -720,6 +720,10 @@ SELECT name FROM dbjobs_group_plans WHERE name IN (SELECT value FROM json_each(?
 -- name: lock_installation
 SELECT version FROM dbjobs_installation WHERE id = 1 ;
 
+-- name: lock_jobs
+-- arguments: ids
+SELECT id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id ;
+
 -- name: lock_old_gaps
 -- arguments: rows, limit
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason

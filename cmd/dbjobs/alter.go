@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// alters completes a command that changes a definition in place.
+func (c *cli) alters(cmd *cobra.Command, dryRun *bool) *cobra.Command {
+	cmd.Flags().BoolVar(dryRun, "dry-run", false, "only print the changes; write nothing")
+	return c.prints(c.authored(cmd))
+}
+
+// resets adds --reset to a command.
+func resets(cmd *cobra.Command, into *[]string) {
+	cmd.Flags().StringArrayVar(into, "reset", nil, "`FLAG` that is to have its default again; may be given several times")
+}
+
+func (c *cli) jobAlter() *cobra.Command {
+	var dryRun bool
+	e := manifest.Edit{Command: "job alter"}
+	cmd := &cobra.Command{
+		Use: "alter NAME", Short: "Change a job in place", Args: positional("NAME"),
+		Long: `Changes what the flags name, and nothing else of the job. A flag that may be given several times replaces all of its
+values; --schedule replaces all times of the job. --reset FLAG gives a flag its default again. Flags of a step are for the
+only step of the job; of several, change one with dbjobs job step alter.
+
+The change shows field by field, with the next times before and after. The next tick takes it up. If the job comes from a
+manifest, the next apply of that file changes the job back, unless the file is changed too: dbjobs diff shows what differs,
+dbjobs export what the file would have to say.`,
+		Example: `  dbjobs job alter rollup --rule "every 10m" --timeout 5m --dry-run
+  dbjobs job alter rollup --schedule nightly --reset timeout --reason "it is fast enough now"`,
+	}
+	given := definitionFlags(cmd, manifest.AlterFlags())
+	resets(cmd, &e.Reset)
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
+		if e.Given = given(); len(e.Given)+len(e.Reset) == 0 {
+			return badInput("job alter needs a flag that says what to change; see dbjobs job alter --help")
+		}
+		e.Now = time.Now()
+		return c.alterJob(ctx, s, args[0], dryRun, e.Job)
+	})
+	return c.alters(cmd, &dryRun)
+}
+
+// alterJob changes a job in place and prints what changed. edit is asked twice: for what it names that
+// may not be there, and for the job as it is when it is written.
+func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun bool, edit func(store.Job) (*manifest.Manifest, error)) error {
+	v, err := s.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	m, err := edit(v.Job)
+	if err != nil {
+		return err
+	}
+	if err := c.resolveIn(ctx, s, m); err != nil {
+		return err
+	}
+	p, err := newJobPreview(ctx, s, &v, &m.Jobs[0])
+	if err != nil {
+		return err
+	}
+	r, err := s.AlterJob(ctx, v.FullName(), store.AlterOptions{DryRun: dryRun, Start: decide.Start, Author: c.author(s)}, func(j store.Job) (store.Job, error) {
+		if m, err = edit(j); err != nil {
+			return j, err
+		}
+		return m.Jobs[0], nil
+	})
+	if err != nil {
+		return err
+	}
+	a := report.Altered{DryRun: dryRun, Changes: report.List(r.Changes), Times: []report.Times{}}
+	if len(r.Changes) > 0 {
+		p.jobs[v.FullName()], p.to[v.Name] = &r.Before, r.After
+		a.Times = append(a.Times, p.times(v.FullName(), v.Name))
+	}
+	c.warnOf(m, r.Changes)
+	return c.print(a, func() error {
+		c.sayAltered("job "+v.FullName(), v.Manifest, a)
+		return a.Print(c.stdout)
+	})
+}
+
+// sayAltered says what follows a change in place.
+func (c *cli) sayAltered(what, owner string, a report.Altered) {
+	if len(a.Changes) == 0 || a.DryRun {
+		return
+	}
+	c.say("changed %s; the next dbjobs tick takes it up", what)
+	if owner != "" {
+		c.say("%s is from the manifest %s, and its next apply changes it back; to prevent that, change the file too (dbjobs diff shows what differs)", what, shown(owner))
+	}
+}
+
+// resolveIn refuses the names of schedules and targets that are not there.
+func (c *cli) resolveIn(ctx context.Context, s *store.Store, m *manifest.Manifest) error {
+	if err := c.resolveTargets(m); err != nil {
+		return err
+	}
+	used := m.Elsewhere()
+	known, err := s.KnownSchedules(ctx, used)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(known))
+	if len(names) < len(used) { // one is missing: the message lists what there is
+		all, err := s.Schedules(ctx)
+		if err != nil {
+			return err
+		}
+		names = names[:0]
+		for _, sc := range all {
+			names = append(names, sc.Name)
+		}
+	}
+	c.shared = known
+	return m.Resolve(names)
+}
+
+// newJobPreview knows one job as it is, and as it is to be.
+func newJobPreview(ctx context.Context, s *store.Store, is *store.JobStatus, to *store.Job) (*preview, error) {
+	p := &preview{jobs: map[string]*store.JobStatus{is.FullName(): is}, to: map[string]store.Job{to.Name: *to}}
+	list, faults, err := s.RulesOfJobs(ctx, []int64{is.ID})
+	if err != nil {
+		return nil, err
+	}
+	if faults[is.ID] == "" {
+		p.rules = list
+	}
+	if p.now, err = s.Now(ctx); err != nil {
+		return nil, err
+	}
+	p.schedules, err = s.KnownSchedules(ctx, slices.Concat(is.Schedules, to.Schedules))
+	return p, err
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// AlterOptions say how a definition is changed in place.
+type AlterOptions struct {
+	DryRun bool // only tell the changes: what may read is enough for it
+	// Start resolves a start schedule, as in ApplyOptions.
+	Start  func(rule, zone string, after time.Time) (time.Time, error)
+	Author // for the change log
+}
+
+func (o *AlterOptions) apply() ApplyOptions {
+	return ApplyOptions{DryRun: o.DryRun, Start: o.Start, Author: o.Author}
+}
+
+// AlteredJob is a job before and after a change in place.
+type AlteredJob struct {
+	Before  JobStatus
+	After   Job
+	Changes []Change // none: the job is as before
+}
+
+// AlterJob changes a job in place. edit makes the new job of the one that is there by then: so nothing
+// is lost of what another command, or plain SQL, has changed a moment ago. It may be called more than once.
+// The name, the owner and the manifest stay; the next apply of the manifest may change the job back.
+func (s *Store) AlterJob(ctx context.Context, name string, o AlterOptions, edit func(Job) (Job, error)) (r AlteredJob, err error) {
+	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
+		if r.Before, err = a.lockJob(ctx, name); err != nil {
+			return err
+		}
+		was := &r.Before.Job
+		if r.After, err = edit(*was); err != nil {
+			return err
+		}
+		r.After.ID, r.After.Owner, r.After.Name, r.After.CreatedAt = was.ID, was.Owner, was.Name, was.CreatedAt
+		r.After, err = a.rewrite(ctx, was, r.After)
+		return err
+	})
+	if err != nil {
+		return AlteredJob{}, err
+	}
+	list := []JobStatus{r.Before}
+	err = s.deriveAll(ctx, list)
+	r.Before = list[0]
+	return r, err
+}
+
+// lockJob reads a job that is to be changed, and keeps others from changing its row before the
+// transaction ends. A decision passes over the row. So it is the last of the locks: see tick/doc.go.
+func (a *applier) lockJob(ctx context.Context, name string) (JobStatus, error) {
+	v, err := a.s.findJob(ctx, a.tx, name)
+	if err != nil || a.dry.on {
+		return v, err
+	}
+	if err := a.lock(ctx, "lock_jobs", v.ID); err != nil {
+		return v, err
+	}
+	list, err := a.s.statuses(ctx, a.tx, v.ID) // as it is now that nobody changes it
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed this moment
+	}
+	if err != nil {
+		return v, err
+	}
+	return list[0], nil
+}
+
+func (a *applier) lock(ctx context.Context, statement string, ids ...int64) error {
+	return a.tx.Query(ctx, statement, engine.Args{"ids": ids}, func(*sql.Rows) error { return nil })
+}
+
+// rewrite writes a job that is there already, by the same checks as apply, and leaves it to its
+// manifest. It returns the job as it is written.
+func (a *applier) rewrite(ctx context.Context, was *Job, j Job) (Job, error) {
+	var err error
+	if a.groups, err = a.s.groups(ctx, a.tx); err != nil {
+		return j, err
+	}
+	a.o.Manifest = was.Manifest
+	jobs := []Job{j}
+	if err := a.find(ctx, jobs); err != nil {
+		return j, err
+	}
+	if err := a.findDone(ctx, jobs); err != nil {
+		return j, err
+	}
+	j.Manifest = was.Manifest
+	j.Normalize()
+	if err := a.start(&j, *was); err != nil {
+		return j, err
+	}
+	return j, a.jobs(ctx, jobs)
+}
