@@ -164,7 +164,7 @@ func (e Edit) Schedule(s store.Schedule) (*Manifest, error) {
 			entry.set(fl.Path, fl.node(values))
 		}
 	}
-	f := &file{decoder: &decoder{file: e.Command}, m: &Manifest{}, now: e.Now}
+	f := &file{decoder: &decoder{file: e.Command}, m: &Manifest{}, now: e.Now, names: map[string]bool{}}
 	if node := f.reread(e.Given, entry); node != nil {
 		all := &object{}
 		all.put(s.Name, node)
