@@ -84,7 +84,7 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
 	cd scripts/triggers && DBJOBS_TEST_DATABASES=sqlite ../../$(SERVERS) -tools systemd -- $(TEST) -count=1 ./...
-	$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),@$(MAKE) --no-print-directory queues)
+	$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),@$(MAKE) --no-print-directory queues imports)
 	$(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 45m ./...
 	DBJOBS_TEST_DATABASES=$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),postgres,sqlite) $(SERVERS) $(NOTE) -- \
 		$(TEST) $(RACE) -skip '$(CASES)' -parallel 4 -count=1 -timeout 45m ./store/... ./tick ./cmd/internal/settings
@@ -100,6 +100,10 @@ queues: $(SERVERS) ## jobs are handed over to River, and to graphile-worker and 
 	cd scripts/queues && DBJOBS_TEST_DATABASES=postgres ../../$(SERVERS) -- $(TEST) -count=1 ./...
 	@cmp -s scripts/queues/package-lock.json .build/queues/fetched || \
 		echo "NOT RUN: graphile-worker and pg-boss. There is no npm here, or npm could not fetch them" >&2
+
+.PHONY: imports
+imports: $(SERVERS) ## what other schedulers have is read from the real ones; a part of make test
+	DBJOBS_TEST_DATABASES=pgcron $(SERVERS) -- $(TEST) -count=1 -run '^TestReal' ./cmd/internal/intake/...
 
 # Each test is named as it ends, since some take hours; .build/prove*.json keeps what has ended so far. A failure stops
 # nothing: the other tests go on, and so does the second half, in which the race detector watches all tests on every

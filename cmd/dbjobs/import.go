@@ -30,7 +30,7 @@ otherwise in dbjobs stands beside the job as a comment: zone, clock changes, ove
 have disabled: true, so that nothing runs twice: take a job out of the source, delete that line, and apply.
 
 Exit code 3: the manifest is written, and something was left out.`}
-	g.AddCommand(c.importCrontab())
+	g.AddCommand(c.importCrontab(), c.importPgCron())
 	return group(g)
 }
 

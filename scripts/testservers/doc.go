@@ -23,7 +23,7 @@
 // An engine that cannot be found is a failure that says what to do. It is
 // never skipped: a suite that passed has run on every engine it was asked for
 // (DBJOBS_TEST_DATABASES, a comma-separated list; all when it is not set).
-// Named there only, by make bench, is pgcron: PostgreSQL with the extension
+// Named there only, by make bench and make imports, is pgcron: PostgreSQL with the extension
 // pg_cron, from the distribution's packages (DBJOBS_TEST_PGCRON).
 //
 // # What the tests may rely on

@@ -112,6 +112,9 @@ func (c *Cron) matches(minute int64) bool {
 		return false
 	}
 	day, week := c.Day>>t.Day()&1 != 0, c.Weekday>>int(t.Weekday())&1 != 0
+	if c.LastDay && t.AddDate(0, 0, 1).Day() == 1 {
+		day = true
+	}
 	if c.DayStar || c.WeekdayStar {
 		return day && week
 	}

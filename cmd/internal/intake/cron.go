@@ -15,6 +15,8 @@ import (
 type Cron struct {
 	Minute, Hour, Day, Month, Weekday               uint64
 	MinuteStar, HourStar, DayStar, WeekdayStar, Any bool // Any: a field has a random value
+
+	LastDay bool // the last day of the month, too, which only pg_cron has a sign for
 }
 
 type cronField struct {
@@ -52,7 +54,7 @@ func (f *cronField) read(text string, random *bool) (set uint64, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		part, err := f.item(item, random)
 		if err != nil {
-			return 0, fmt.Errorf("the %s is %.40q, and cron does not read it: %w", f.name, text, err)
+			return 0, fmt.Errorf("the %s is %.40q, which is no form that cron defines: %w", f.name, text, err)
 		}
 		set |= part
 	}

@@ -133,7 +133,7 @@ func (r *reader) rule(j *store.Job, item *intake.Item, text, word, zone string) 
 	fields := [5]string(strings.Fields(text))
 	c, err := intake.ReadCron(fields)
 	if err != nil {
-		item.Reason = sentence(err.Error()) + "; so it does not run there either. Correct it, or write the job by hand."
+		item.Reason = sentence(err.Error()) + ". Most crons refuse such a line. Correct it, or write the job by hand."
 		return false
 	}
 	own := &store.Schedule{Zone: zone}

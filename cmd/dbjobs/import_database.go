@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/cmd/internal/intake/pgcron"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// targetsFlag adds --target to a command whose source has SQL.
+func targetsFlag(cmd *cobra.Command) *[]string {
+	list := cmd.Flags().StringArray("target", nil, "`DATABASE=NAME`: statements of that database run in the target NAME of the host settings; NAME alone: all do")
+	return list
+}
+
+func targetsOf(list []string) intake.Targets {
+	t := intake.Targets{}
+	for _, text := range list {
+		database, name, both := strings.Cut(text, "=")
+		if !both {
+			database, name = "", text
+		}
+		t[database] = name
+	}
+	return t
+}
+
+// zoned checks --zone.
+func zoned(zone string) error {
+	if zone == "" {
+		return nil
+	}
+	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone}); err != nil {
+		return badInput("--zone: %v", err)
+	}
+	return nil
+}
+
+// readDatabase reads what a scheduler has in the database that --database or the variables name. It only reads.
+func (c *cli) readDatabase(cmd *cobra.Command, wanted, what string, read func(ctx context.Context, db *sql.DB) error) (where string, err error) {
+	if err := c.find(cmd); err != nil {
+		return "", err
+	}
+	if c.db.Embedded {
+		return "", badInput("%s needs a file, or the URL of the database with --database or DBJOBS_DATABASE_URL", cmd.CommandPath())
+	}
+	e, err := engine.Of(c.db.URL)
+	if err != nil {
+		return "", err
+	}
+	if e.Name != wanted {
+		return "", badInput("%s is a database of %s; want one of %s", e.Where(c.db.URL), e.Name, wanted)
+	}
+	db, err := engine.New(c.db.URL, engine.Options{Login: c.db.Login, Secrets: c.db.Secrets()})
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	pool, err := db.JobPool(engine.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer pool.Close()
+	return db.Where(), db.Wrap("reading "+what, read(cmd.Context(), pool))
+}
+
+func (c *cli) importPgCron() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "pg_cron [FILE]", Short: "Write a manifest of the jobs of pg_cron", Args: positional("FILE?"),
+		Long: `Writes a manifest of the jobs of pg_cron: those in the database that --database names, which is the one where the
+extension was created, or those in a file that psql --csv -c 'SELECT * FROM cron.job' or pg_dump wrote (- is standard
+input). A login that is no superuser sees its own jobs only.`,
+		Example: `  dbjobs import pg_cron --database postgres://admin@db.example.org/postgres -o jobs.yaml
+  dbjobs import pg_cron jobs.csv --target shop=shop_db`,
+	}
+	cmd.Flags().String("zone", "", "time zone of the schedules (cron.timezone, or GMT)")
+	targets := targetsFlag(cmd)
+	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
+		o := pgcron.Options{Zone: f.zone, Targets: targetsOf(*targets), From: from}
+		if err := zoned(f.zone); err != nil {
+			return nil, err
+		}
+		if len(args) > 0 {
+			text, name, err := c.readSource(cmd, args[0])
+			if err != nil {
+				return nil, err
+			}
+			rows, err := pgcron.File(text)
+			if err != nil {
+				return nil, badInput("%s: %v", name, err)
+			}
+			o.Source = "pg_cron, " + name
+			return pgcron.Convert(rows, o), nil
+		}
+		var rows []pgcron.Row
+		var alone bool
+		where, err := c.readDatabase(cmd, "postgres", "cron.job", func(ctx context.Context, db *sql.DB) (err error) {
+			var zone string
+			rows, zone, alone, err = pgcron.Query(ctx, db)
+			if o.Zone == "" {
+				o.Zone = zone
+			}
+			return err
+		})
+		if errors.Is(err, pgcron.ErrAbsent) {
+			return nil, badInput("%s: %v", where, pgcron.ErrAbsent)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if alone {
+			c.say("this login is no superuser, so pg_cron shows it no jobs but its own")
+		}
+		o.Source = fmt.Sprintf("pg_cron in %s", where)
+		return pgcron.Convert(rows, o), nil
+	})
+}

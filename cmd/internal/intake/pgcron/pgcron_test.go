@@ -1,0 +1,158 @@
+package pgcron
+
+import (
+	"bytes"
+	"database/sql"
+	"flag"
+	"math/rand"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+// written is the manifest, which has to be one that apply takes.
+func written(t *testing.T, r *intake.Result) string {
+	t.Helper()
+	r.Finish(from)
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Read([]manifest.Input{{Path: "it", In: bytes.NewReader(b.Bytes())}}, manifest.Options{Now: from, Env: os.LookupEnv})
+	if err != nil {
+		t.Fatalf("apply refuses it: %v\n%s", err, b.String())
+	}
+	if len(m.Jobs) != r.Imported() {
+		t.Fatalf("%d jobs, and %d imported", len(m.Jobs), r.Imported())
+	}
+	return b.String()
+}
+
+// A file of rows, as CSV and as a dump, becomes this manifest.
+func TestFile(t *testing.T) {
+	for _, name := range []string{"jobs.csv", "dump.sql"} {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := File(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := written(t, Convert(rows, Options{Source: "pg_cron", Zone: "Europe/Berlin", Targets: intake.Targets{"stock": "stock_db"}, From: from}))
+		if *update && name == "jobs.csv" {
+			if err := os.WriteFile("testdata/jobs.yaml", []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile("testdata/jobs.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs from testdata/jobs.yaml, which -update writes:\n%s", name, got)
+		}
+	}
+	for _, text := range []string{"", "a,b\n1,2\n", "schedule,command\n\"x\n", "COPY cron.job (schedule, command) FROM stdin;\nx\ty\n", "schedule,command\nx\n"} {
+		if rows, err := File(text); err == nil {
+			t.Errorf("%q is read as %v", text, rows)
+		}
+	}
+}
+
+// server is the database of the real pg_cron.
+func server(t *testing.T) *sql.DB {
+	t.Helper()
+	url := os.Getenv("DBJOBS_TEST_PGCRON")
+	if url == "" {
+		t.Skip("DBJOBS_TEST_PGCRON is not set: make imports, a part of make test, starts a PostgreSQL with pg_cron")
+	}
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := db.Exec("SELECT cron.unschedule(jobid) FROM cron.job")
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// The jobs of the real pg_cron are all there, with what it has noted of them.
+func TestReal(t *testing.T) {
+	db := server(t)
+	run := func(query string, args ...any) {
+		t.Helper()
+		if _, err := db.Exec(query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("SELECT cron.schedule('nightly', '30 2 * * *', 'VACUUM')")
+	run("SELECT cron.schedule('*/5 * * * *', 'DELETE FROM sessions WHERE expires < now()')")
+	run("SELECT cron.schedule('both', '0 0 1,15 * fri', 'SELECT 1')")
+	run("UPDATE cron.job SET active = false WHERE jobname = 'both'")
+	rows, zone, alone, err := Query(t.Context(), db)
+	if err != nil || len(rows) != 3 {
+		t.Fatal(rows, err)
+	}
+	if !alone {
+		t.Error("the account is no superuser, and that is not noticed")
+	}
+	r := Convert(rows, Options{Source: "pg_cron", Zone: zone, From: from})
+	text := written(t, r)
+	for _, want := range []string{"  nightly:\n    disabled: true\n    rule: 30 2 * * *\n    sql: VACUUM\n", "  delete-from-sessions-where-expires:\n", "It is not active in pg_cron either."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
+// What the real pg_cron refuses is not imported. What it takes is, but for texts whose end it does not
+// look at, as in "5*", and ranges that run backward and are empty to it.
+func TestRealGrammar(t *testing.T) {
+	db := server(t)
+	list := []string{"5/10 * * * *", "*/90 * * * *", "0 0 * * FRI-SUN", "0 0 * * 5-7", "0 0 * * 7", "0 0 L * *", "0 0 ? * *", "60 * * * *", "*/0 * * * *",
+		"1-5,*/20 * * * *", "0 0 1, * *", "007 08 * * *", "* * * january *", "* * * jan *", "60 seconds", "0 seconds", "@daily", "@reboot", "@weekdays",
+		"@hourly", "", "* * * *", "-5 * * * *", "0 0 32 * *", "0 24 * * *"}
+	sure := len(list)
+	rnd := rand.New(rand.NewSource(7))
+	pieces := []string{"*", "*", "*", "*/5", "*/70", "0-7/2", "0", "5", "7", "12", "31", "59", "60", "mon", "SUN", "jan", "2-4", "1,3", "5*", "3-", ",", "/2"}
+	for range 300 {
+		var fields [5]string
+		for i := range fields {
+			fields[i] = pieces[rnd.Intn(len(pieces))]
+		}
+		list = append(list, strings.Join(fields[:], " "))
+	}
+	both := 0
+	for i, text := range list {
+		_, refused := db.Exec("SELECT cron.schedule($1, 'SELECT 1')", text)
+		r := Convert([]Row{{ID: 1, Schedule: text, Command: "SELECT 1"}}, Options{From: from})
+		r.Finish(from)
+		reason := r.Items[0].Reason
+		switch {
+		case refused == nil && reason == "":
+			both++
+		case refused != nil && reason == "", refused == nil && i < sure:
+			t.Errorf("%q: pg_cron says %v, the import %q", text, refused, reason)
+		}
+	}
+	if both < 20 {
+		t.Errorf("both take only %d of %d", both, len(list))
+	}
+}
