@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ type Definitions struct {
 	Schedules []Schedule `json:"schedules,omitempty"`
 	Jobs      []Job      `json:"jobs,omitempty"`
 	Groups    []Group    `json:"groups,omitempty"`
+	Calendars []Calendar `json:"calendars,omitempty"`
 }
 
 // ApplyOptions say how definitions are brought in.
@@ -57,7 +59,7 @@ type Change struct {
 }
 
 // Apply brings the database to the definitions, in one transaction, and tells what it changed: nothing where they
-// are there already. Groups and schedules come first, so that jobs may use them.
+// are there already. Groups, calendars and schedules come first, so that jobs may use them.
 func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Change, error) {
 	return s.inTurn(ctx, o, func(a *applier) error { return a.all(ctx, d) })
 }
@@ -101,6 +103,7 @@ type applier struct {
 	login     string
 	now       time.Time
 	groups    map[string]Group
+	calendars map[string]Calendar // that the definitions name, as they are by now
 	schedules map[string]Schedule // of the definitions, as they are by now
 	known     knownJobs
 	done      doneJobs
@@ -118,6 +121,9 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 		if err := a.group(ctx, g, groups); err != nil {
 			return err
 		}
+	}
+	if err := a.allCalendars(ctx, d); err != nil {
+		return err
 	}
 	names := make([]string, len(d.Schedules))
 	for i := range d.Schedules {
@@ -192,12 +198,16 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 
 func scheduleArgs(c Schedule, a *applier) engine.Args {
 	return engine.Args{"now": a.now, "id": c.ID, "name": engine.Null(c.Name), "job": nil, "rule": c.Rule, "zone": c.Zone, "nonexistent": c.Nonexistent,
-		"ambiguous": c.Ambiguous, "description": c.Description, "manifest": engine.Null(c.Manifest)}
+		"ambiguous": c.Ambiguous, "calendar": c.Calendar, "on_holiday": cmp.Or(c.OnHoliday, HolidaySkip),
+		"calendar_version": a.versionOf(c.Calendar), "description": c.Description, "manifest": engine.Null(c.Manifest)}
 }
 
 func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Schedule) error {
 	c.Normalize()
 	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := a.hasCalendar("schedule "+c.Name, c.Calendar); err != nil {
 		return err
 	}
 	c.Manifest = a.o.Manifest

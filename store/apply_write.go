@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -151,7 +152,9 @@ func (w *edits) own(j, old *Job) {
 		c := j.Own
 		b := e.AppendField(e.AppendField(nil, key, id), "rule", c.Rule)
 		b = e.AppendField(e.AppendField(b, "zone", c.Zone), "nonexistent", c.Nonexistent)
-		return engine.EndRow(e.AppendField(e.AppendField(b, "ambiguous", c.Ambiguous), "description", c.Description))
+		b = e.AppendField(e.AppendField(b, "ambiguous", c.Ambiguous), "calendar", c.Calendar)
+		b = e.AppendField(e.AppendField(b, "on_holiday", cmp.Or(c.OnHoliday, HolidaySkip)), "calendar_version", w.a.versionOf(c.Calendar))
+		return engine.EndRow(e.AppendField(b, "description", c.Description))
 	}
 	switch {
 	case j.Own == nil && old.Own == nil:

@@ -340,7 +340,7 @@ func (s *Store) readLinks(ctx context.Context, q engine.Runner, ids []int64, byJ
 	var linked bool
 	var input sql.NullString
 	rd := engine.Reads(&job, &u.ScheduleID, engine.At(&u.LinkedAt), &u.LinkPlanned, &linked, engine.Nullable(&d.Name), engine.Nullable(&d.Rule), engine.Nullable(&d.Zone), engine.Nullable(&d.Nonexistent), engine.Nullable(&d.Ambiguous),
-		&input, engine.At(&d.CreatedAt), engine.At(&u.ChangedAt))
+		engine.Nullable(&d.Calendar), engine.Nullable(&d.OnHoliday), &input, engine.At(&d.CreatedAt), engine.At(&u.ChangedAt))
 	err := q.Query(ctx, "batch_links", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
 		defer func() { u = Rule{} }()
 		u.NewInput, u.Linked, u.Lost, u.bare = input.String, input.Valid, !input.Valid, !linked
@@ -359,6 +359,9 @@ func (s *Store) readLinks(ctx context.Context, q engine.Runner, ids []int64, byJ
 		c.Rules[i] = u
 		return nil
 	}))
+	if err == nil {
+		err = s.readCalendars(ctx, q, ids, byJob)
+	}
 	for _, id := range ids {
 		slices.SortFunc(byJob[id].Rules, func(x, y Rule) int { return cmp.Compare(x.ScheduleID, y.ScheduleID) })
 	}

@@ -90,10 +90,12 @@ func (d Duration) ms() int64 { return time.Duration(d).Milliseconds() }
 type Schedule struct {
 	ID          int64     `json:"-"`
 	Name        string    `json:"name"`
-	Rule        string    `json:"rule"`        // any form that package rules reads
-	Zone        string    `json:"zone"`        // IANA name; default UTC
-	Nonexistent string    `json:"nonexistent"` // forward (default), skip
-	Ambiguous   string    `json:"ambiguous"`   // first (default), last, both
+	Rule        string    `json:"rule"`                 // any form that package rules reads
+	Zone        string    `json:"zone"`                 // IANA name; default UTC
+	Nonexistent string    `json:"nonexistent"`          // forward (default), skip
+	Ambiguous   string    `json:"ambiguous"`            // first (default), last, both
+	Calendar    string    `json:"calendar,omitempty"`   // whose holidays it keeps
+	OnHoliday   string    `json:"on_holiday,omitempty"` // with a calendar: skip (default), next, previous
 	Description string    `json:"description,omitempty"`
 	Manifest    string    `json:"manifest,omitempty"` // the manifest that owns it
 	CreatedAt   time.Time `json:"created_at,omitzero"`

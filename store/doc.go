@@ -11,7 +11,7 @@
 // There are three kinds of tables, and each kind has one writer. Each column is explained in the
 // schema, such as store/engine/sql/postgres/schema/0001_tables.sql.
 //
-//	definitions   schedules, jobs, steps, job_schedules, job_after, groups, pauses
+//	definitions   schedules, calendars, jobs, steps, job_schedules, job_after, groups, pauses
 //	              written by people: commands, apply, plain SQL; the program writes the column planned only
 //	plans         plans, plan_rules, group_plans, job_ends
 //	              written by the program, while it has the lock of the job's plan
@@ -31,6 +31,11 @@
 //     it.
 //
 // Rows of job_schedules and job_after have no plan_input: planned is the id that they lead to.
+//
+// A calendar is one row, with its days as a text, so that each edit of it changes plan_input.
+// Store.SeeCalendars (store/calendar.go) gives the calendar's version to the schedules that name it,
+// and that makes these stale. Plans contain the days, so a decision reads no calendar, but for a
+// schedule that may have changed.
 //
 // A partial index finds the rows where the two differ: the needs need_job, need_link, need_schedule
 // and need_pause of Need (store/plan.go). The next pass decides for the jobs of those rows, and

@@ -42,7 +42,10 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 			return err
 		}
 	}
-	return a.leaveSchedules(ctx, d.Schedules)
+	if err := a.leaveSchedules(ctx, d.Schedules); err != nil {
+		return err
+	}
+	return a.leaveCalendars(ctx, d.Calendars)
 }
 
 func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {

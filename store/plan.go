@@ -60,6 +60,7 @@ type Rule struct {
 	LinkPlanned bool      // the link is marked as planned
 	NewInput    string
 	Schedule    Schedule
+	Calendar    *Calendar // that the schedule names; nil: it names none, or there is none of that name
 	ChangedAt   time.Time // of the schedule, by a command
 	Lost        bool      // the link is there, but the row of the schedule is not
 	bare        bool      // the job's own schedule, which has no link

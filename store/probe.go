@@ -23,6 +23,7 @@ type Probe struct {
 	Others   bool      // there are jobs of other logins; their own ticks decide their nominal times
 	NextWake time.Time // when the next decision is needed; not after Now: one is needed now
 	Need     [needs]bool
+	Calendar bool // a calendar was edited: SeeCalendars tells its schedules
 	since    time.Time
 	lastTick time.Time
 	passes   int64 // of the stretch that lastTick ended
@@ -37,7 +38,7 @@ func (p *Probe) Anything() bool {
 			return true
 		}
 	}
-	return p.Queued || p.Expired
+	return p.Queued || p.Expired || p.Calendar
 }
 
 // regular is how many passes without a silence show that a trigger comes at least every five minutes.
@@ -62,13 +63,13 @@ func (p *Probe) CheckDue() bool {
 // error wraps ErrSchema where the tables do not exist.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p := &Probe{Schema: Schema{Latest: Latest}}
-	var freeze, job, link, schedule, pause, ended, run present
+	var freeze, job, link, schedule, pause, calendar, ended, run present
 	var least, most string // the first and the last owner
 	var path string
 	var next, wake, since, last engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &freeze, &next, &wake,
-		&job, &link, &schedule, &pause, &ended, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
+		&job, &link, &schedule, &pause, &calendar, &ended, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
@@ -81,7 +82,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
 		p.Warning = engine.PathProblem(path, p.Login)
 	}
-	p.Frozen, p.Queued = bool(freeze), bool(run)
+	p.Frozen, p.Queued, p.Calendar = bool(freeze), bool(run), bool(calendar)
 	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next), bool(ended)}
 	for _, t := range []time.Time{next.Time, wake.Time} {

@@ -12,14 +12,14 @@ import (
 )
 
 // scheduleColumns are @schedule_columns, in the order in which readSchedules scans them.
-const scheduleColumns = `s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+const scheduleColumns = `s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN @stale THEN 1 ELSE 0 END`
 
 // readSchedules hands over the schedules of a statement, each with the job that it belongs to; 0: it is shared.
 func (s *Store) readSchedules(ctx context.Context, q engine.Runner, statement string, a engine.Args, take func(c Schedule, job int64)) error {
 	var c Schedule
 	var job int64
-	rd := engine.Reads(&c.ID, engine.Nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Description, engine.Nullable(&c.Manifest),
+	rd := engine.Reads(&c.ID, engine.Nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Calendar, holidays{&c}, &c.Description, engine.Nullable(&c.Manifest),
 		must{engine.At(&c.CreatedAt)}, engine.Nullable(&job), &c.stale)
 	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
 		c.Fault = fault
@@ -27,6 +27,18 @@ func (s *Store) readSchedules(ctx context.Context, q engine.Runner, statement st
 		c, job = Schedule{}, 0
 		return nil
 	}))
+}
+
+// holidays scans what a schedule does on holidays, which is said of one with a calendar only. The calendar is scanned
+// before.
+type holidays struct{ of *Schedule }
+
+func (h holidays) Scan(src any) error {
+	h.of.OnHoliday = ""
+	if h.of.Calendar == "" {
+		return nil
+	}
+	return engine.Assign(&h.of.OnHoliday, src)
 }
 
 // schedulesNamed reads the shared schedules that have one of these names.

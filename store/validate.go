@@ -28,6 +28,9 @@ func (c *Schedule) Normalize() {
 	orDefault(&c.Zone, "UTC")
 	orDefault(&c.Nonexistent, NonexistentForward)
 	orDefault(&c.Ambiguous, AmbiguousFirst)
+	if c.Calendar != "" {
+		orDefault(&c.OnHoliday, HolidaySkip)
+	}
 }
 
 // Normalize fills in the defaults of the policies, so that equal jobs are equal structs. It copies the
@@ -127,7 +130,19 @@ func (c *Schedule) Validate() error {
 		check{"zone", notEmpty(c.Zone)},
 		check{"nonexistent", oneOf(c.Nonexistent, NonexistentForward, NonexistentSkip)},
 		check{"ambiguous", oneOf(c.Ambiguous, AmbiguousFirst, AmbiguousLast, AmbiguousBoth)},
+		check{"calendar", optionalName(c.Calendar)},
+		check{"on_holiday", c.checkOnHoliday()},
 	)
+}
+
+func (c *Schedule) checkOnHoliday() error {
+	if c.Calendar == "" && c.OnHoliday != "" {
+		return fmt.Errorf("needs a calendar: name one")
+	}
+	if c.Calendar == "" {
+		return nil
+	}
+	return oneOf(c.OnHoliday, HolidaySkip, HolidayNext, HolidayPrevious)
 }
 
 // Validate refuses a group whose jobs could never run.

@@ -116,7 +116,7 @@ func besideAnEditor(t *testing.T, d *storetest.DB) (x int64) {
 // underEdit lets a pass meet an edit, and reports whether it has left a healthy job, which it has to say.
 func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (left int) {
 	t.Helper()
-	for _, table := range []string{"jobs", "steps", "schedules", "job_schedules", "groups", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"} {
+	for _, table := range []string{"jobs", "steps", "schedules", "job_schedules", "groups", "calendars", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"} {
 		for _, before := range []string{"UPDATE ", "FROM ", "INTO "} {
 			statement = strings.ReplaceAll(statement, before+table+" ", before+d.Table(table)+" ")
 		}

@@ -13,7 +13,7 @@ var instants = regexp.MustCompile(`(_at|_for|_start|_end|_until|_from|_through|^
 
 // catalogue reads the columns that can be written.
 func (h *hostile) catalogue(t *testing.T) {
-	tables := []string{"schedules", "jobs", "steps", "job_schedules", "job_after", "groups", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"}
+	tables := []string{"schedules", "jobs", "steps", "job_schedules", "job_after", "groups", "calendars", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"}
 	for _, name := range tables { // all but installation, which says whose database it is, and refuses everything
 		query := fmt.Sprintf("SELECT name, type FROM pragma_table_xinfo('%s') WHERE hidden = 0", h.Table(name))
 		switch h.Engine {

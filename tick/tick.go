@@ -94,6 +94,12 @@ func (p *pass) hasWork() bool {
 func (p *pass) decideAndExecute(work context.Context) error {
 	p.queues = []string{OwnQueue}
 	p.through = p.probe.Now
+	if p.probe.Calendar {
+		if err := p.t.Store.SeeCalendars(work); err != nil {
+			return err
+		}
+		p.probe.Need[store.ScheduleChanged] = true
+	}
 	for needs := p.needed(); ; needs = []store.Need{store.RunWakes} {
 		if err := p.decide(work, needs); err != nil {
 			return err

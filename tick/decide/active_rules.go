@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -56,6 +57,15 @@ func (d *decision) readRules() {
 		case changed:
 			from = d.now // plain SQL says no instant: the change counts from now
 		}
+		if r.Linked && r.Schedule.Calendar != "" && r.Calendar == nil {
+			d.parkWithoutCalendar(r)
+			continue
+		}
+		if changed && r.Linked && r.Input != "" && d.sameTimes(&r, through, from) {
+			d.replan = true
+			d.addRule(r, through, true)
+			continue
+		}
 		d.replan = d.replan || changed || !r.LinkPlanned
 		d.changed = d.changed || changed
 		if changed && r.Text != "" {
@@ -75,6 +85,46 @@ func (d *decision) readRules() {
 	}
 }
 
+// noCalendar is the input of a rule whose calendar was missing when it was planned, so that it is planned anew once the
+// calendar is back.
+const noCalendar = "\x1fno calendar"
+
+// parkWithoutCalendar parks a job whose schedule names a calendar that does not exist: without it, the job would run on
+// holidays.
+func (d *decision) parkWithoutCalendar(r store.Rule) {
+	d.replan = d.replan || r.Input != noCalendar || !r.LinkPlanned
+	r.Input, r.Text, r.Ends = noCalendar, "", ""
+	d.planRules = append(d.planRules, r)
+	what := "job " + d.job().FullName()
+	if r.Schedule.Name != "" {
+		what = "schedule " + r.Schedule.Name
+	}
+	d.park("%s: %v", what, errNoCalendar(&r.Schedule))
+}
+
+// sameTimes reports whether a changed calendar has changed nothing of what is due. Such an edit takes no time away: what
+// is due is decided as if there had been none.
+func (d *decision) sameTimes(r *store.Rule, through, from time.Time) bool {
+	const most = 100
+	if r.Calendar == nil || r.Text == "" {
+		return false
+	}
+	old, err := d.pass.rules.planned(r)
+	if err != nil {
+		return false
+	}
+	became, err := d.pass.rules.defined(r, d.job())
+	if err != nil {
+		return false
+	}
+	was, err := old.Between(through, from, most)
+	if err != nil || len(was) == most {
+		return false
+	}
+	is, err := became.Between(through, from, most)
+	return err == nil && slices.EqualFunc(was, is, time.Time.Equal)
+}
+
 // addRule parses a rule of the definition. A rule that does not parse parks the job; the plan keeps
 // it without a text.
 func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
@@ -82,7 +132,7 @@ func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 	var err error
 	if changed || r.Text == "" {
 		r.Input, r.Text, r.Ends = r.NewInput, "", ""
-		if found, err = d.pass.rules.defined(&r.Schedule, d.job()); err == nil {
+		if found, err = d.pass.rules.defined(&r, d.job()); err == nil {
 			r.Text, r.Ends = found.String(), found.Ends()
 		}
 	} else {

@@ -12,12 +12,14 @@ import (
 // ruleCache parses rules and keeps them by their text, because thousands of jobs may share a
 // schedule. Batches that are decided side by side share it.
 type ruleCache struct {
-	mu    sync.Mutex
-	known map[ruleKey]parsedRule
+	mu        sync.Mutex
+	known     map[ruleKey]parsedRule
+	calendars map[string]*rules.Calendar // by name and version
 }
 
 type ruleKey struct {
 	text, zone, nonexistent, ambiguous, seed, ends string
+	calendar, onHoliday                            string // the calendar by name and version
 	start                                          time.Time
 }
 
@@ -32,19 +34,54 @@ func (c *ruleCache) planned(r *store.Rule) (*rules.Rule, error) {
 	return c.parse(ruleKey{text: r.Text, ends: r.Ends})
 }
 
-// defined parses the rule of a definition.
-func (c *ruleCache) defined(s *store.Schedule, j *store.Job) (*rules.Rule, error) {
+// defined parses the rule of a definition, with the calendar that it names.
+func (c *ruleCache) defined(r *store.Rule, j *store.Job) (*rules.Rule, error) {
+	s := &r.Schedule
 	seed := s.Name
 	if seed == "" {
 		seed = j.FullName()
 	}
-	return c.parse(ruleKey{text: s.Rule, zone: s.Zone, nonexistent: s.Nonexistent, ambiguous: s.Ambiguous, seed: seed, start: s.CreatedAt})
+	k := ruleKey{text: s.Rule, zone: s.Zone, nonexistent: s.Nonexistent, ambiguous: s.Ambiguous, seed: seed, start: s.CreatedAt}
+	if s.Calendar == "" {
+		return c.parse(k)
+	}
+	if r.Calendar == nil {
+		return nil, errNoCalendar(s)
+	}
+	k.calendar, k.onHoliday = s.Calendar+" "+r.Calendar.Version(), s.OnHoliday
+	if err := c.readCalendar(k.calendar, r.Calendar); err != nil {
+		return nil, err
+	}
+	return c.parse(k)
+}
+
+// errNoCalendar says that the calendar of a schedule does not exist.
+func errNoCalendar(s *store.Schedule) error {
+	return fmt.Errorf("calendar: there is no calendar %q; apply the file that has it, or take calendar out of the schedule", s.Calendar)
+}
+
+// readCalendar parses a calendar once, for all rules that name it.
+func (c *ruleCache) readCalendar(key string, from *store.Calendar) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calendars[key] != nil {
+		return nil
+	}
+	read, err := rules.ParseCalendar(from.Name, from.WorkingDays, from.Text())
+	if err != nil {
+		return fmt.Errorf("calendar %s: %w", from.Name, err)
+	}
+	if c.calendars == nil {
+		c.calendars = map[string]*rules.Calendar{}
+	}
+	c.calendars[key] = read
+	return nil
 }
 
 // current parses the rule of the plan, or that of the definition if it was changed since.
 func (c *ruleCache) current(r *store.Rule, j *store.Job) (*rules.Rule, error) {
-	if r.Changed() || r.Text == "" {
-		return c.defined(&r.Schedule, j)
+	if r.Changed() || r.Text == "" || r.Calendar == nil && r.Schedule.Calendar != "" {
+		return c.defined(r, j)
 	}
 	return c.planned(r)
 }
@@ -54,7 +91,8 @@ func (c *ruleCache) parse(k ruleKey) (*rules.Rule, error) {
 	defer c.mu.Unlock()
 	v, ok := c.known[k]
 	if !ok {
-		v.rule, v.err = rules.Parse(k.text, rules.Defaults{Zone: k.zone, Start: k.start, Seed: k.seed, Nonexistent: k.nonexistent, Ambiguous: k.ambiguous, Ends: k.ends})
+		v.rule, v.err = rules.Parse(k.text, rules.Defaults{Zone: k.zone, Start: k.start, Seed: k.seed, Nonexistent: k.nonexistent, Ambiguous: k.ambiguous,
+			Calendar: c.calendars[k.calendar], OnHoliday: k.onHoliday, Ends: k.ends})
 		if v.err != nil {
 			v.err = fmt.Errorf("%q: %w", k.text, v.err)
 		}

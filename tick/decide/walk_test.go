@@ -82,7 +82,7 @@ func (w *world) link(id int64) {
 }
 
 func (w *world) era(id int64, c store.Schedule, from time.Time) {
-	r, err := w.pass.rules.defined(&c, &w.c.Job)
+	r, err := w.pass.rules.defined(&store.Rule{Schedule: c}, &w.c.Job)
 	if err != nil {
 		panic(err)
 	}

@@ -42,6 +42,7 @@ SELECT @now, i.version, i.oldest, i.instance,
     (SELECT job_id FROM dbjobs.job_after WHERE @stale_after ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
+  (SELECT name FROM dbjobs.calendars WHERE @stale ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs.job_ends WHERE seen = @false ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE @queued = :queue AND @runnable ORDER BY @urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs.plans), (SELECT MAX(owner) FROM dbjobs.plans),
@@ -223,7 +224,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 ) AS u ORDER BY u.id LIMIT :limit;
 
 -- What leaves no mark where it is deleted by plain SQL: looked for once an hour. A plan, a predecessor, the schedule of a link,
--- the job of a run. Jobs that are parked are among them: what parked them may have been mended elsewhere.
+-- the calendar of a schedule, the job of a run. Jobs that are parked are among them: what parked them may have been mended elsewhere.
 
 -- name: need_check
 SELECT @now, u.id, NULL, u.id FROM (
@@ -233,6 +234,10 @@ SELECT @now, u.id, NULL, u.id FROM (
   WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
+  UNION
+  SELECT COALESCE(s.job_id, l.job_id) FROM dbjobs.schedules s LEFT JOIN dbjobs.calendars c ON c.name = s.calendar
+  LEFT JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
+  WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE @open > 0 AND j.id IS NULL
   UNION
@@ -308,11 +313,11 @@ WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
 -- name: batch_links
 -- overridden: postgres
 SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN @true ELSE @false END,
-  @true, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+  @true, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE l.job_id @among
 UNION ALL
-SELECT s.job_id, s.id, s.created_at, @true, @false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+SELECT s.job_id, s.id, s.created_at, @true, @false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs.schedules s
 WHERE s.job_id @among AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
@@ -600,14 +605,53 @@ SELECT schedule_id, COUNT(*) FROM dbjobs.job_schedules WHERE schedule_id @among 
 SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id
 WHERE l.schedule_id = :id ORDER BY l.job_id LIMIT :limit;
 
+-- Calendars. An edit is noticed as one of a schedule is; the schedules that name the calendar are given its new version,
+-- and with planned taken away they are looked at again.
+
+-- name: calendars
+SELECT name, working_days, days, description, manifest FROM dbjobs.calendars ORDER BY name;
+
+-- name: calendars_named
+SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs.calendars c WHERE c.name @among_names;
+
+-- name: calendar_users
+SELECT calendar, COUNT(*) FROM dbjobs.schedules WHERE calendar <> '' GROUP BY calendar;
+
+-- name: first_keepers
+SELECT s.name, j.owner, j.name FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id
+WHERE s.calendar = :name AND s.calendar <> '' ORDER BY s.id LIMIT :limit;
+
+-- name: insert_calendar
+INSERT INTO dbjobs.calendars (name, working_days, days, description, manifest)
+VALUES (:name, :working_days, :days, :description, :manifest);
+
+-- name: update_calendar
+UPDATE dbjobs.calendars SET working_days = :working_days, days = :days, description = :description, manifest = :manifest WHERE name = :name;
+
+-- name: delete_calendar
+DELETE FROM dbjobs.calendars WHERE name = :name;
+
+-- name: stale_calendars
+SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE @stale ORDER BY name LIMIT :window @skip;
+
+-- name: mark_calendar
+UPDATE dbjobs.calendars SET planned = plan_input WHERE name = :name;
+
+-- name: see_calendar
+UPDATE dbjobs.schedules SET calendar_version = :version, planned = NULL WHERE calendar = :name AND calendar <> '';
+
+-- name: date_calendar
+UPDATE dbjobs.schedules SET changed_at = @now WHERE calendar = :name AND calendar <> '';
+
 -- name: insert_schedule
-INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
-VALUES (:name, :job, :rule, :zone, :nonexistent, :ambiguous, :description, :manifest, @now, @now);
+INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
+VALUES (:name, :job, :rule, :zone, :nonexistent, :ambiguous, :calendar, :on_holiday, :calendar_version, :description, :manifest, @now, @now);
 
 -- name: update_schedule
 UPDATE dbjobs.schedules SET changed_at = CASE WHEN rule = :rule AND zone = :zone AND nonexistent = :nonexistent AND ambiguous = :ambiguous
-    THEN changed_at ELSE @now END,
-  rule = :rule, zone = :zone, nonexistent = :nonexistent, ambiguous = :ambiguous, description = :description, manifest = :manifest
+    AND calendar = :calendar AND on_holiday = :on_holiday THEN changed_at ELSE @now END,
+  rule = :rule, zone = :zone, nonexistent = :nonexistent, ambiguous = :ambiguous,
+  calendar = :calendar, on_holiday = :on_holiday, calendar_version = :calendar_version, description = :description, manifest = :manifest
 WHERE id = :id;
 
 -- name: delete_schedule
@@ -617,9 +661,9 @@ DELETE FROM dbjobs.schedules WHERE id = :id;
 SELECT id FROM dbjobs.schedules WHERE name = :name;
 
 -- name: insert_own_rules
-INSERT INTO dbjobs.schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
-SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, @now, @now
-FROM @rows(job_id bigint, rule text, zone text, nonexistent text, ambiguous text, description text);
+INSERT INTO dbjobs.schedules (job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.calendar, d.on_holiday, d.calendar_version, d.description, @now, @now
+FROM @rows(job_id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text, on_holiday text, calendar_version text, description text);
 
 -- name: link_own_rules
 INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
@@ -1072,14 +1116,15 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts =
 -- name: date_own_rules
 -- overridden: mysql
 UPDATE dbjobs.schedules AS s SET changed_at = @now
-FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text)
-WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text, on_holiday text)
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous
+  OR s.calendar <> d.calendar OR s.on_holiday <> d.on_holiday);
 
 -- name: update_own_rules
 -- overridden: mysql
 UPDATE dbjobs.schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
-  description = d.description, manifest = NULL
-FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text) WHERE s.id = d.id;
+  calendar = d.calendar, on_holiday = d.on_holiday, calendar_version = d.calendar_version, description = d.description, manifest = NULL
+FROM @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text, on_holiday text, calendar_version text, description text) WHERE s.id = d.id;
 
 -- name: enlist_groups
 -- overridden: mysql

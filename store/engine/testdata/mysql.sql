@@ -81,11 +81,11 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 -- name: batch_links
 -- arguments: each_ids, each_ids
 SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN 1 ELSE 0 END,
-  1, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+  1, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
 WHERE l.job_id IN (each_)
 UNION ALL
-SELECT s.job_id, s.id, s.created_at, 1, 0, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+SELECT s.job_id, s.id, s.created_at, 1, 0, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs_schedules s
 WHERE s.job_id IN (each_) AND (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
@@ -139,6 +139,16 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE asc
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d.was AND r.settled_at IS NULL
 SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NULL, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.settled_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
   r.expires_at = d.expires_at, r.error = COALESCE(d.error, r.error);
+
+-- name: calendar_users
+SELECT calendar, COUNT(*) FROM dbjobs_schedules WHERE calendar <> '' GROUP BY calendar;
+
+-- name: calendars
+SELECT name, working_days, days, description, manifest FROM dbjobs_calendars ORDER BY name;
+
+-- name: calendars_named
+-- arguments: each_ids
+SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs_calendars c WHERE c.name IN (each_);
 
 -- name: cancellable
 -- arguments: job
@@ -196,11 +206,17 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = ?
 ORDER BY r.created_at, r.id LIMIT ?;
 
+-- name: date_calendar
+-- arguments: now, name
+UPDATE dbjobs_schedules SET changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE calendar = ? AND calendar <> '';
+
 -- name: date_own_rules
 -- arguments: rows, now
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous', calendar LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.calendar',
+  on_holiday LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_holiday')) AS d
 STRAIGHT_JOIN dbjobs_schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
-  AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous)
+  AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous
+    OR s.calendar <> d.calendar OR s.on_holiday <> d.on_holiday)
 SET s.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
 
 -- name: delete_after
@@ -210,6 +226,10 @@ DELETE FROM dbjobs_job_after WHERE job_id IN (each_);
 -- name: delete_attempts
 -- arguments: each_ids
 DELETE FROM dbjobs_attempts WHERE run_id IN (each_);
+
+-- name: delete_calendar
+-- arguments: name
+DELETE FROM dbjobs_calendars WHERE name = ?;
 
 -- name: delete_changes
 -- arguments: each_ids
@@ -446,6 +466,11 @@ INSERT INTO dbjobs_installation (id, version, oldest, migrated_at)
 SELECT 1, 0, 0, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM (SELECT 1 AS one) AS source
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_installation WHERE id = 1);
 
+-- name: first_keepers
+-- arguments: name, limit
+SELECT s.name, j.owner, j.name FROM dbjobs_schedules s LEFT JOIN dbjobs_jobs j ON j.id = s.job_id
+WHERE s.calendar = ? AND s.calendar <> '' ORDER BY s.id LIMIT ?;
+
 -- name: first_users
 -- arguments: id, limit
 SELECT j.owner, j.name FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = l.job_id
@@ -511,6 +536,11 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE live_nam
 INSERT INTO dbjobs_job_after (job_id, after_job_id, on_end)
 SELECT d.job_id, d.after_job_id, d.on_end FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', after_job_id BIGINT PATH '$.after_job_id', on_end LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_end')) AS d;
 
+-- name: insert_calendar
+-- arguments: name, working_days, days, description, manifest
+INSERT INTO dbjobs_calendars (name, working_days, days, description, manifest)
+VALUES (?, ?, ?, ?, ?);
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -566,9 +596,10 @@ SELECT d.job_id, d.schedule_id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6
 
 -- name: insert_own_rules
 -- arguments: now, now, rows
-INSERT INTO dbjobs_schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
-SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
-FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description')) AS d;
+INSERT INTO dbjobs_schedules (job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.calendar, d.on_holiday, d.calendar_version, d.description, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous', calendar LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.calendar',
+  on_holiday LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_holiday', calendar_version LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.calendar_version', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description')) AS d;
 
 -- name: insert_pauses
 -- arguments: now, rows
@@ -604,9 +635,9 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- name: insert_schedule
--- arguments: name, job, rule, zone, nonexistent, ambiguous, description, manifest, now, now
-INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+-- arguments: name, job, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, now, now
+INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
 
 -- name: insert_steps
 -- arguments: rows
@@ -799,6 +830,10 @@ UPDATE dbjobs_attempts SET state = 'lost', finished_at = CAST(COALESCE(?, UTC_TI
 -- arguments: each_ids
 UPDATE dbjobs_job_after SET planned = after_job_id WHERE job_id IN (each_);
 
+-- name: mark_calendar
+-- arguments: name
+UPDATE dbjobs_calendars SET planned = plan_input WHERE name = ?;
+
 -- name: mark_jobs
 -- arguments: each_ids
 UPDATE dbjobs_jobs SET planned = plan_input WHERE id IN (each_);
@@ -829,6 +864,10 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
   WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
+  UNION
+  SELECT COALESCE(s.job_id, l.job_id) FROM dbjobs_schedules s LEFT JOIN dbjobs_calendars c ON c.name = s.calendar
+  LEFT JOIN dbjobs_job_schedules l ON l.schedule_id = s.id
+  WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE open_job_id > 0 AND j.id IS NULL
   UNION
@@ -945,7 +984,7 @@ UPDATE dbjobs_plans SET owner = COALESCE((SELECT j.owner FROM dbjobs_jobs j WHER
 
 -- name: own_rules
 -- arguments: each_ids
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (each_);
 
 -- name: own_schedules
@@ -1005,6 +1044,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
     (SELECT job_id FROM dbjobs_job_after WHERE stale = 1 ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs_schedules WHERE stale = 1 ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT 1),
+  (SELECT name FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) ORDER BY urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
@@ -1191,18 +1231,22 @@ SELECT id FROM dbjobs_schedules WHERE name = ?;
 SELECT schedule_id, COUNT(*) FROM dbjobs_job_schedules WHERE schedule_id IN (each_) GROUP BY schedule_id;
 
 -- name: schedules
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
 
 -- name: schedules_named
 -- arguments: each_ids
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IN (each_);
 
 -- name: schedules_owned
 -- arguments: manifest
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ? AND s.name IS NOT NULL;
+
+-- name: see_calendar
+-- arguments: version, name
+UPDATE dbjobs_schedules SET calendar_version = ?, planned = NULL WHERE calendar = ? AND calendar <> '';
 
 -- name: see_ends
 -- arguments: each_ids
@@ -1214,6 +1258,10 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 
 -- name: set_instance
 -- arguments: instance
 UPDATE dbjobs_installation SET instance = ? WHERE id = 1;
+
+-- name: stale_calendars
+-- arguments: window
+SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT ? FOR UPDATE SKIP LOCKED;
 
 -- name: stale_pauses
 -- arguments: window
@@ -1315,6 +1363,10 @@ SELECT owner, jobs, since FROM (
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> ?) AS u
 WHERE jobs > 0 ORDER BY owner;
 
+-- name: update_calendar
+-- arguments: working_days, days, description, manifest, name
+UPDATE dbjobs_calendars SET working_days = ?, days = ?, description = ?, manifest = ? WHERE name = ?;
+
 -- name: update_group
 -- arguments: max_running, name
 UPDATE dbjobs_groups SET max_running = ? WHERE name = ?;
@@ -1339,9 +1391,11 @@ SET j.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.descrip
 
 -- name: update_own_rules
 -- arguments: rows
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', zone LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.zone', nonexistent LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.nonexistent', ambiguous LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ambiguous', calendar LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.calendar',
+  on_holiday LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_holiday', calendar_version LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.calendar_version', description LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.description')) AS d
 STRAIGHT_JOIN dbjobs_schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
-SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous = d.ambiguous, s.description = d.description,
+SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous = d.ambiguous,
+  s.calendar = d.calendar, s.on_holiday = d.on_holiday, s.calendar_version = d.calendar_version, s.description = d.description,
   s.manifest = NULL;
 
 -- name: update_runs
@@ -1357,10 +1411,11 @@ SET r.state = d.state, r.held_by = d.held_by, r.ready_at = d.ready_at, r.number 
   r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;
 
 -- name: update_schedule
--- arguments: rule, zone, nonexistent, ambiguous, now, rule, zone, nonexistent, ambiguous, description, manifest, id
+-- arguments: rule, zone, nonexistent, ambiguous, calendar, on_holiday, now, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, id
 UPDATE dbjobs_schedules SET changed_at = CASE WHEN rule = ? AND zone = ? AND nonexistent = ? AND ambiguous = ?
-    THEN changed_at ELSE CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) END,
-  rule = ?, zone = ?, nonexistent = ?, ambiguous = ?, description = ?, manifest = ?
+    AND calendar = ? AND on_holiday = ? THEN changed_at ELSE CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) END,
+  rule = ?, zone = ?, nonexistent = ?, ambiguous = ?,
+  calendar = ?, on_holiday = ?, calendar_version = ?, description = ?, manifest = ?
 WHERE id = ?;
 
 -- name: wake_group

@@ -86,11 +86,11 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 -- arguments: ids
 SELECT i.id, l.* FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (
   SELECT l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, coalesce(l.planned = l.schedule_id, false), true AS linked,
-    s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at AS made, s.changed_at
+    s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at AS made, s.changed_at
   FROM dbjobs.job_schedules l LEFT JOIN LATERAL (SELECT * FROM dbjobs.schedules s WHERE s.id = l.schedule_id OFFSET 0) AS s ON true
   WHERE l.job_id = i.id
   UNION ALL
-  SELECT s.id, s.created_at, true, false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+  SELECT s.id, s.created_at, true, false, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at, s.changed_at
   FROM dbjobs.schedules s
   WHERE s.job_id = i.id AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.job_id = i.id AND l.schedule_id = s.id) IS NULL
   OFFSET 0) AS l;
@@ -152,6 +152,16 @@ UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL,
 FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, state text, was text, expires_at timestamptz, error text)
 WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 
+-- name: calendar_users
+SELECT calendar, pg_catalog.COUNT(*) FROM dbjobs.schedules WHERE calendar <> '' GROUP BY calendar;
+
+-- name: calendars
+SELECT name, working_days, days, description, manifest FROM dbjobs.calendars ORDER BY name;
+
+-- name: calendars_named
+-- arguments: ids
+SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs.calendars c WHERE c.name = ANY($1::text[]);
+
 -- name: cancellable
 -- arguments: job
 SELECT id FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = $1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
@@ -207,11 +217,17 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = $2
 ORDER BY r.created_at, r.id LIMIT $3;
 
+-- name: date_calendar
+-- arguments: now, name
+UPDATE dbjobs.schedules SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE calendar = $2 AND calendar <> '';
+
 -- name: date_own_rules
 -- arguments: now, rows
 UPDATE dbjobs.schedules AS s SET changed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, rule text, zone text, nonexistent text, ambiguous text)
-WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text,
+  on_holiday text)
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous
+  OR s.calendar <> d.calendar OR s.on_holiday <> d.on_holiday);
 
 -- name: delete_after
 -- arguments: ids
@@ -220,6 +236,10 @@ DELETE FROM dbjobs.job_after WHERE job_id = ANY($1::bigint[]);
 -- name: delete_attempts
 -- arguments: ids
 DELETE FROM dbjobs.attempts WHERE run_id = ANY($1::uuid[]);
+
+-- name: delete_calendar
+-- arguments: name
+DELETE FROM dbjobs.calendars WHERE name = $1;
 
 -- name: delete_changes
 -- arguments: ids
@@ -458,6 +478,11 @@ INSERT INTO dbjobs.installation (id, version, oldest, migrated_at)
 SELECT 1, 0, 0, coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM (SELECT 1 AS one) AS source
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.installation WHERE id = 1);
 
+-- name: first_keepers
+-- arguments: name, limit
+SELECT s.name, j.owner, j.name FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id
+WHERE s.calendar = $1 AND s.calendar <> '' ORDER BY s.id LIMIT $2;
+
 -- name: first_users
 -- arguments: id, limit
 SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id
@@ -524,6 +549,11 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE removed_
 INSERT INTO dbjobs.job_after (job_id, after_job_id, on_end)
 SELECT d.job_id, d.after_job_id, d.on_end FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, after_job_id bigint, on_end text);
 
+-- name: insert_calendar
+-- arguments: name, working_days, days, description, manifest
+INSERT INTO dbjobs.calendars (name, working_days, days, description, manifest)
+VALUES ($1, $2, $3, $4, $5);
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -579,9 +609,10 @@ SELECT d.job_id, d.schedule_id, coalesce($1::timestamptz, pg_catalog.statement_t
 
 -- name: insert_own_rules
 -- arguments: now, rows
-INSERT INTO dbjobs.schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
-SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, rule text, zone text, nonexistent text, ambiguous text, description text);
+INSERT INTO dbjobs.schedules (job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.calendar, d.on_holiday, d.calendar_version, d.description, coalesce($1::timestamptz, pg_catalog.statement_timestamp()), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text,
+  on_holiday text, calendar_version text, description text);
 
 -- name: insert_pauses
 -- arguments: now, rows
@@ -617,9 +648,9 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, job_id bigint, number 
 ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
--- arguments: name, job, rule, zone, nonexistent, ambiguous, description, manifest, now
-INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9::timestamptz, pg_catalog.statement_timestamp()), coalesce($9::timestamptz, pg_catalog.statement_timestamp()));
+-- arguments: name, job, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, now
+INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12::timestamptz, pg_catalog.statement_timestamp()), coalesce($12::timestamptz, pg_catalog.statement_timestamp()));
 
 -- name: insert_steps
 -- arguments: rows
@@ -813,6 +844,10 @@ UPDATE dbjobs.attempts SET state = 'lost', finished_at = coalesce($1::timestampt
 -- arguments: ids
 UPDATE dbjobs.job_after SET planned = after_job_id WHERE job_id = ANY($1::bigint[]);
 
+-- name: mark_calendar
+-- arguments: name
+UPDATE dbjobs.calendars SET planned = plan_input WHERE name = $1;
+
 -- name: mark_jobs
 -- arguments: ids
 UPDATE dbjobs.jobs SET planned = plan_input WHERE id = ANY($1::bigint[]);
@@ -843,6 +878,10 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
   WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
+  UNION
+  SELECT COALESCE(s.job_id, l.job_id) FROM dbjobs.schedules s LEFT JOIN dbjobs.calendars c ON c.name = s.calendar
+  LEFT JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
+  WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
   UNION
@@ -968,7 +1007,7 @@ UPDATE dbjobs.plans SET owner = COALESCE((SELECT j.owner FROM dbjobs.jobs j WHER
 
 -- name: own_rules
 -- arguments: ids
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.job_id = ANY($1::bigint[]);
 
 -- name: own_schedules
@@ -1033,6 +1072,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
     (SELECT job_id FROM dbjobs.job_after WHERE planned IS DISTINCT FROM after_job_id ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs.schedules WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
+  (SELECT name FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs.job_ends WHERE seen = false ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = (session_user::text COLLATE pg_catalog."default") ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
@@ -1226,18 +1266,22 @@ SELECT id FROM dbjobs.schedules WHERE name = $1;
 SELECT schedule_id, pg_catalog.COUNT(*) FROM dbjobs.job_schedules WHERE schedule_id = ANY($1::bigint[]) GROUP BY schedule_id;
 
 -- name: schedules
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
 
 -- name: schedules_named
 -- arguments: ids
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.name = ANY($1::text[]);
 
 -- name: schedules_owned
 -- arguments: manifest
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.manifest = $1 AND s.name IS NOT NULL;
+
+-- name: see_calendar
+-- arguments: version, name
+UPDATE dbjobs.schedules SET calendar_version = $1, planned = NULL WHERE calendar = $2 AND calendar <> '';
 
 -- name: see_ends
 -- arguments: ids
@@ -1254,6 +1298,10 @@ FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.r
 -- name: set_instance
 -- arguments: instance
 UPDATE dbjobs.installation SET instance = $1 WHERE id = 1;
+
+-- name: stale_calendars
+-- arguments: window
+SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT $1 FOR UPDATE SKIP LOCKED;
 
 -- name: stale_pauses
 -- arguments: window
@@ -1358,6 +1406,10 @@ SELECT owner, jobs, since FROM (
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> $2) AS u
 WHERE jobs > 0 ORDER BY owner;
 
+-- name: update_calendar
+-- arguments: working_days, days, description, manifest, name
+UPDATE dbjobs.calendars SET working_days = $1, days = $2, description = $3, manifest = $4 WHERE name = $5;
+
 -- name: update_group
 -- arguments: max_running, name
 UPDATE dbjobs.groups SET max_running = $1 WHERE name = $2;
@@ -1382,8 +1434,9 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, description text, en
 -- name: update_own_rules
 -- arguments: rows
 UPDATE dbjobs.schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
-  description = d.description, manifest = NULL
-FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text) WHERE s.id = d.id;
+  calendar = d.calendar, on_holiday = d.on_holiday, calendar_version = d.calendar_version, description = d.description, manifest = NULL
+FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text,
+  on_holiday text, calendar_version text, description text) WHERE s.id = d.id;
 
 -- name: update_runs
 -- arguments: rows
@@ -1399,11 +1452,12 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 
 -- name: update_schedule
--- arguments: rule, zone, nonexistent, ambiguous, now, description, manifest, id
+-- arguments: rule, zone, nonexistent, ambiguous, calendar, on_holiday, now, calendar_version, description, manifest, id
 UPDATE dbjobs.schedules SET changed_at = CASE WHEN rule = $1 AND zone = $2 AND nonexistent = $3 AND ambiguous = $4
-    THEN changed_at ELSE coalesce($5::timestamptz, pg_catalog.statement_timestamp()) END,
-  rule = $1, zone = $2, nonexistent = $3, ambiguous = $4, description = $6, manifest = $7
-WHERE id = $8;
+    AND calendar = $5 AND on_holiday = $6 THEN changed_at ELSE coalesce($7::timestamptz, pg_catalog.statement_timestamp()) END,
+  rule = $1, zone = $2, nonexistent = $3, ambiguous = $4,
+  calendar = $5, on_holiday = $6, calendar_version = $8, description = $9, manifest = $10
+WHERE id = $11;
 
 -- name: wake_group
 -- arguments: name

@@ -83,11 +83,11 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 -- name: batch_links
 -- arguments: ids
 SELECT l.job_id, l.schedule_id, CASE WHEN l.planned <> l.schedule_id THEN NULL ELSE l.created_at END, CASE WHEN l.planned = l.schedule_id THEN 1 ELSE 0 END,
-  1, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+  1, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
 WHERE l.job_id IN (SELECT value FROM json_each(?1))
 UNION ALL
-SELECT s.job_id, s.id, s.created_at, 1, 0, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.plan_input, s.created_at, s.changed_at
+SELECT s.job_id, s.id, s.created_at, 1, 0, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.plan_input, s.created_at, s.changed_at
 FROM dbjobs_schedules s
 WHERE s.job_id IN (SELECT value FROM json_each(?1)) AND (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
@@ -141,6 +141,16 @@ UPDATE dbjobs_runs AS r SET state = d.state, held_by = NULL, lease_until = NULL,
   expires_at = d.expires_at, error = coalesce(d.error, r.error)
 FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM json_each(?2)) AS d
 WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
+
+-- name: calendar_users
+SELECT calendar, COUNT(*) FROM dbjobs_schedules WHERE calendar <> '' GROUP BY calendar;
+
+-- name: calendars
+SELECT name, working_days, days, description, manifest FROM dbjobs_calendars ORDER BY name;
+
+-- name: calendars_named
+-- arguments: ids
+SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs_calendars c WHERE c.name IN (SELECT value FROM json_each(?1));
 
 -- name: cancellable
 -- arguments: job
@@ -197,11 +207,17 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = ?2
 ORDER BY r.created_at, r.id LIMIT ?3;
 
+-- name: date_calendar
+-- arguments: now, name
+UPDATE dbjobs_schedules SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE calendar = ?2 AND calendar <> '';
+
 -- name: date_own_rules
 -- arguments: now, rows
 UPDATE dbjobs_schedules AS s SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous FROM json_each(?2)) AS d
-WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous);
+FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'calendar' AS calendar,
+  value ->> 'on_holiday' AS on_holiday FROM json_each(?2)) AS d
+WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous
+  OR s.calendar <> d.calendar OR s.on_holiday <> d.on_holiday);
 
 -- name: delete_after
 -- arguments: ids
@@ -210,6 +226,10 @@ DELETE FROM dbjobs_job_after WHERE job_id IN (SELECT value FROM json_each(?1));
 -- name: delete_attempts
 -- arguments: ids
 DELETE FROM dbjobs_attempts WHERE run_id IN (SELECT value FROM json_each(?1));
+
+-- name: delete_calendar
+-- arguments: name
+DELETE FROM dbjobs_calendars WHERE name = ?1;
 
 -- name: delete_changes
 -- arguments: ids
@@ -451,6 +471,11 @@ INSERT INTO dbjobs_installation (id, version, oldest, migrated_at)
 SELECT 1, 0, 0, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM (SELECT 1 AS one) AS source
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_installation WHERE id = 1);
 
+-- name: first_keepers
+-- arguments: name, limit
+SELECT s.name, j.owner, j.name FROM dbjobs_schedules s LEFT JOIN dbjobs_jobs j ON j.id = s.job_id
+WHERE s.calendar = ?1 AND s.calendar <> '' ORDER BY s.id LIMIT ?2;
+
 -- name: first_users
 -- arguments: id, limit
 SELECT j.owner, j.name FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = l.job_id
@@ -517,6 +542,11 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE removed_
 INSERT INTO dbjobs_job_after (job_id, after_job_id, on_end)
 SELECT d.job_id, d.after_job_id, d.on_end FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'after_job_id' AS after_job_id, value ->> 'on_end' AS on_end FROM json_each(?1)) AS d;
 
+-- name: insert_calendar
+-- arguments: name, working_days, days, description, manifest
+INSERT INTO dbjobs_calendars (name, working_days, days, description, manifest)
+VALUES (?1, ?2, ?3, ?4, ?5);
+
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
@@ -572,9 +602,10 @@ SELECT d.job_id, d.schedule_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', '
 
 -- name: insert_own_rules
 -- arguments: now, rows
-INSERT INTO dbjobs_schedules (job_id, rule, zone, nonexistent, ambiguous, description, created_at, changed_at)
-SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.description, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'description' AS description FROM json_each(?2)) AS d;
+INSERT INTO dbjobs_schedules (job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
+SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.calendar, d.on_holiday, d.calendar_version, d.description, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'calendar' AS calendar,
+  value ->> 'on_holiday' AS on_holiday, value ->> 'calendar_version' AS calendar_version, value ->> 'description' AS description FROM json_each(?2)) AS d;
 
 -- name: insert_pauses
 -- arguments: now, rows
@@ -609,9 +640,9 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'numb
 ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
--- arguments: name, job, rule, zone, nonexistent, ambiguous, description, manifest, now
-INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, description, manifest, created_at, changed_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, coalesce(?9, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?9, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
+-- arguments: name, job, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, now
+INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(?12, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?12, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
 
 -- name: insert_steps
 -- arguments: rows
@@ -794,6 +825,10 @@ UPDATE dbjobs_attempts SET state = 'lost', finished_at = coalesce(?1, strftime('
 -- arguments: ids
 UPDATE dbjobs_job_after SET planned = after_job_id WHERE job_id IN (SELECT value FROM json_each(?1));
 
+-- name: mark_calendar
+-- arguments: name
+UPDATE dbjobs_calendars SET planned = plan_input WHERE name = ?1;
+
 -- name: mark_jobs
 -- arguments: ids
 UPDATE dbjobs_jobs SET planned = plan_input WHERE id IN (SELECT value FROM json_each(?1));
@@ -824,6 +859,10 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   WHERE o.id IS NULL AND j.removed_at IS NULL
   UNION
   SELECT l.job_id FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE s.id IS NULL
+  UNION
+  SELECT COALESCE(s.job_id, l.job_id) FROM dbjobs_schedules s LEFT JOIN dbjobs_calendars c ON c.name = s.calendar
+  LEFT JOIN dbjobs_job_schedules l ON l.schedule_id = s.id
+  WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
   UNION
@@ -949,7 +988,7 @@ UPDATE dbjobs_plans SET owner = COALESCE((SELECT '' FROM dbjobs_jobs j WHERE j.i
 
 -- name: own_rules
 -- arguments: ids
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (SELECT value FROM json_each(?1));
 
 -- name: own_schedules
@@ -1014,6 +1053,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
     (SELECT job_id FROM dbjobs_job_after WHERE planned IS NOT after_job_id ORDER BY job_id LIMIT 1)),
   (SELECT id FROM dbjobs_schedules WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   (SELECT id FROM dbjobs_pauses WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
+  (SELECT name FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
   (SELECT id FROM dbjobs_runs WHERE state = 'queued' AND queue = ?2 AND 1 = 1 ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
@@ -1200,18 +1240,22 @@ SELECT id FROM dbjobs_schedules WHERE name = ?1;
 SELECT schedule_id, COUNT(*) FROM dbjobs_job_schedules WHERE schedule_id IN (SELECT value FROM json_each(?1)) GROUP BY schedule_id;
 
 -- name: schedules
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
 
 -- name: schedules_named
 -- arguments: ids
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM json_each(?1) AS n CROSS JOIN dbjobs_schedules s ON s.name = n.value;
 
 -- name: schedules_owned
 -- arguments: manifest
-SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.description, s.manifest, s.created_at, s.job_id,
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ?1 AND s.name IS NOT NULL;
+
+-- name: see_calendar
+-- arguments: version, name
+UPDATE dbjobs_schedules SET calendar_version = ?1, planned = NULL WHERE calendar = ?2 AND calendar <> '';
 
 -- name: see_ends
 -- arguments: ids
@@ -1224,6 +1268,10 @@ UNION ALL SELECT 'query_only', CAST(query_only AS text) FROM pragma_query_only;
 -- name: set_instance
 -- arguments: instance
 UPDATE dbjobs_installation SET instance = ?1 WHERE id = 1;
+
+-- name: stale_calendars
+-- arguments: window
+SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT ?1 ;
 
 -- name: stale_pauses
 -- arguments: window
@@ -1329,6 +1377,10 @@ SELECT owner, jobs, since FROM (
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> ?2) AS u
 WHERE jobs > 0 ORDER BY owner;
 
+-- name: update_calendar
+-- arguments: working_days, days, description, manifest, name
+UPDATE dbjobs_calendars SET working_days = ?1, days = ?2, description = ?3, manifest = ?4 WHERE name = ?5;
+
 -- name: update_group
 -- arguments: max_running, name
 UPDATE dbjobs_groups SET max_running = ?1 WHERE name = ?2;
@@ -1353,8 +1405,9 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'description' AS description, value
 -- name: update_own_rules
 -- arguments: rows
 UPDATE dbjobs_schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
-  description = d.description, manifest = NULL
-FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'description' AS description FROM json_each(?1)) AS d WHERE s.id = d.id;
+  calendar = d.calendar, on_holiday = d.on_holiday, calendar_version = d.calendar_version, description = d.description, manifest = NULL
+FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'calendar' AS calendar,
+  value ->> 'on_holiday' AS on_holiday, value ->> 'calendar_version' AS calendar_version, value ->> 'description' AS description FROM json_each(?1)) AS d WHERE s.id = d.id;
 
 -- name: update_runs
 -- arguments: rows
@@ -1370,11 +1423,12 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 
 -- name: update_schedule
--- arguments: rule, zone, nonexistent, ambiguous, now, description, manifest, id
+-- arguments: rule, zone, nonexistent, ambiguous, calendar, on_holiday, now, calendar_version, description, manifest, id
 UPDATE dbjobs_schedules SET changed_at = CASE WHEN rule = ?1 AND zone = ?2 AND nonexistent = ?3 AND ambiguous = ?4
-    THEN changed_at ELSE coalesce(?5, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) END,
-  rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4, description = ?6, manifest = ?7
-WHERE id = ?8;
+    AND calendar = ?5 AND on_holiday = ?6 THEN changed_at ELSE coalesce(?7, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) END,
+  rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4,
+  calendar = ?5, on_holiday = ?6, calendar_version = ?8, description = ?9, manifest = ?10
+WHERE id = ?11;
 
 -- name: wake_group
 -- arguments: name

@@ -243,15 +243,17 @@ STRAIGHT_JOIN dbjobs.job_schedules l FORCE INDEX (PRIMARY) ON l.job_id = d.job_i
 -- When a rule changes, its new times count from that moment.
 
 -- name: date_own_rules
-UPDATE @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text)
+UPDATE @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text, on_holiday text)
 STRAIGHT_JOIN dbjobs.schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
-  AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous)
+  AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous
+    OR s.calendar <> d.calendar OR s.on_holiday <> d.on_holiday)
 SET s.changed_at = @now;
 
 -- name: update_own_rules
-UPDATE @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, description text)
+UPDATE @rows(id bigint, rule text, zone text, nonexistent text, ambiguous text, calendar text, on_holiday text, calendar_version text, description text)
 STRAIGHT_JOIN dbjobs.schedules s FORCE INDEX (PRIMARY) ON s.id = d.id
-SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous = d.ambiguous, s.description = d.description,
+SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous = d.ambiguous,
+  s.calendar = d.calendar, s.on_holiday = d.on_holiday, s.calendar_version = d.calendar_version, s.description = d.description,
   s.manifest = NULL;
 
 -- --------------------------------------------------------------------------------------- what the server is like

@@ -26,12 +26,31 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   manifest     varchar(190),                                           -- the manifest that owns the row, and may prune it
   created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),   -- what rules counted "from creation" count from
   changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),   -- set by commands that change the rule: from when the new rule counts
-  plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous)) STORED,
+  calendar     varchar(190) NOT NULL DEFAULT '',               -- name of the calendar whose holidays it keeps; empty: none
+  on_holiday   varchar(190) NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what becomes of a time on a holiday
+  calendar_version varchar(190) NOT NULL DEFAULT '',           -- of the calendar's days; written by the program where they change
+  plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous,
+    CASE WHEN calendar = '' THEN NULL ELSE CONCAT_WS(CHAR(31 USING utf8mb4), calendar, on_holiday, calendar_version) END)) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL)),
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   UNIQUE KEY schedules_job (job_id),
-  KEY schedules_stale (stale, id)
+  KEY schedules_stale (stale, id),
+  KEY schedules_calendar (calendar)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- A calendar: the days on which schedules that name it do nothing. Plans contain the days, so an edit
+-- here reaches them by the next pass, as one of a schedule does.
+CREATE TABLE IF NOT EXISTS dbjobs_calendars (
+  name         varchar(190) PRIMARY KEY,
+  working_days varchar(190) NOT NULL DEFAULT '',               -- weekdays, as MO-FR; empty: all of them
+  days         mediumtext NOT NULL DEFAULT (''),               -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
+  description  varchar(190) NOT NULL DEFAULT '',
+  manifest     varchar(190),                                   -- the manifest that owns the row, and may prune it
+  plan_input   mediumtext GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), working_days, days)) STORED,
+  planned      mediumtext,                                     -- the plan_input that its schedules know
+  stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
+  KEY calendars_stale (stale, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
@@ -334,7 +353,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   id         bigint AUTO_INCREMENT PRIMARY KEY,
   changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),
   changed_by varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
-  kind       varchar(190) NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
+  kind       varchar(190) NOT NULL CHECK (kind IN ('job', 'schedule', 'calendar', 'group', 'pause')),
   subject_id bigint,
   subject    varchar(400) NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     varchar(190) NOT NULL,                                    -- create, change, remove, pause, resume, ...

@@ -25,12 +25,30 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   manifest     text,                                           -- the manifest that owns the row, and may prune it
   created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- what rules counted "from creation" count from
   changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),  -- set by commands that change the rule: from when the new rule counts
-  plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous) STORED,
+  calendar     text NOT NULL DEFAULT '',                       -- name of the calendar whose holidays it keeps; empty: none
+  on_holiday   text NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what becomes of a time on a holiday
+  calendar_version text NOT NULL DEFAULT '',                   -- of the calendar's days; written by the program where they change
+  plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous
+    || CASE WHEN calendar = '' THEN '' ELSE char(31) || calendar || char(31) || on_holiday || char(31) || calendar_version END) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
   CHECK ((name IS NULL) <> (job_id IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_schedules_job ON dbjobs_schedules (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_schedules_stale ON dbjobs_schedules (id) WHERE planned IS NOT plan_input;
+CREATE INDEX IF NOT EXISTS dbjobs_schedules_calendar ON dbjobs_schedules (calendar) WHERE calendar <> '';
+
+-- A calendar: the days on which schedules that name it do nothing. Plans contain the days, so an edit
+-- here reaches them by the next pass, as one of a schedule does.
+CREATE TABLE IF NOT EXISTS dbjobs_calendars (
+  name         text NOT NULL PRIMARY KEY CHECK (octet_length(name) <= 190),
+  working_days text NOT NULL DEFAULT '',                       -- weekdays, as MO-FR; empty: all of them
+  days         text NOT NULL DEFAULT '',                       -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
+  description  text NOT NULL DEFAULT '',
+  manifest     text,                                           -- the manifest that owns the row, and may prune it
+  plan_input   text GENERATED ALWAYS AS (working_days || char(31) || days) STORED,
+  planned      text                                            -- the plan_input that its schedules know
+) STRICT;
+CREATE INDEX IF NOT EXISTS dbjobs_calendars_stale ON dbjobs_calendars (name) WHERE planned IS NOT plan_input;
 
 -- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
 CREATE TABLE IF NOT EXISTS dbjobs_jobs (
@@ -328,7 +346,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   id         integer PRIMARY KEY AUTOINCREMENT,
   changed_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),
   changed_by text NOT NULL DEFAULT '',
-  kind       text NOT NULL CHECK (kind IN ('job', 'schedule', 'group', 'pause')),
+  kind       text NOT NULL CHECK (kind IN ('job', 'schedule', 'calendar', 'group', 'pause')),
   subject_id integer,
   subject    text NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     text NOT NULL,                                    -- create, change, remove, pause, resume, ...

@@ -1,0 +1,336 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// What a schedule with a calendar does with a time on a holiday.
+const (
+	HolidaySkip     = "skip"     // it does not exist
+	HolidayNext     = "next"     // it moves to the next working day
+	HolidayPrevious = "previous" // it moves to the last working day before
+)
+
+// Calendar is a named set of days on which the schedules that name it do nothing. Package rules reads
+// its texts. The days are one text in the database, and no rows: so each edit by plain SQL leaves a
+// mark, also one that takes a day away.
+type Calendar struct {
+	Name        string   `json:"name"`
+	WorkingDays string   `json:"working_days,omitempty"` // weekdays, as MO-FR; empty is all of them
+	Days        []string `json:"days,omitempty"`         // "2026-12-25 Christmas Day", "2026-12-24..2026-12-31", "12-25"
+	Description string   `json:"description,omitempty"`
+	Manifest    string   `json:"manifest,omitempty"` // the manifest that owns it
+	Schedules   int      `json:"schedules"`          // how many schedules use it, rules of jobs included
+
+	Fault string `json:"unreadable,omitempty"` // which columns of its row cannot be read
+}
+
+// Text has the days as package rules reads them.
+func (c *Calendar) Text() string { return strings.Join(c.Days, "\n") }
+
+// Version tells calendars with other days apart.
+func (c *Calendar) Version() string {
+	sum := sha256.Sum256([]byte(c.WorkingDays + "\x1f" + c.Text()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// maxCalendar bounds the text of a calendar's days.
+const maxCalendar = 256 << 10
+
+// Validate refuses values that not every engine can store. It does not read the days.
+func (c *Calendar) Validate() error {
+	var days error
+	if n := len(c.Text()); n > maxCalendar {
+		days = fmt.Errorf("have %d bytes; at most %d are allowed", n, maxCalendar)
+	} else if n > 0 {
+		days = notEmpty(c.Text())
+	}
+	return firstError("calendar "+c.Name, check{"name", checkName(c.Name)}, check{"days", days})
+}
+
+// readCalendar hands over the calendars of a statement.
+func readCalendar(ctx context.Context, q engine.Runner, statement string, a engine.Args, take func(Calendar)) error {
+	var c Calendar
+	var days string
+	rd := engine.Reads(&c.Name, &c.WorkingDays, &days, &c.Description, engine.Nullable(&c.Manifest))
+	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
+		for line := range strings.Lines(days) {
+			if line = strings.TrimSpace(line); line != "" {
+				c.Days = append(c.Days, line)
+			}
+		}
+		c.Fault = fault
+		take(c)
+		c, days = Calendar{}, ""
+		return nil
+	}))
+}
+
+func calendarsNamed(ctx context.Context, q engine.Runner, names []string) (map[string]Calendar, error) {
+	found := map[string]Calendar{}
+	for part := range slices.Chunk(names, page) {
+		if err := readCalendar(ctx, q, "calendars_named", engine.Args{"ids": part}, func(c Calendar) { found[c.Name] = c }); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Calendars lists the calendars by name.
+func (s *Store) Calendars(ctx context.Context) (list []Calendar, err error) {
+	if err := readCalendar(ctx, s.db, "calendars", engine.Args{}, func(c Calendar) { list = append(list, c) }); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(x, y Calendar) int { return strings.Compare(x.Name, y.Name) }) // by bytes, whatever the database's order
+	return list, s.countCalendarUsers(ctx, list)
+}
+
+func (s *Store) countCalendarUsers(ctx context.Context, list []Calendar) error {
+	users := map[string]int{}
+	err := s.db.Query(ctx, "calendar_users", engine.Args{}, func(r *sql.Rows) error {
+		var name string
+		var n int
+		err := r.Scan(&name, &n)
+		users[name] = n
+		return err
+	})
+	for i := range list {
+		list[i].Schedules = users[list[i].Name]
+	}
+	return err
+}
+
+// Calendar finds a calendar by name.
+func (s *Store) Calendar(ctx context.Context, name string) (Calendar, error) {
+	c, err := s.findCalendar(ctx, s.db, name)
+	if err != nil {
+		return c, err
+	}
+	list := []Calendar{c}
+	err = s.countCalendarUsers(ctx, list)
+	return list[0], err
+}
+
+func (s *Store) findCalendar(ctx context.Context, q engine.Runner, name string) (Calendar, error) {
+	known, err := calendarsNamed(ctx, q, []string{name})
+	c, ok := known[name]
+	if err == nil && !ok {
+		err = fmt.Errorf("calendar %q: %w; `dbjobs calendar list` shows them", name, ErrNotFound)
+	}
+	return c, err
+}
+
+// readCalendars reads the calendars that the rules name, if they name any, by one statement.
+func (s *Store) readCalendars(ctx context.Context, q engine.Runner, ids []int64, byJob map[int64]*Snapshot) error {
+	names := map[string]bool{}
+	for _, id := range ids {
+		for i := range byJob[id].Rules {
+			if name := byJob[id].Rules[i].Schedule.Calendar; name != "" {
+				names[name] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	known, err := calendarsNamed(ctx, q, slices.Sorted(maps.Keys(names)))
+	if err != nil {
+		return err
+	}
+	shared := make(map[string]*Calendar, len(known))
+	for name, c := range known {
+		shared[name] = &c
+	}
+	for _, id := range ids {
+		for i := range byJob[id].Rules {
+			r := &byJob[id].Rules[i]
+			if r.Calendar = shared[r.Schedule.Calendar]; r.Calendar != nil {
+				byJob[id].fault("calendar "+r.Calendar.Name, r.Calendar.Fault)
+			}
+		}
+	}
+	return nil
+}
+
+// SeeCalendars tells the schedules of calendars that plain SQL has edited: they become stale, and the
+// decisions that follow plan their jobs with the new days. A crash before its COMMIT leaves the
+// calendars unmarked, for the next pass. What another session edits just now is left to a later one.
+func (s *Store) SeeCalendars(ctx context.Context) error {
+	return s.db.InTx(ctx, func(tx *engine.Tx) error {
+		var stale []Calendar
+		if err := readCalendar(ctx, tx, "stale_calendars", engine.Args{"window": window}, func(c Calendar) { stale = append(stale, c) }); err != nil {
+			return err
+		}
+		for i := range stale {
+			if _, err := tx.Exec(ctx, "see_calendar", engine.Args{"name": stale[i].Name, "version": stale[i].Version()}); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, "mark_calendar", engine.Args{"name": stale[i].Name}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// allCalendars brings in the calendars of the definitions, and reads those that their schedules name.
+func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
+	names := map[string]bool{}
+	for i := range d.Calendars {
+		names[d.Calendars[i].Name] = true
+	}
+	for i := range d.Schedules {
+		names[d.Schedules[i].Calendar] = true
+	}
+	for i := range d.Jobs {
+		if own := d.Jobs[i].Own; own != nil {
+			names[own.Calendar] = true
+		}
+	}
+	delete(names, "")
+	if len(names) == 0 {
+		return nil
+	}
+	if a.calendars, err = calendarsNamed(ctx, a.tx, slices.Sorted(maps.Keys(names))); err != nil {
+		return err
+	}
+	for i := range d.Calendars {
+		if err := a.calendar(ctx, d.Calendars[i]); err != nil {
+			return err
+		}
+	}
+	for i := range d.Jobs {
+		if own := d.Jobs[i].Own; own != nil {
+			if err := a.hasCalendar("job "+d.Jobs[i].FullName(), own.Calendar); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasCalendar refuses a calendar that does not exist.
+func (a *applier) hasCalendar(subject, name string) error {
+	if _, ok := a.calendars[name]; ok || name == "" {
+		return nil
+	}
+	return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", name)}
+}
+
+// versionOf is the version of a calendar; empty without one.
+func (a *applier) versionOf(name string) string {
+	c, ok := a.calendars[name]
+	if !ok {
+		return ""
+	}
+	return c.Version()
+}
+
+func (a *applier) calendar(ctx context.Context, c Calendar) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	c.Manifest, c.Schedules = a.o.Manifest, 0
+	old, ok := a.calendars[c.Name]
+	args := engine.Args{"now": a.now, "name": c.Name, "working_days": c.WorkingDays, "days": c.Text(), "description": c.Description,
+		"manifest": engine.Null(c.Manifest), "version": c.Version()}
+	err := a.mayTake("calendar "+c.Name, old.Manifest)
+	switch {
+	case err != nil && !a.o.CreateOnly:
+		return err
+	case ok && a.o.CreateOnly:
+		return fmt.Errorf("calendar %s: %w", c.Name, ErrExists)
+	case ok && same(old, c):
+		return nil
+	case ok:
+		a.calendars[c.Name] = c
+		statements := []string{"update_calendar"}
+		if old.Version() != c.Version() {
+			statements = append(statements, "date_calendar", "see_calendar", "mark_calendar")
+		}
+		for _, st := range statements {
+			if err := a.run(ctx, st, args); err != nil {
+				return err
+			}
+		}
+		return a.record("calendar", c.Name, "change", 0, old, c)
+	}
+	a.calendars[c.Name] = c
+	for _, st := range []string{"insert_calendar", "see_calendar", "mark_calendar"} { // schedules may name one that was deleted
+		if err := a.run(ctx, st, args); err != nil {
+			return err
+		}
+	}
+	return a.record("calendar", c.Name, "create", 0, nil, c)
+}
+
+// leaveCalendars is leave for calendars.
+func (a *applier) leaveCalendars(ctx context.Context, named []Calendar) error {
+	var gone []Calendar
+	err := readCalendar(ctx, a.tx, "calendars", engine.Args{}, func(c Calendar) {
+		if c.Manifest == a.o.Manifest && !slices.ContainsFunc(named, func(n Calendar) bool { return n.Name == c.Name }) {
+			gone = append(gone, c)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(gone, func(x, y Calendar) int { return strings.Compare(x.Name, y.Name) })
+	for _, c := range gone {
+		if !a.o.Prune {
+			a.left("calendar", c.Name)
+			continue
+		}
+		if err := a.removeCalendar(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeCalendar refuses to take away a calendar that a schedule names: its jobs would be parked. A dry
+// run cannot tell, since what it would have changed before is not written.
+func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
+	var users []string
+	var schedule, owner, job string
+	err := a.tx.Query(ctx, "first_keepers", engine.Args{"name": c.Name, "limit": 5},
+		engine.Reads(engine.Nullable(&schedule), engine.Nullable(&owner), engine.Nullable(&job)).Each(func(string) error {
+			if schedule != "" {
+				users = append(users, "schedule "+schedule)
+			} else {
+				users = append(users, "job "+(&Job{Owner: owner, Name: job}).FullName())
+			}
+			schedule, owner, job = "", "", ""
+			return nil
+		}))
+	if err != nil {
+		return err
+	}
+	if len(users) > 0 && !a.dry.on {
+		return &FieldError{"calendar " + c.Name, "cannot be removed", "it is used by " + strings.Join(users, ", ") + "; remove `calendar` from these first"}
+	}
+	if err := a.run(ctx, "delete_calendar", engine.Args{"name": c.Name}); err != nil {
+		return err
+	}
+	return a.record("calendar", c.Name, "remove", 0, c, nil)
+}
+
+// RemoveCalendar takes away a calendar that no schedule names.
+func (s *Store) RemoveCalendar(ctx context.Context, name string, who Author) error {
+	return s.change(ctx, who, func(a *applier) error {
+		c, err := s.findCalendar(ctx, a.tx, name)
+		if err != nil {
+			return err
+		}
+		return a.removeCalendar(ctx, c)
+	})
+}

@@ -1,0 +1,144 @@
+package tick_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// holidays are a schedule each day at 06:00 that keeps the calendar de, and its job j.
+func holidays(on string, days ...string) store.Definitions {
+	return store.Definitions{
+		Calendars: []store.Calendar{{Name: "de", WorkingDays: "MO-FR", Days: days}},
+		Schedules: []store.Schedule{{Name: "daily", Rule: "0 6 * * *", Calendar: "de", OnHoliday: on}},
+		Jobs: []store.Job{
+			{Name: "j", Schedules: []string{"daily"}, Missed: store.MissedAll, MissedLimit: 100, Overlap: store.OverlapWaitAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+		},
+	}
+}
+
+// day is a time of December 2026: the 24th is a Thursday.
+func day(n, hour int) time.Time { return time.Date(2026, 12, n, hour, 0, 0, 0, time.UTC) }
+
+// eachDay makes passes at 05:00 and 07:00 of each day in between.
+func eachDay(t *testing.T, d *storetest.DB, first, last int) {
+	t.Helper()
+	for n := first; n <= last; n++ {
+		for _, hour := range []int{5, 7} {
+			d.Clock.Set(day(n, hour))
+			ticktest.Run(t, d)
+		}
+	}
+}
+
+func nominal(t *testing.T, d *storetest.DB, want string) {
+	t.Helper()
+	got := strings.ReplaceAll(ticktest.ToldIn(t, d, "j", "02T15"), " succeeded", "")
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A job runs on working days only, or in their place; what the calendar takes is no gap.
+func TestCalendarSkipsAndMoves(t *testing.T) {
+	for on, want := range map[string]string{
+		"skip": "22T06; 23T06; 24T06; 28T06; 29T06; next 30T06",
+		"next": "22T06; 23T06; 24T06; 28T06; 29T06; next 30T06",
+	} {
+		t.Run(on, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				d.Clock.Set(day(21, 8))
+				ticktest.Apply(t, d, holidays(on, "2026-12-25 Christmas Day"))
+				eachDay(t, d, 22, 29)
+				nominal(t, d, want)
+			})
+		})
+	}
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) { // the last working day of the month: the 31st is a holiday
+		d.Clock.Set(day(21, 8))
+		defs := holidays("previous", "2026-12-31 New Year's Eve")
+		defs.Schedules[0].Rule = "monthly on the last weekday at 6:00"
+		ticktest.Apply(t, d, defs)
+		eachDay(t, d, 29, 31)
+		nominal(t, d, "30T06; next 29T06") // January ends on a Sunday
+	})
+}
+
+// An edit of a calendar reaches the plans that were made before it, by apply at once and by plain SQL in the next pass. What
+// was decided stays decided, and what is due and stays a working day runs.
+func TestCalendarEdited(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		calendars := d.Table("calendars")
+		d.Clock.Set(day(21, 8))
+		ticktest.Apply(t, d, holidays("next", "2026-12-25 Christmas Day"))
+		eachDay(t, d, 22, 22)
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-23..2026-12-25 closed'")
+		eachDay(t, d, 23, 25)
+		nominal(t, d, "22T06; next 28T06")
+		d.Exec(t, "UPDATE "+calendars+" SET days = ''") // the day is not over, but 06:00 is
+		d.Clock.Set(day(25, 8))
+		ticktest.Run(t, d)
+		nominal(t, d, "22T06; next 28T06")
+		ticktest.Apply(t, d, holidays("next", "2026-12-28 closed"))
+		d.Clock.Set(day(25, 9))
+		ticktest.Run(t, d)
+		nominal(t, d, "22T06; next 29T06")
+		// 06:00 of the 29th is due when the calendar is edited, and stays.
+		d.Clock.Set(day(29, 7))
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-28\n2026-12-30'")
+		ticktest.Run(t, d)
+		nominal(t, d, "22T06; 29T06; next 31T06")
+		// And here it is due and goes.
+		d.Clock.Set(day(31, 7))
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-31'")
+		ticktest.Run(t, d)
+		nominal(t, d, "22T06; 29T06; edited (29T07:00, 31T07:00]; next 01T06")
+	})
+}
+
+// A calendar that is missing or unreadable parks the jobs that keep it, and they go on when it is mended.
+func TestCalendarMissingOrUnreadable(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		calendars := d.Table("calendars")
+		d.Clock.Set(day(21, 8))
+		ticktest.Apply(t, d, holidays("skip"))
+		ticktest.Run(t, d)
+		if err := d.RemoveCalendar(t.Context(), "de", store.Author{}); err == nil || !strings.Contains(err.Error(), "used by schedule daily") {
+			t.Errorf("a calendar that is used was removed: %v", err)
+		}
+		parked := func(want string) {
+			t.Helper()
+			ticktest.Run(t, d)
+			status, err := d.Job(t.Context(), "j")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == "" != (status.Parked == "") || !strings.Contains(status.Parked, want) {
+				t.Errorf("parked: %q; want %q", status.Parked, want)
+			}
+		}
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-25\n24.12.2026'")
+		parked(`calendar de: line 2: found "24.12.2026"`)
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-25'")
+		parked("")
+		d.Exec(t, "DELETE FROM "+calendars)
+		d.Clock.Set(day(21, 9)) // deleted rows are looked for once an hour
+		parked(`there is no calendar "de"`)
+		d.Clock.Set(day(22, 9))
+		parked(`there is no calendar "de"`)
+		nominal(t, d, "next 01T00") // nothing ran
+		d.Exec(t, "INSERT INTO "+calendars+" (name, working_days, days) VALUES ('de', 'MO-FR', '2026-12-23')")
+		parked("")
+		nominal(t, d, "next 24T06")
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET calendar = 'fr'")
+		parked(`there is no calendar "fr"`)
+		parked(`there is no calendar "fr"`)
+		d.Exec(t, "INSERT INTO "+calendars+" (name, days) VALUES ('fr', '2026-12-24')")
+		parked("")
+		nominal(t, d, "next 23T06")
+	})
+}
