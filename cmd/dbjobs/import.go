@@ -14,6 +14,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/cmd/internal/intake/crontab"
+	"github.com/dbjobs/dbjobs/cmd/internal/intake/kubernetes"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/rules"
 )
@@ -30,7 +31,7 @@ otherwise in dbjobs stands beside the job as a comment: zone, clock changes, ove
 have disabled: true, so that nothing runs twice: take a job out of the source, delete that line, and apply.
 
 Exit code 3: the manifest is written, and something was left out.`}
-	g.AddCommand(c.importCrontab(), c.importPgCron())
+	g.AddCommand(c.importCrontab(), c.importPgCron(), c.importKubernetes())
 	return group(g)
 }
 
@@ -133,6 +134,37 @@ comments name each night of the coming year on which cron and dbjobs do not run 
 			source = args[0]
 		}
 		return c.readCrontabs(cmd, source, o)
+	})
+}
+
+func (c *cli) importKubernetes() *cobra.Command {
+	var command bool
+	cmd := &cobra.Command{
+		Use: "kubernetes [FILE]", Short: "Write a manifest of CronJobs", Args: positional("FILE?"),
+		Long: `Writes a manifest of CronJobs of Kubernetes: of a file, or of standard input, in YAML or JSON. Each run makes a Job from
+its CronJob, which stays, suspended. With --command, each run executes the command of the container where the tick runs.`,
+		Example: `  kubectl get cronjobs -A -o yaml | dbjobs import kubernetes -o jobs.yaml
+  dbjobs import kubernetes cronjobs.yaml --zone Europe/Berlin`,
+	}
+	cmd.Flags().String("zone", "", "time zone of the controller, for CronJobs without timeZone (UTC)")
+	cmd.Flags().BoolVar(&command, "command", false, "run the commands of the containers, instead of making Jobs in Kubernetes")
+	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
+		if err := zoned(f.zone); err != nil {
+			return nil, err
+		}
+		source := "-"
+		if len(args) > 0 {
+			source = args[0]
+		}
+		text, name, err := c.readSource(cmd, source)
+		if err != nil {
+			return nil, err
+		}
+		r, err := kubernetes.Read(text, kubernetes.Options{Source: name, Zone: f.zone, Command: command, From: from})
+		if err != nil {
+			return nil, badInput("%s: %v", name, err)
+		}
+		return r, nil
 	})
 }
 

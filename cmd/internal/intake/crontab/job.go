@@ -1,7 +1,6 @@
 package crontab
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -269,13 +268,4 @@ func sentence(text string) string {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// spec writes the spec of a step.
-func spec(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil // texts and lists of texts only
-	}
-	return b
 }

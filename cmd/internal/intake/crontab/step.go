@@ -71,7 +71,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 			note("%s is written with a -, so that it is not taken for a fact of dbjobs; the shell reads it as before.", renamed)
 		}
 		v.Run = []string{text}
-		return store.Step{Executor: "shell", Spec: spec(v)}, nil
+		return intake.Program("shell", v), nil
 	}
 	if !filepath.IsAbs(shell) || filepath.Clean(shell) != shell {
 		return store.Step{}, fmt.Errorf("SHELL is %.80q, and no absolute path; correct it in the crontab", shell)
@@ -79,10 +79,10 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	if strings.Contains(text, "${") { // exec would take it for a fact
 		wrapped, _ := withoutFacts("exec " + quoted(shell) + " -c " + quoted(text))
 		v.Run = []string{wrapped}
-		return store.Step{Executor: "shell", Spec: spec(v)}, nil
+		return intake.Program("shell", v), nil
 	}
 	v.Run = []string{shell, "-c", text}
-	return store.Step{Executor: "exec", Spec: spec(v)}, nil
+	return intake.Program("exec", v), nil
 }
 
 var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -174,7 +174,7 @@ func (r *reader) hook(key string, list []string) string {
 	}
 	r.mails[key] = name
 	v := executor.MailSpec{To: list, Subject: "${args.job}: ${args.event}", Text: "${args.error}\nrun ${args.run_id} of ${args.scheduled_for}"}
-	r.result.Hooks = append(r.result.Hooks, store.Job{Name: name, Steps: []store.Step{{Executor: "mail", Spec: spec(v)}}})
+	r.result.Hooks = append(r.result.Hooks, store.Job{Name: name, Steps: []store.Step{intake.Mail(v)}})
 	return name
 }
 

@@ -11,11 +11,21 @@ import (
 
 // Statement is a step of SQL, in a database of the host's if target names one.
 func Statement(name, text, target string) store.Step {
-	b, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(strings.TrimSpace(text)), Target: target})
+	return step(name, "sql", executor.SQLSpec{SQL: executor.Texts(strings.TrimSpace(text)), Target: target})
+}
+
+// Program is a step of exec or shell.
+func Program(kind string, v executor.ProgramSpec) store.Step { return step("", kind, v) }
+
+// Mail is a step that sends a mail.
+func Mail(v executor.MailSpec) store.Step { return step("", "mail", v) }
+
+func step(name, kind string, v any) store.Step {
+	b, err := json.Marshal(v)
 	if err != nil {
 		b = nil // texts only; without a spec, the step is refused
 	}
-	return store.Step{Name: name, Executor: "sql", Spec: b}
+	return store.Step{Name: name, Executor: kind, Spec: b}
 }
 
 // Targets says which target of the host a database of the source is, by its name there. The name "" is

@@ -1,0 +1,281 @@
+// Package kubernetes reads CronJobs: YAML or JSON of one or several documents, with or without lists, as
+// kubectl get cronjobs -o yaml writes them.
+package kubernetes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// object is a CronJob, a list, or something else.
+type object struct {
+	Kind     string   `yaml:"kind"`
+	Items    []object `yaml:"items"`
+	Metadata struct {
+		Name      string `yaml:"name"`
+		Namespace string `yaml:"namespace"`
+	} `yaml:"metadata"`
+	Spec struct {
+		Schedule    string `yaml:"schedule"`
+		TimeZone    string `yaml:"timeZone"`
+		Concurrency string `yaml:"concurrencyPolicy"`
+		Suspend     bool   `yaml:"suspend"`
+		Deadline    *int64 `yaml:"startingDeadlineSeconds"`
+		Succeeded   *int64 `yaml:"successfulJobsHistoryLimit"`
+		Failed      *int64 `yaml:"failedJobsHistoryLimit"`
+		JobTemplate struct {
+			Spec jobSpec `yaml:"spec"`
+		} `yaml:"jobTemplate"`
+	} `yaml:"spec"`
+}
+
+type jobSpec struct {
+	BackoffLimit *int64 `yaml:"backoffLimit"`
+	Deadline     *int64 `yaml:"activeDeadlineSeconds"`
+	Parallelism  *int64 `yaml:"parallelism"`
+	Completions  *int64 `yaml:"completions"`
+	Template     struct {
+		Spec struct {
+			Init       []container `yaml:"initContainers"`
+			Containers []container `yaml:"containers"`
+			Account    string      `yaml:"serviceAccountName"`
+			Volumes    []yaml.Node `yaml:"volumes"`
+		} `yaml:"spec"`
+	} `yaml:"template"`
+}
+
+type container struct {
+	Name    string   `yaml:"name"`
+	Image   string   `yaml:"image"`
+	Command []string `yaml:"command"`
+	Args    []string `yaml:"args"`
+	Dir     string   `yaml:"workingDir"`
+	Env     []struct {
+		Name  string     `yaml:"name"`
+		Value string     `yaml:"value"`
+		From  *yaml.Node `yaml:"valueFrom"`
+	} `yaml:"env"`
+	EnvFrom []yaml.Node `yaml:"envFrom"`
+	Mounts  []yaml.Node `yaml:"volumeMounts"`
+}
+
+// Options say what the objects leave open.
+type Options struct {
+	Source  string
+	Zone    string    // of the controller: for CronJobs without a timeZone
+	Command bool      // the jobs run the command of the container, in place of making a Job
+	From    time.Time // clock changes are looked at for a year from here
+}
+
+// Read reads objects. The error is one of the text: no YAML.
+func Read(text string, o Options) (*intake.Result, error) {
+	if o.Zone == "" {
+		o.Zone = "UTC"
+	}
+	r := &intake.Result{Source: o.Source, Zone: o.Zone}
+	loader, err := yaml.NewLoader(bytes.NewReader([]byte(text)))
+	if err != nil {
+		return nil, err
+	}
+	for n := 1; ; n++ {
+		var node yaml.Node
+		if err := loader.Load(&node); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		if node.Kind == yaml.DocumentNode && len(node.Content) > 0 && node.Content[0].ShortTag() == "!!null" {
+			continue // nothing between two lines ---
+		}
+		var doc object
+		if err := node.Decode(&doc); err != nil {
+			r.Items = append(r.Items, intake.Item{Place: fmt.Sprintf("document %d", n), Reason: fmt.Sprintf("It is not of the form of a CronJob: %v.", err)})
+			continue
+		}
+		r.Items = append(r.Items, objects(doc, n, o)...)
+	}
+	if r.Imported() > 0 {
+		r.Head = head(o)
+	}
+	return r, nil
+}
+
+func head(o Options) []string {
+	list := []string{"All jobs are disabled. To move one: kubectl patch cronjob NAME -p '{\"spec\":{\"suspend\":true}}', delete disabled: true here, and apply."}
+	if o.Command {
+		list = append(list, "The commands run where the tick runs, as its user, and not in their images: programs, files, mounts and "+
+			"secrets of the pod have to be there, and the settings of the host have to allow the programs.")
+	} else {
+		list = append(list, "Each run makes a Job from the CronJob, and waits for its end: so image, volumes, backoffLimit, "+
+			"activeDeadlineSeconds and parallelism stay as they are. Suspend the CronJob, and do not delete it. The tick needs kubectl with "+
+			"the right to create and get jobs and to get cronjobs, and the settings of the host have to allow /bin/sh. --command writes the command of the container instead.",
+			"A run that is stopped (cancel, timeout, the end of a pass) leaves its Job; only with overlap: replace it is deleted. Programs get a "+
+				"clean environment: where the tick runs in a pod, kubectl needs env: {KUBERNETES_SERVICE_HOST: kubernetes.default.svc, KUBERNETES_SERVICE_PORT: 443}.")
+	}
+	return append(list, "Zone: a CronJob without timeZone has that of the controller, taken as "+o.Zone+" (--zone).",
+		"Missed: as in Kubernetes, the latest time that was missed runs afterwards.")
+}
+
+// objects makes items of an object, or of those of a list.
+func objects(doc object, n int, o Options) (items []intake.Item) {
+	if strings.HasSuffix(doc.Kind, "List") {
+		for _, one := range doc.Items {
+			if one.Kind == "" {
+				one.Kind = strings.TrimSuffix(doc.Kind, "List")
+			}
+			items = append(items, objects(one, n, o)...)
+		}
+		return items
+	}
+	name := strings.TrimPrefix(doc.Metadata.Namespace+"/"+doc.Metadata.Name, "/")
+	it := intake.Item{Place: strings.ToLower(doc.Kind) + " " + name}
+	switch {
+	case doc.Kind == "":
+		it.Place = fmt.Sprintf("document %d", n)
+		it.Reason = "It has no kind, so it is no object of Kubernetes."
+	case doc.Kind != "CronJob":
+		it.Reason = "It is no CronJob; it stays in Kubernetes."
+	case doc.Metadata.Name == "":
+		it.Reason = "It has no name."
+	default:
+		cronJob(&it, &doc, o)
+	}
+	return append(items, it)
+}
+
+// cronJob makes a job of a CronJob, or says why not.
+func cronJob(it *intake.Item, doc *object, o Options) {
+	s := &doc.Spec
+	it.Source = s.Schedule
+	for _, c := range s.JobTemplate.Spec.Template.Spec.Containers {
+		it.Source += fmt.Sprintf(" %s: %s", c.Image, strings.Join(append(append([]string{}, c.Command...), c.Args...), " "))
+	}
+	note := func(format string, args ...any) { it.Notes = append(it.Notes, fmt.Sprintf(format, args...)) }
+	j := &store.Job{Name: intake.Kept(doc.Metadata.Name)}
+	zone := o.Zone
+	if s.TimeZone != "" {
+		zone = s.TimeZone
+		if zone == "Etc/UTC" {
+			zone = "UTC"
+		}
+	}
+	var err error
+	if j.Own, err = when(s.Schedule, zone, o.From, note); err != nil {
+		it.Reason = err.Error() + "; write the job by hand."
+		return
+	}
+	switch s.Concurrency {
+	case "Forbid":
+		j.Overlap = store.OverlapSkip
+		note("concurrencyPolicy: Forbid is overlap: skip.")
+	case "Replace":
+		j.Overlap = store.OverlapReplace
+		note("concurrencyPolicy: Replace is overlap: replace.")
+	default:
+		j.Overlap, j.MaxRunning = store.OverlapAllow, 10
+		note("concurrencyPolicy: Allow has no bound; here max_running is one.")
+	}
+	if s.Deadline != nil && *s.Deadline > 0 {
+		j.MissedWithin = store.Duration(time.Duration(*s.Deadline) * time.Second)
+		note("startingDeadlineSeconds: %d is missed_within.", *s.Deadline)
+	}
+	if s.Suspend {
+		note("It is suspended in Kubernetes, too.")
+	}
+	if s.Succeeded != nil || s.Failed != nil {
+		note("The history limits hold for Jobs in Kubernetes only; here keep says how many runs stay.")
+	}
+	if o.Command {
+		err = command(j, &s.JobTemplate.Spec, note)
+	} else {
+		create(j, doc.Metadata.Namespace, doc.Metadata.Name, note)
+	}
+	if err != nil {
+		it.Reason = err.Error() + "."
+		return
+	}
+	it.Definition = j
+}
+
+var ends = [5]string{"59", "23", "31", "12", "6"}
+var begins = [5]string{"0", "0", "1", "1", "0"}
+
+// when reads a schedule as Kubernetes does: 7 is no Sunday, 5/10 is 5-59/10, and a day field with a step
+// counts as restricted.
+func when(schedule, zone string, from time.Time, note func(string, ...any)) (*store.Schedule, error) {
+	own := &store.Schedule{Zone: zone}
+	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone}); err != nil {
+		return nil, fmt.Errorf("its zone cannot be used: %w", err)
+	}
+	schedule = strings.TrimSpace(schedule)
+	text := schedule
+	if length, found := strings.CutPrefix(schedule, "@every "); found {
+		own.Rule = "every " + strings.TrimSpace(length)
+		if _, err := rules.Parse(own.Rule, rules.Defaults{Zone: zone}); err != nil {
+			return nil, fmt.Errorf("the schedule is %.60q: %w", schedule, err)
+		}
+		note("Kubernetes counts %s from its last start; here it is counted from midnight UTC of 1970.", schedule)
+		return own, nil
+	}
+	if five, found := map[string]string{"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+		"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *"}[strings.ToLower(schedule)]; found {
+		text = five
+	}
+	list := strings.Fields(text)
+	if len(list) != 5 {
+		return nil, fmt.Errorf("the schedule is %.60q, which has not five fields", schedule)
+	}
+	fields := [5]string(list)
+	for i := range fields {
+		items := strings.Split(fields[i], ",")
+		for k, item := range items {
+			head, step, stepped := strings.Cut(item, "/")
+			if head == "?" {
+				head = "*"
+			}
+			switch {
+			case stepped && step != "1" && head == "*" && (i == 2 || i == 4):
+				head = begins[i] + "-" + ends[i]
+			case stepped && head != "*" && !strings.Contains(head, "-"):
+				head += "-" + ends[i]
+			}
+			if i == 4 && strings.Contains(head, "7") {
+				return nil, fmt.Errorf("the schedule is %.60q: to Kubernetes, days of the week are 0 to 6", schedule)
+			}
+			if items[k] = head; stepped {
+				items[k] += "/" + step
+			}
+		}
+		fields[i] = strings.Join(items, ",")
+	}
+	c, err := intake.ReadCron(fields)
+	if err == nil {
+		own.Rule, err = c.Rule(fields)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if text != schedule {
+		own.Rule = strings.ToLower(schedule)
+	} else if own.Rule != schedule {
+		note("The schedule was %s; here the same is %s.", schedule, own.Rule)
+	}
+	if !c.DayStar && !c.WeekdayStar {
+		note("It runs on days that match %s, and on days that match %s, here as in Kubernetes: either is enough.", list[2], list[4])
+	}
+	nights, err := c.Nights(own, intake.Plain, "Kubernetes", from)
+	for _, night := range nights {
+		note("%s", night)
+	}
+	return own, err
+}

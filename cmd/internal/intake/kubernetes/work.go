@@ -1,0 +1,108 @@
+package kubernetes
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// create makes a Job from the CronJob, and waits for its end. The name of the Job follows from the run,
+// so a run that is delivered again finds the Job that is there.
+func create(j *store.Job, namespace, name string, note func(string, ...any)) {
+	kubectl := "kubectl"
+	if namespace != "" {
+		kubectl += " -n " + quoted(namespace)
+	} else {
+		note("It has no namespace here, so it is that of kubectl's own settings.")
+	}
+	short := strings.TrimRight(name[:min(len(name), 50)], "-.") // a Job's name has 63 characters
+	text := fmt.Sprintf(`job=%s-"${DBJOBS_RUN_ID##*-}"
+`, quoted(short))
+	if j.Overlap == store.OverlapReplace { // the run that is replaced takes its Job with it
+		text += fmt.Sprintf(`trap '%s delete job "$job" --wait=false; exit 143' TERM
+`, kubectl)
+	}
+	text += fmt.Sprintf(`%[2]s create job --from=cronjob/%[1]s "$job" || %[2]s get job "$job" >/dev/null || exit
+while :; do
+  state=$(%[2]s get job "$job" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}') || exit
+  case $state in
+  *Complete*) exit 0 ;;
+  *Failed*) %[2]s logs --tail=50 "job/$job"; exit 1 ;;
+  esac
+  sleep 5
+done`, quoted(name), kubectl)
+	j.Steps = []store.Step{intake.Program("shell", executor.ProgramSpec{Run: []string{text}})}
+}
+
+// quoted is a word of a shell. The names of Kubernetes need no quotes.
+func quoted(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
+
+// command runs what the only container runs.
+func command(j *store.Job, spec *jobSpec, note func(string, ...any)) error {
+	pod := &spec.Template.Spec
+	if len(pod.Containers) != 1 || len(pod.Init) > 0 {
+		return fmt.Errorf("its pod has %d containers and %d that run before; import it without --command, or write the job by hand",
+			len(pod.Containers), len(pod.Init))
+	}
+	c := pod.Containers[0]
+	if len(c.Command) == 0 {
+		return fmt.Errorf("its command is that of the image %s, which stands nowhere here; import it without --command, or write the job by hand", c.Image)
+	}
+	v := executor.ProgramSpec{Run: append(append([]string{}, c.Command...), c.Args...), Env: map[string]string{}}
+	for _, text := range v.Run {
+		if strings.Contains(text, "$(") {
+			note("Kubernetes replaces $(NAME) in commands; here that stays as it is.")
+			break
+		}
+	}
+	for _, e := range c.Env {
+		switch {
+		case e.From != nil:
+			note("The variable %s comes from a secret, a map or a field of the pod; give it to env, a secret as ${secret:NAME}.", e.Name)
+		case executor.CheckVariable(e.Name) != nil:
+			note("The variable %s is left out: by it a program runs other code, or it is one of dbjobs' own.", e.Name)
+		default:
+			v.Env[e.Name] = e.Value
+		}
+	}
+	if len(c.EnvFrom) > 0 {
+		note("Variables of envFrom are left out; give them to env.")
+	}
+	if len(c.Mounts)+len(pod.Volumes) > 0 {
+		note("Its volumes are left out.")
+	}
+	if filepath.IsAbs(c.Dir) {
+		v.Dir = filepath.Clean(c.Dir)
+	}
+	note("It ran in the image %s.", c.Image)
+	for what, n := range map[string]*int64{"parallelism": spec.Parallelism, "completions": spec.Completions} {
+		if n != nil && *n > 1 {
+			return fmt.Errorf("its %s is %d, and a job here runs once at a time; import it without --command", what, *n)
+		}
+	}
+	tries := int64(6)
+	if spec.BackoffLimit != nil {
+		tries = *spec.BackoffLimit
+	}
+	if tries > 0 {
+		attempts, wait, most := store.Attempts(tries+1), store.Duration(10*time.Second), store.Duration(6*time.Minute)
+		j.Retry = store.Retry{Attempts: &attempts, Backoff: &wait, MaxBackoff: &most}
+		note("backoffLimit: %d tries again are attempts: %d.", tries, tries+1)
+	}
+	if spec.Deadline != nil && *spec.Deadline > 0 {
+		j.Timeout = store.Duration(time.Duration(*spec.Deadline) * time.Second)
+		note("activeDeadlineSeconds: %d is timeout.", *spec.Deadline)
+	}
+	j.Steps = []store.Step{intake.Program("exec", v)}
+	return nil
+}
