@@ -73,6 +73,7 @@ var actions = map[string]string{
 	"delete_after":       "write after which jobs the jobs run",
 	"lock_stale_after":   "lock after which jobs the jobs run",
 	"job_name":           "read the name of a job",
+	"job_names":          "read the names of jobs",
 	"jobs":               "read jobs",
 	"jobs_among":         "read jobs",
 	"jobs_named":         "look for jobs by their names",

@@ -45,7 +45,7 @@ type Tick struct {
 	DryRun       bool          // only tell what is due
 	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
-	// Progress, if set, is told how far the pass is: jobs decided, runs started, and of these those that have ended.
+	// Progress, if set, gets how far the pass is: jobs decided, runs started, and of these those that have ended.
 	Progress func(decided, started, ended int)
 
 	Log   *slog.Logger

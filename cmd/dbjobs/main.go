@@ -62,6 +62,7 @@ func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli
 
 // execute runs one command line.
 func (c *cli) execute(ctx context.Context, args []string) error {
+	c.completing = len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 	root := c.root()
 	c.notice(root, args)
 	root.SetArgs(args)
@@ -96,18 +97,19 @@ type cli struct {
 	environ []string // NAME=VALUE, to find variables with mistyped names
 	began   time.Time
 
-	database  string // --database
-	logFormat string // --log-format
-	asJSON    bool   // --json
-	utc       bool   // --utc
-	who       store.Author
-	db        settings.Database
-	settings  *host.Settings            // of the host; nil until they are asked for
-	shared    map[string]store.Schedule // those of the database that a manifest names
-	secrets   *secret.Known             // secrets among the arguments and variables, wherever they stand
-	found     bool                      // a command was found and its flags are valid: errors are the command's own
-	ran       *cobra.Command            // the command that was asked for
-	told      bool                      // the error that ends the command is in a log line already
+	database   string // --database
+	logFormat  string // --log-format
+	asJSON     bool   // --json
+	utc        bool   // --utc
+	who        store.Author
+	db         settings.Database
+	settings   *host.Settings            // of the host; nil until they are asked for
+	shared     map[string]store.Schedule // those of the database that a manifest names
+	secrets    *secret.Known             // secrets among the arguments and variables, wherever they stand
+	found      bool                      // a command was found and its flags are valid: errors are the command's own
+	ran        *cobra.Command            // the command that was asked for
+	completing bool                      // the shell asks what may stand in a command line
+	told       bool                      // the error that ends the command is in a log line already
 
 	warm       *warm       // set where the process serves several commands
 	invocation []slog.Attr // the platform's names for this invocation
@@ -171,7 +173,11 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 			group(sub)
 		}
 	}
-	once(root)
+	if c.completing {
+		c.completes(root)
+	} else {
+		once(root) // a completion reads the flags several times
+	}
 	c.versionFlag(group(root))
 	return root
 }

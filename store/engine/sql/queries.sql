@@ -691,6 +691,9 @@ WITH RECURSIVE up (job_id, after_id) AS (
 )
 SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
+-- name: job_names
+SELECT owner, name, queue, tags FROM dbjobs.jobs WHERE removed_at IS NULL ORDER BY name, owner;
+
 -- name: removed_job
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 

@@ -672,6 +672,9 @@ WHERE a.job_id IN (each_) ORDER BY 1, 3;
 -- arguments: id
 SELECT owner, name FROM dbjobs_jobs WHERE id = ?;
 
+-- name: job_names
+SELECT owner, name, queue, tags FROM dbjobs_jobs WHERE removed_at IS NULL ORDER BY name, owner;
+
 -- name: jobs
 SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.priority,
   j.group_name, j.overlap, j.max_running, j.missed, j.missed_limit, j.missed_within_ms, j.missed_grace_ms, j.retry_attempts,

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/logs"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// completionTime is how long somebody who presses the key of a completion waits at most.
+const completionTime = 2 * time.Second
+
+// completionRuns is how many of the latest runs are offered.
+const completionRuns = 50
+
+// lookup finds what may stand in a place of the command line.
+type lookup func(ctx context.Context, s *store.Store) ([]string, error)
+
+// completes lets the shell complete what the arguments and the flags of all commands name: jobs, schedules and runs of the
+// database, the words that a policy may be, and files.
+func (c *cli) completes(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		c.completes(sub)
+	}
+	_, argument, _ := strings.Cut(cmd.Use, " ")
+	argument = strings.Trim(strings.SplitN(argument, " ", 2)[0], "[]")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if argument == "FILE" {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		switch parent := cmd.Parent(); {
+		case argument == "RUN":
+			return c.offer(cmd, begun, runLabels)
+		case argument == "NAME" && parent != nil && parent.Name() == "schedule" && cmd.Name() != "create":
+			return c.offer(cmd, begun, scheduleNames)
+		case argument == "NAME" && parent != nil && parent.Name() == "job" && cmd.Name() != "create":
+			return c.offer(cmd, begun, jobNames)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { c.completeFlag(cmd, f) })
+	if !cmd.HasParent() {
+		cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) { c.completeFlag(cmd, f) })
+	}
+}
+
+// flagWords are the words of flags that have the same meaning in all commands.
+var flagWords = map[string]lookup{
+	"job": jobNames, "after": jobNames, "on-failed": jobNames, "on-late": jobNames, "on-lost": jobNames, "on-missed": jobNames, "on-recovered": jobNames,
+	"schedule": scheduleNames,
+	"tag": func(ctx context.Context, s *store.Store) ([]string, error) {
+		return ofJobs(ctx, s, func(j store.JobName) []string { return j.Tags })
+	},
+	"owner": func(ctx context.Context, s *store.Store) ([]string, error) {
+		return ofJobs(ctx, s, func(j store.JobName) []string { return []string{j.Owner} })
+	},
+	"queue": func(ctx context.Context, s *store.Store) ([]string, error) {
+		return ofJobs(ctx, s, func(j store.JobName) []string { return []string{j.Queue} })
+	},
+}
+
+// completeFlag says how the value of a flag is completed. A flag that the command completes itself stays as it is.
+func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
+	fixed := map[string][]string{"log-format": {logs.Text, logs.JSON, logs.GCP}, "color": {"auto", "always", "never"}}[f.Name]
+	if cmd.Name() == "list" && f.Name == "state" && cmd.Parent().Name() == "run" {
+		fixed = []string{store.Waiting, store.Queued, store.Running, store.Succeeded, store.Failed, store.Cancelled, store.Lost}
+	}
+	for _, p := range store.Policies() {
+		if p.FlagName() == f.Name && p.Help != "" && len(p.Allowed) > 0 {
+			fixed = p.Allowed
+		}
+	}
+	var complete cobra.CompletionFunc
+	switch find := flagWords[f.Name]; {
+	case len(fixed) > 0:
+		complete = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return begins(slices.Clone(fixed), begun), cobra.ShellCompDirectiveNoFileComp
+		}
+	case find != nil:
+		complete = func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return c.offer(cmd, begun, find)
+		}
+	case slices.Contains([]string{"file", "output", "metrics", "config"}, f.Name):
+		complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+	default:
+		return
+	}
+	_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails where the command has one of its own
+}
+
+// offer returns the words that begin as the user has begun. Where the database cannot be asked, in time and without a
+// word, it returns none.
+func (c *cli) offer(cmd *cobra.Command, begun string, find lookup) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	c.stderr = io.Discard
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	cmd.SetContext(ctx)
+	if err := c.fromEnvironment(cmd); err != nil {
+		return nil, none
+	}
+	s, err := c.open(cmd, use)
+	if err != nil {
+		return nil, none
+	}
+	defer s.Close()
+	found, err := find(ctx, s)
+	if err != nil {
+		return nil, none
+	}
+	return begins(found, begun), none | cobra.ShellCompDirectiveKeepOrder
+}
+
+// begins keeps the words that go on as the user has begun. What a stranger wrote controls no terminal.
+func begins(list []string, begun string) []string {
+	return slices.DeleteFunc(list, func(w string) bool {
+		word, _, _ := strings.Cut(w, "\t")
+		return word == "" || !strings.HasPrefix(word, begun) || report.Line(word) != word
+	})
+}
+
+// jobNames are the names of the login's own jobs, and owner/name of others.
+func jobNames(ctx context.Context, s *store.Store) ([]string, error) {
+	login, err := s.Login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ofJobs(ctx, s, func(j store.JobName) []string {
+		if j.Owner == login {
+			return []string{j.Name}
+		}
+		return []string{j.Owner + "/" + j.Name}
+	})
+}
+
+// ofJobs are the words that jobs have, each once, in order.
+func ofJobs(ctx context.Context, s *store.Store, of func(store.JobName) []string) (list []string, err error) {
+	jobs, err := s.JobNames(ctx)
+	for _, j := range jobs {
+		list = append(list, of(j)...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), err
+}
+
+func scheduleNames(ctx context.Context, s *store.Store) (list []string, err error) {
+	schedules, err := s.Schedules(ctx)
+	for _, v := range schedules {
+		list = append(list, v.Name)
+	}
+	return list, err
+}
+
+// runLabels are those of the latest runs, with their states, and the jobs, which name their latest run.
+func runLabels(ctx context.Context, s *store.Store) ([]string, error) {
+	runs, err := s.Runs(ctx, store.RunFilter{Limit: completionRuns})
+	if err != nil {
+		return nil, err
+	}
+	login, err := s.Login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, r := range runs {
+		list = append(list, strings.TrimPrefix(r.Label(), login+"/")+"\t"+r.State+" "+report.Instant(r.CreatedAt))
+	}
+	jobs, err := jobNames(ctx, s)
+	return append(list, jobs...), err
+}

@@ -1,0 +1,26 @@
+package store
+
+import (
+	"context"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// JobName is what names a job, alone or among others.
+type JobName struct {
+	Owner, Name, Queue string
+	Tags               []string
+}
+
+// JobNames reads the names of all jobs, and no more of them: for the completion of a command line.
+func (s *Store) JobNames(ctx context.Context) ([]JobName, error) {
+	var out []JobName
+	var v JobName
+	rd := engine.Reads(&v.Owner, &v.Name, &v.Queue, tags{&v.Tags})
+	err := s.db.Query(ctx, "job_names", engine.Args{}, rd.Each(func(string) error {
+		out = append(out, v)
+		v = JobName{}
+		return nil
+	}))
+	return out, err
+}
