@@ -74,7 +74,7 @@ func (j *Job) Removed() time.Time { return j.removedAt }
 
 // policies lists all policies, in the order of the columns and of an exported manifest.
 var policies = []Policy{
-	{Key: "description", column: "description", field: func(j *Job) any { return &j.Description }},
+	{Key: "description", column: "description", check: checkDescription, field: func(j *Job) any { return &j.Description }},
 	{Key: "owner", Shared: true, Help: "login that the job belongs to (yours)",
 		check: optionalName, field: func(j *Job) any { return &j.Owner }},
 	{Key: "disabled", Help: "create the job disabled: its schedule makes no runs",

@@ -132,6 +132,7 @@ func (c *Schedule) Validate() error {
 		check{"ambiguous", oneOf(c.Ambiguous, AmbiguousFirst, AmbiguousLast, AmbiguousBoth)},
 		check{"calendar", optionalName(c.Calendar)},
 		check{"on_holiday", c.checkOnHoliday()},
+		check{"description", checkDescription(c.Description)},
 	)
 }
 
@@ -144,6 +145,11 @@ func (c *Schedule) checkOnHoliday() error {
 	}
 	return oneOf(c.OnHoliday, HolidaySkip, HolidayNext, HolidayPrevious)
 }
+
+// maxDescription is in bytes.
+const maxDescription = 1000
+
+func checkDescription(s string) error { return shortText(s, maxDescription) }
 
 // Validate refuses a group whose jobs could never run.
 func (g *Group) Validate() error {

@@ -21,8 +21,8 @@ const (
 	ownPrefix    = "DBJOBS_" // of variables that may hold the password of the database
 )
 
-// variable matches a reference, and one that is meant literally, with its dollar doubled.
-var variable = regexp.MustCompile(`\$?\$\{env:[^}]*\}?`)
+// variable matches a reference, and the beginning of one that is meant literally, with its dollar doubled.
+var variable = regexp.MustCompile(`\$\$\{env:|\$\{env:[^}]*\}?`)
 
 // variableParts are the name of a variable and the value where it is not set, or is empty.
 var variableParts = regexp.MustCompile(`^\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}$`)
@@ -71,7 +71,7 @@ func tagOf(value string) string {
 
 func (f *file) valueOf(n *yaml.Node, found string) string {
 	parts := variableParts.FindStringSubmatch(found)
-	if parts == nil {
+	if parts == nil || strings.Contains(parts[2], "${") {
 		f.problem(n, "", "found %s, want ${env:NAME} or ${env:NAME:-default}; as a text by itself it is written $%s", excerpt(found), cut(found, maxQuoted))
 		return ""
 	}

@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   zone         varchar(190) NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
   nonexistent  varchar(190) NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
   ambiguous    varchar(190) NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
-  description  varchar(190) NOT NULL DEFAULT '',
+  description  varchar(1000) NOT NULL DEFAULT '',
   manifest     varchar(190),                                           -- the manifest that owns the row, and may prune it
   created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),   -- what rules counted "from creation" count from
   changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),   -- set by commands that change the rule: from when the new rule counts
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   id               bigint AUTO_INCREMENT PRIMARY KEY,
   owner            varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),         -- the login that its SQL steps run as
   name             varchar(190) NOT NULL,
-  description      varchar(190) NOT NULL DEFAULT '',
+  description      varchar(1000) NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
   tags             json NOT NULL DEFAULT ('[]') CHECK (JSON_TYPE(tags) = 'ARRAY'),  -- array of strings; a pause can name a tag
   queue            varchar(190) NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue

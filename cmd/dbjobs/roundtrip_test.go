@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// TestExportAppliesWithoutAChange: what export writes of random definitions, apply reads back without a change, and diff
+// finds no difference. Each key of a job, a step and a schedule is among them.
+func TestExportAppliesWithoutAChange(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		seed := rand.Uint64()
+		if s := os.Getenv("DBJOBS_TEST_SEED"); s != "" {
+			seed, _ = strconv.ParseUint(s, 10, 64)
+		}
+		t.Logf("DBJOBS_TEST_SEED=%d", seed)
+		r := &random{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, logins: d.Store.Engine().KnowsLogins, given: map[string]bool{}}
+		manifests, jobs := 10, 100
+		if d.Engine != "sqlite" {
+			manifests = 3
+		}
+		for i := 0; i < manifests || len(r.missing()) > 0 && i < 5*manifests; i++ { // the last key takes its time
+			name := fmt.Sprintf("m%d", i)
+			defs := r.definitions(name+" ", jobs)
+			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: name, Start: decide.Start}); err != nil {
+				t.Fatal(err)
+			}
+			exported := dbjobs(t, d.URL, "", exitDone, "export", "--manifest", name)
+			if n := strings.Count(exported, "\n    steps:") + strings.Count(exported, "\n    "); n < jobs {
+				t.Fatalf("exported only\n%s", exported)
+			}
+			if got := dbjobs(t, d.URL, exported, exitDone, "diff", "-f", "-", "--prune"); got != "no difference\n" {
+				t.Fatalf("%s", got)
+			}
+			if got := dbjobs(t, d.URL, exported, exitDone, "apply", "-f", "-", "--prune"); got != "no change\n" {
+				t.Fatalf("%s", got)
+			}
+		}
+		if keys := r.missing(); len(keys) > 0 {
+			t.Errorf("these keys were never given: %q", keys)
+		}
+	})
+}
+
+// dbjobs runs a command and returns its output.
+func dbjobs(t *testing.T, url, stdin string, want int, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	env := func(name string) (string, bool) {
+		values := map[string]string{"DBJOBS_DATABASE_URL": url, "HOME": t.TempDir()}
+		return values[name], values[name] != ""
+	}
+	if code := run(context.Background(), args, strings.NewReader(stdin), &stdout, io.Writer(&stderr), env, nil); code != want {
+		out := stdout.String()
+		t.Fatalf("%q ended with %d: %s\n%s\nread\n%s", args, code, stderr.String(), out[:min(4000, len(out))], stdin[:min(2000, len(stdin))])
+	}
+	return stdout.String()
+}
