@@ -123,7 +123,7 @@ func (s *Store) RecentGaps(ctx context.Context, since time.Time, limit int) ([]J
 	var out []JobGap
 	var g JobGap
 	var j Job
-	rd := engine.Reads(&g.JobID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.At(&g.From), engine.At(&g.Through), &g.Reason)
+	rd := engine.Reads(&g.JobID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
 	err := s.db.Query(ctx, "recent_gaps", engine.Args{"since": since, "limit": limit}, rd.Each(func(fault string) error {
 		if g.Fault, g.Job = fault, j.FullName(); j.Name == "" { // its row was deleted by SQL
 			g.Job = fmt.Sprintf("job %d", g.JobID)

@@ -26,6 +26,9 @@ LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
 
+	attemptColumns = `a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint`
+
 	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed`
 )
 
@@ -40,6 +43,12 @@ func scanRun(r *Run) []any {
 	return []any{key{&r.ID}, &r.JobID, engine.Nullable(&r.Number), &r.Occurrence, &r.State, engine.Nullable(&r.HeldBy), &r.Queue, &r.Priority, engine.At(&r.ScheduledFor), engine.At(&r.IntervalStart), engine.At(&r.IntervalEnd),
 		jsonInto{&r.Args}, must{engine.At(&r.ReadyAt)}, &r.Step, must{counter[int]{&r.Attempt}}, must{counter[int]{&r.Attempts}}, must{counter[int]{&r.Fence}}, must{counter[int]{&r.Losses}}, engine.At(&r.LeaseUntil), engine.Nullable(&r.Holder), engine.At(&r.CancelAt), engine.Nullable(&r.CancelBy), engine.At(&r.CreatedAt), engine.At(&r.StartedAt),
 		engine.At(&r.FinishedAt), engine.At(&r.SettledAt), engine.Nullable(&r.Error)}
+}
+
+// scanAttempt returns the destinations of @attempt_columns.
+func scanAttempt(a *Attempt) []any {
+	return []any{&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, engine.At(&a.StartedAt), engine.At(&a.FinishedAt), optional[int64]{&a.Rows},
+		engine.Nullable(&a.Error), engine.Nullable(&a.Code), engine.Nullable(&a.Line), engine.Nullable(&a.Severity), engine.Nullable(&a.Detail), engine.Nullable(&a.Hint)}
 }
 
 // scanStep returns the destinations of a row of steps.

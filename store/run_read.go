@@ -35,12 +35,9 @@ func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 	}
 	d := RunDetail{Run: found}
 	var a Attempt
-	var n *int64
-	rd := engine.Reads(&a.RunID, &a.Number, &a.Step, &a.StepName, &a.Attempt, &a.Fence, &a.Holder, &a.State, engine.At(&a.StartedAt), engine.At(&a.FinishedAt), optional[int64]{&n},
-		engine.Nullable(&a.Error), engine.Nullable(&a.Code), engine.Nullable(&a.Line), engine.Nullable(&a.Severity), engine.Nullable(&a.Detail), engine.Nullable(&a.Hint),
-		engine.Nullable(&a.Output))
+	rd := engine.Reads(append(scanAttempt(&a), engine.Nullable(&a.Output))...)
 	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) error {
-		a.Rows, a.Fault = n, fault
+		a.Fault = fault
 		d.Tries = append(d.Tries, a)
 		a = Attempt{}
 		return nil

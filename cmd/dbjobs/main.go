@@ -155,6 +155,8 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.work(),
 		c.runs(),
 		c.status(),
+		c.failures(),
+		c.missed(),
 		c.upcoming(),
 		c.check(),
 		c.report(),

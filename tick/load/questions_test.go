@@ -43,7 +43,12 @@ func TestExplainQuestionsUseIndexes(t *testing.T) {
 				},
 				"what waits": func() error { _, err := d.OpenRuns(ctx, 20); return err },
 				"what runs":  func() error { _, err := d.LongestRuns(ctx, 5); return err },
-				"pauses":     func() error { _, err := d.Pauses(ctx, false, 1000); return err },
+				"errors": func() error {
+					_, err := d.Failures(ctx, store.FailureFilter{Since: d.Clock.Now().Add(-24 * time.Hour), Limit: 50})
+					return err
+				},
+				"errors of a job": func() error { _, err := d.Failures(ctx, store.FailureFilter{Job: "job 8", Limit: 50}); return err },
+				"pauses":          func() error { _, err := d.Pauses(ctx, false, 1000); return err },
 			}
 			for name, ask := range questions {
 				c.Reset()

@@ -159,7 +159,7 @@ func (s *Status) Judge() {
 		do("job %s is parked: repair what it says, and apply it again", s.Parked.First[0].Job)
 	}
 	if n := len(s.Failing.First); n > 0 {
-		do("job %s is failing: dbjobs run list --state failed --job %[1]s shows its runs", s.Failing.First[0].Job)
+		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", s.Failing.First[0].Job)
 	}
 }
 

@@ -912,9 +912,36 @@ SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs
 WHERE r.job_id = :job AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
 
 -- name: attempts
-SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity, error_detail, error_hint, output
-FROM dbjobs.attempts WHERE run_id = :id ORDER BY number;
+SELECT @attempt_columns, a.output FROM dbjobs.attempts a WHERE a.run_id = :id ORDER BY a.number;
+
+-- The attempts that failed or were lost within a time, the newest first: of the runs that were made in that time, and of
+-- earlier ones that have not ended, or not well. An index of attempts by time would cost each attempt.
+
+-- name: failures
+-- overridden: mysql, postgres
+SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
+FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
+    WHERE r.created_at >= :since AND r.created_at < :until AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE @unwell IS NOT NULL AND r.created_at < :since
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
+    WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
+CROSS JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id = f.job_id
+WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
+
+-- name: failures_of_job
+-- overridden: postgres
+SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
+FROM dbjobs.runs r CROSS JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
+
+-- The nominal times of a stretch that have runs.
+
+-- name: nominal_runs
+SELECT scheduled_for FROM dbjobs.runs WHERE job_id = :job AND occurrence > :after AND occurrence <= :through LIMIT :limit;
 
 -- What the steps of a run have told so far, the newest first.
 
@@ -929,7 +956,7 @@ WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 -- Of all jobs. It reads the whole table: an index would cost each decision more than a report is worth.
 
 -- name: recent_gaps
-SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
+SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
 WHERE g.through_at >= :since ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT :limit;
 
 -- name: expired_runs

@@ -35,9 +35,8 @@ SET p.next_run = d.next_run, p.decided_through = CAST(COALESCE(?, UTC_TIMESTAMP(
 
 -- name: attempts
 -- arguments: id
-SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity, error_detail, error_hint, output
-FROM dbjobs_attempts WHERE run_id = ? ORDER BY number;
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs_attempts a WHERE a.run_id = ? ORDER BY a.number;
 
 -- name: back_off
 -- arguments: now, later_ms, run_error, id, fence, number
@@ -436,6 +435,29 @@ SELECT id FROM dbjobs_runs WHERE expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
 JOIN dbjobs_gaps g ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule
 SET g.through_at = d.through_at, g.recorded_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
+
+-- name: failures
+-- arguments: since, until, since, since, since, until, limit
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, f.job_id, f.number, f.state
+FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_created)
+    WHERE r.created_at >= ? AND r.created_at < ? AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_unwell) WHERE r.unwell IS NOT NULL AND r.created_at < ?
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_open)
+    WHERE open_job_id IS NOT NULL AND r.created_at < ? AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
+STRAIGHT_JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = f.job_id
+WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ? AND a.finished_at < ?
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
+
+-- name: failures_of_job
+-- arguments: job, since, until, limit
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, r.job_id, r.number, r.state
+FROM dbjobs_runs r CROSS JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id = ? AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ? AND a.finished_at < ?
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
 
 -- name: finish
 -- arguments: final, now, run_error, id, fence, number
@@ -947,6 +969,10 @@ SELECT queued_in FROM dbjobs_runs WHERE queued_in > ? ORDER BY queued_in LIMIT 1
 UPDATE dbjobs_runs SET step = ?, attempt = 1, attempts = attempts + 1, lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
 WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
 
+-- name: nominal_runs
+-- arguments: job, after, through, limit
+SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ? AND occurrence > ? AND occurrence <= ? LIMIT ?;
+
 -- name: old_changes
 -- arguments: share, limit, now, later_ms
 SELECT l.id FROM (
@@ -1083,7 +1109,7 @@ FROM dbjobs_plans p WHERE p.job_id IN (each_);
 
 -- name: recent_gaps
 -- arguments: since, limit
-SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
+SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
 WHERE g.through_at >= ? ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?;
 
 -- name: record_first_tick

@@ -37,9 +37,8 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: attempts
 -- arguments: id
-SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity, error_detail, error_hint, output
-FROM dbjobs.attempts WHERE run_id = $1 ORDER BY number;
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs.attempts a WHERE a.run_id = $1 ORDER BY a.number;
 
 -- name: back_off
 -- arguments: now, later_ms, run_error, id, fence, number
@@ -431,6 +430,29 @@ SELECT id FROM dbjobs.runs WHERE expires_at <= coalesce($1::timestamptz, pg_cata
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
+
+-- name: failures
+-- arguments: since, until, limit
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, f.job_id, f.number, f.state
+FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
+    WHERE r.created_at >= $1 AND r.created_at < $2 AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state IS NOT NULL AND r.created_at < $1
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
+    WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.created_at < $1 AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
+CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.run_id = f.id AND x.state IN ('failed', 'lost') OFFSET 0) AS a LEFT JOIN dbjobs.jobs j ON j.id = f.job_id
+WHERE a.finished_at >= $1 AND a.finished_at < $2
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT $3;
+
+-- name: failures_of_job
+-- arguments: job, since, until, limit
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, r.job_id, r.number, r.state
+FROM dbjobs.runs r CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.run_id = r.id AND x.state IN ('failed', 'lost') OFFSET 0) AS a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = $1 AND a.finished_at >= $2 AND a.finished_at < $3
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT $4;
 
 -- name: finish
 -- arguments: final, now, run_error, id, fence, number
@@ -959,6 +981,10 @@ SELECT queue FROM dbjobs.runs WHERE state = 'queued' AND queue > $1 ORDER BY que
 UPDATE dbjobs.runs SET step = $1, attempt = 1, attempts = attempts + 1, lease_until = (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
 WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
+-- name: nominal_runs
+-- arguments: job, after, through, limit
+SELECT scheduled_for FROM dbjobs.runs WHERE job_id = $1 AND occurrence > $2 AND occurrence <= $3 LIMIT $4;
+
 -- name: old_changes
 -- arguments: share, limit, now, later_ms
 SELECT l.id FROM (
@@ -1111,7 +1137,7 @@ FROM dbjobs.plans p WHERE p.job_id = ANY($1::bigint[]);
 
 -- name: recent_gaps
 -- arguments: since, limit
-SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
+SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
 WHERE g.through_at >= $1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT $2;
 
 -- name: record_first_tick

@@ -37,9 +37,8 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: attempts
 -- arguments: id
-SELECT run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, rows_affected, error,
-  error_code, error_line, error_severity, error_detail, error_hint, output
-FROM dbjobs_attempts WHERE run_id = ?1 ORDER BY number;
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs_attempts a WHERE a.run_id = ?1 ORDER BY a.number;
 
 -- name: back_off
 -- arguments: now, later_ms, run_error, id, fence, number
@@ -435,6 +434,29 @@ SELECT id FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%
 UPDATE dbjobs_gaps AS g SET through_at = d.through_at, recorded_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(?2)) AS d
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
+
+-- name: failures
+-- arguments: since, until, limit
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, f.job_id, f.number, f.state
+FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r
+    WHERE r.created_at >= ?1 AND r.created_at < ?2 AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state IS NOT NULL AND r.created_at < ?1
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r
+    WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.created_at < ?1 AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
+CROSS JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = f.job_id
+WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ?1 AND a.finished_at < ?2
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?3;
+
+-- name: failures_of_job
+-- arguments: job, since, until, limit
+SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, r.job_id, r.number, r.state
+FROM dbjobs_runs r CROSS JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id = ?1 AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ?2 AND a.finished_at < ?3
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?4;
 
 -- name: file_faults
 SELECT quick_check FROM pragma_quick_check;
@@ -940,6 +962,10 @@ SELECT queue FROM dbjobs_runs WHERE state = 'queued' AND queue > ?1 ORDER BY que
 UPDATE dbjobs_runs SET step = ?1, attempt = 1, attempts = attempts + 1, lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
 WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 
+-- name: nominal_runs
+-- arguments: job, after, through, limit
+SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ?1 AND occurrence > ?2 AND occurrence <= ?3 LIMIT ?4;
+
 -- name: old_changes
 -- arguments: share, limit, now, later_ms
 SELECT l.id FROM (
@@ -1092,7 +1118,7 @@ FROM dbjobs_plans p WHERE p.job_id IN (SELECT value FROM json_each(?1));
 
 -- name: recent_gaps
 -- arguments: since, limit
-SELECT g.job_id, j.owner, j.name, g.from_at, g.through_at, g.reason FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
+SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
 WHERE g.through_at >= ?1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?2;
 
 -- name: record_first_tick

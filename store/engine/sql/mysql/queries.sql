@@ -43,6 +43,19 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
+-- name: failures
+SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
+FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_created)
+    WHERE r.created_at >= :since AND r.created_at < :until AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_unwell) WHERE @unwell IS NOT NULL AND r.created_at < :since
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_open)
+    WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
+STRAIGHT_JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id = f.job_id
+WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
+
 -- Likewise, or it counts the runs of all jobs: job by job of the groups.
 
 -- name: group_caps

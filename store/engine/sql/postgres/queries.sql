@@ -158,3 +158,24 @@ FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.r
 -- name: broken_indexes
 SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs' AND NOT i.indisvalid ORDER BY c.relname;
+
+-- The attempts of one run after the other, by their key: failed ones are so few that it would read all attempts for them.
+
+-- name: failures
+SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
+FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
+    WHERE r.created_at >= :since AND r.created_at < :until AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE @unwell IS NOT NULL AND r.created_at < :since
+  UNION ALL
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
+    WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
+CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.run_id = f.id AND x.state IN ('failed', 'lost') OFFSET 0) AS a LEFT JOIN dbjobs.jobs j ON j.id = f.job_id
+WHERE a.finished_at >= :since AND a.finished_at < :until
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
+
+-- name: failures_of_job
+SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
+FROM dbjobs.runs r CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.run_id = r.id AND x.state IN ('failed', 'lost') OFFSET 0) AS a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = :job AND a.finished_at >= :since AND a.finished_at < :until
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
