@@ -80,22 +80,30 @@ func (a *applier) lock(ctx context.Context, statement string, ids ...int64) erro
 // rewrite writes a job that is there already, by the same checks as apply, and leaves it to its
 // manifest. It returns the job as it is written.
 func (a *applier) rewrite(ctx context.Context, was *Job, j Job) (Job, error) {
-	var err error
-	if a.groups, err = a.s.groups(ctx, a.tx); err != nil {
-		return j, err
-	}
-	a.o.Manifest = was.Manifest
-	jobs := []Job{j}
-	if err := a.find(ctx, jobs); err != nil {
-		return j, err
-	}
-	if err := a.findDone(ctx, jobs); err != nil {
+	if err := a.rewriteAll(ctx, was.Manifest, []Job{j}); err != nil {
 		return j, err
 	}
 	j.Manifest = was.Manifest
 	j.Normalize()
-	if err := a.start(&j, *was); err != nil {
-		return j, err
+	return j, a.start(&j, *was)
+}
+
+// rewriteAll does that for jobs of one manifest.
+func (a *applier) rewriteAll(ctx context.Context, manifest string, jobs []Job) error {
+	var err error
+	if a.groups, err = a.s.groups(ctx, a.tx); err != nil {
+		return err
 	}
-	return j, a.jobs(ctx, jobs)
+	a.o.Manifest = manifest
+	if err := a.find(ctx, jobs); err != nil {
+		return err
+	}
+	if err := a.findDone(ctx, jobs); err != nil {
+		return err
+	}
+	for _, j := range a.dry.renamed { // a dry run finds it by its old name
+		a.known.byName[j.FullName()] = j
+		a.known.byPlain[j.Name] = append(a.known.byPlain[j.Name], j)
+	}
+	return a.jobs(ctx, jobs)
 }

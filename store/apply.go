@@ -49,7 +49,7 @@ type Change struct {
 	By      string        `json:"by,omitempty"`
 	Kind    string        `json:"kind"` // job, schedule, group
 	Subject string        `json:"subject"`
-	Action  string        `json:"action"` // create, change, remove, done, left, pause, resume, enable, disable, abort, cancel, retry, backfill
+	Action  string        `json:"action"` // create, change, rename, remove, done, left, pause, resume, enable, disable, abort, cancel, retry, backfill
 	Reason  string        `json:"reason,omitempty"`
 	Fields  []FieldChange `json:"fields,omitempty"` // what differs, where there was something before and after
 	// The whole of it, as read from the change log.

@@ -114,23 +114,17 @@ func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
 	})
 }
 
-// RemoveSchedule takes away a schedule that no job uses.
-func (s *Store) RemoveSchedule(ctx context.Context, name string, who Author) error {
-	return s.change(ctx, who, func(a *applier) error {
-		c, err := s.findSchedule(ctx, a.tx, name)
-		if err != nil {
-			return err
-		}
-		return a.removeSchedule(ctx, c)
-	})
-}
-
 // Changes reads the change log, newest first; empty kind and subject mean all.
 func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([]Change, error) {
+	return s.changesOf(ctx, kind, subject, 0, limit)
+}
+
+// changesOf also reads what is on record by other names that the subject had, if its id is known.
+func (s *Store) changesOf(ctx context.Context, kind, subject string, id int64, limit int) ([]Change, error) {
 	var out []Change
 	var c Change
 	rd := engine.Reads(engine.At(&c.At), &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After})
-	err := s.db.Query(ctx, "changes", engine.Args{"kind": kind, "subject": subject, "limit": limit}, rd.Each(func(fault string) error {
+	err := s.db.Query(ctx, "changes", engine.Args{"kind": kind, "subject": subject, "id": id, "limit": limit}, rd.Each(func(fault string) error {
 		var was, became map[string]json.RawMessage
 		if c.Before != nil && c.After != nil {
 			if err := errors.Join(json.Unmarshal(c.Before, &was), json.Unmarshal(c.After, &became)); err != nil {
@@ -151,7 +145,7 @@ func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([
 func (s *Store) JobHistory(ctx context.Context, name string, limit int) ([]Change, error) {
 	j, err := s.findJob(ctx, s.db, name)
 	if err == nil {
-		return s.Changes(ctx, "job", j.FullName(), limit)
+		return s.changesOf(ctx, "job", j.FullName(), j.ID, limit)
 	}
 	if !errors.Is(err, ErrNotFound) {
 		return nil, err
@@ -175,8 +169,11 @@ func (s *Store) named(ctx context.Context, name string) (j Job, err error) {
 
 // ScheduleHistory reads the change log of a shared schedule, also of one that was removed.
 func (s *Store) ScheduleHistory(ctx context.Context, name string, limit int) ([]Change, error) {
-	_, err := s.Schedule(ctx, name)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	c, err := s.Schedule(ctx, name)
+	if err == nil {
+		return s.changesOf(ctx, "schedule", name, c.ID, limit)
+	}
+	if !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
 	return s.history(ctx, "schedule", name, limit, err)

@@ -11,9 +11,10 @@ import (
 // dryRun is what an applier that only reads keeps in the place of rows that it does not write: what follows from them
 // would else be read from the database.
 type dryRun struct {
-	on    bool
-	last  int64        // the newest of the ids that it made up, which are negative
-	links map[link]int // 1: the job uses the schedule from now on; -1: it does no longer
+	on      bool
+	last    int64        // the newest of the ids that it made up, which are negative
+	renamed []*Job       // by their new names
+	links   map[link]int // 1: the job uses the schedule from now on; -1: it does no longer
 }
 
 // link names a shared schedule and a job that uses it.

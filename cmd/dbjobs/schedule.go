@@ -12,8 +12,8 @@ import (
 )
 
 func (c *cli) schedule() *cobra.Command {
-	g := &cobra.Command{Use: "schedule", Short: "Create, list, show, pause, resume and remove schedules that jobs share"}
-	g.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleRemove(), c.scheduleHistory())
+	g := &cobra.Command{Use: "schedule", Short: "Create, change, list, show, pause, resume and remove schedules that jobs share"}
+	g.AddCommand(c.scheduleCreate(), c.scheduleAlter(), c.scheduleRename(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleRemove(), c.scheduleHistory())
 	return group(g)
 }
 
@@ -77,17 +77,4 @@ func (c *cli) scheduleShow() *cobra.Command {
 			return c.print(list[0], func() error { return report.Schedule(c.stdout, list[0]) })
 		}),
 	})
-}
-
-func (c *cli) scheduleRemove() *cobra.Command {
-	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a schedule that no job uses", Args: positional("NAME"),
-		Example: `  dbjobs schedule remove nightly --reason "no job uses it any more"`}
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		if err := s.RemoveSchedule(ctx, args[0], c.author(s)); err != nil {
-			return err
-		}
-		c.say("removed schedule %s", args[0])
-		return nil
-	})
-	return c.authored(cmd)
 }

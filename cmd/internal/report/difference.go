@@ -22,18 +22,27 @@ type Difference struct {
 	New map[string]string `json:"-"` // the text of what is created, by kind and subject
 }
 
-// Times are the next times of a job before and after a change.
+// Times are the next times of a job, or of a schedule, before and after a change.
 type Times struct {
-	Job    string      `json:"job"`
-	Before []time.Time `json:"before"`
-	After  []time.Time `json:"after"`
+	Job      string      `json:"job,omitempty"`
+	Schedule string      `json:"schedule,omitempty"`
+	Before   []time.Time `json:"before"`
+	After    []time.Time `json:"after"`
+}
+
+// of is the kind and the name of what has the times.
+func (t *Times) of() string {
+	if t.Schedule != "" {
+		return "schedule " + t.Schedule
+	}
+	return "job " + t.Job
 }
 
 // Differences prints what differs like a unified diff: under each definition what goes, with -, and what comes, with +.
 func Differences(w io.Writer, d Difference) error {
 	p := &differencePrinter{w: w, times: map[string]Times{}}
 	for _, t := range d.Times {
-		p.times[t.Job] = t
+		p.times[t.of()] = t
 	}
 	if d.Differs {
 		p.line("--- the database")
@@ -43,8 +52,8 @@ func Differences(w io.Writer, d Difference) error {
 		p.change(c, d.New[c.Kind+" "+c.Subject])
 	}
 	for _, t := range d.Times { // what is left is of jobs that use a schedule
-		if left, ok := p.times[t.Job]; ok {
-			p.line("  job %s", Line(t.Job))
+		if left, ok := p.times[t.of()]; ok {
+			p.line("  %s", Line(t.of()))
 			p.next(left)
 		}
 	}
@@ -65,7 +74,7 @@ type Altered struct {
 func (a Altered) Print(w io.Writer) error {
 	p := &differencePrinter{w: w, times: map[string]Times{}}
 	for _, t := range a.Times {
-		p.times[t.Job] = t
+		p.times[t.of()] = t
 	}
 	for _, c := range a.Changes {
 		p.change(c, "")
@@ -111,8 +120,8 @@ func (p *differencePrinter) change(c store.Change, text string) {
 			p.field(f)
 		}
 	}
-	if t, ok := p.times[c.Subject]; ok && c.Kind == "job" {
-		delete(p.times, c.Subject)
+	if t, ok := p.times[c.Kind+" "+c.Subject]; ok {
+		delete(p.times, t.of())
 		p.next(t)
 	}
 }

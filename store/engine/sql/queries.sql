@@ -791,6 +791,25 @@ WHERE job_id @these AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs
 -- name: lock_jobs
 SELECT id FROM dbjobs.jobs WHERE id @these ORDER BY id @lock;
 
+-- name: rename_job
+UPDATE dbjobs.jobs SET name = :name WHERE id = :id;
+
+-- The jobs that name another one as a hook.
+
+-- name: hooked_jobs
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL
+AND (owner = :owner AND :name IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
+  OR :full IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
+
+-- name: lock_altered
+SELECT id FROM dbjobs.schedules WHERE id @these ORDER BY id @lock;
+
+-- name: rename_schedule
+UPDATE dbjobs.schedules SET name = :name WHERE id = :id;
+
+-- name: schedule_jobs
+SELECT job_id FROM dbjobs.job_schedules WHERE schedule_id = :id ORDER BY job_id;
+
 -- name: touch_jobs
 UPDATE dbjobs.jobs SET planned = @touched WHERE id @these;
 
@@ -856,7 +875,7 @@ FROM @rows(kind text, subject_id bigint, subject text, action text, was json, be
 
 -- name: changes
 SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs.changes
-WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject) ORDER BY id DESC LIMIT :limit;
+WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject OR subject_id = :id) ORDER BY id DESC LIMIT :limit;
 
 -- ------------------------------------------------------------------------------------------------------ ledger
 

@@ -158,9 +158,9 @@ SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATA
 UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%';
 
 -- name: changes
--- arguments: kind, kind, subject, subject, limit
+-- arguments: kind, kind, subject, subject, id, limit
 SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs_changes
-WHERE (? = '' OR kind = ?) AND (? = '' OR subject = ?) ORDER BY id DESC LIMIT ?;
+WHERE (? = '' OR kind = ?) AND (? = '' OR subject = ? OR subject_id = ?) ORDER BY id DESC LIMIT ?;
 
 -- name: circles
 -- arguments: each_ids, each_ids
@@ -549,6 +549,12 @@ UPDATE dbjobs_runs SET lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6))
 -- arguments: each_ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? AND state = 'running';
 
+-- name: hooked_jobs
+-- arguments: owner, name, full
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL
+AND (owner = ? AND ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
+  OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
+
 -- name: hooks
 -- arguments: each_ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE live_name IN (each_);
@@ -753,6 +759,10 @@ SELECT s.job_id, s.id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM d
 -- arguments: now, later_ms, job, job, limit
 SELECT p.job_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.job_id)
 FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (p.job_id = ? OR ? = 0) ORDER BY p.job_id LIMIT ? FOR UPDATE;
+
+-- name: lock_altered
+-- arguments: each_ids
+SELECT id FROM dbjobs_schedules WHERE id IN (each_) ORDER BY id FOR UPDATE;
 
 -- name: lock_done_schedules
 -- arguments: each_ids
@@ -1143,6 +1153,14 @@ LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHE
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name IN (each_) ORDER BY j.id;
 
+-- name: rename_job
+-- arguments: name, id
+UPDATE dbjobs_jobs SET name = ? WHERE id = ?;
+
+-- name: rename_schedule
+-- arguments: name, id
+UPDATE dbjobs_schedules SET name = ? WHERE id = ?;
+
 -- name: reopen
 -- arguments: now, step, id
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), step = ?, attempt = 0, losses = 0, lease_until = NULL,
@@ -1254,6 +1272,10 @@ WHERE r.unwell = ? AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created
 -- name: schedule_id
 -- arguments: name
 SELECT id FROM dbjobs_schedules WHERE name = ?;
+
+-- name: schedule_jobs
+-- arguments: id
+SELECT job_id FROM dbjobs_job_schedules WHERE schedule_id = ? ORDER BY job_id;
 
 -- name: schedule_users
 -- arguments: each_ids

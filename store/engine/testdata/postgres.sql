@@ -169,9 +169,9 @@ SELECT id FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = $1 AND state IN
 SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs';
 
 -- name: changes
--- arguments: kind, subject, limit
+-- arguments: kind, subject, id, limit
 SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs.changes
-WHERE ($1 = '' OR kind = $1) AND ($2 = '' OR subject = $2) ORDER BY id DESC LIMIT $3;
+WHERE ($1 = '' OR kind = $1) AND ($2 = '' OR subject = $2 OR subject_id = $3) ORDER BY id DESC LIMIT $4;
 
 -- name: circles
 -- arguments: ids
@@ -562,6 +562,12 @@ UPDATE dbjobs.runs SET lease_until = (coalesce($1::timestamptz, pg_catalog.state
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND holder = $2 AND state = 'running';
 
+-- name: hooked_jobs
+-- arguments: owner, name, full
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL
+AND (owner = $1 AND $2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
+  OR $3 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
+
 -- name: hooks
 -- arguments: ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE removed_at IS NULL AND name = ANY($1::text[]);
@@ -766,6 +772,10 @@ SELECT s.job_id, s.id, coalesce($1::timestamptz, pg_catalog.statement_timestamp(
 -- arguments: now, later_ms, job, limit
 SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
 FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.job_id = $3 OR $3 = 0) ORDER BY p.job_id LIMIT $4 FOR UPDATE;
+
+-- name: lock_altered
+-- arguments: ids
+SELECT id FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE;
 
 -- name: lock_done_schedules
 -- arguments: ids
@@ -1171,6 +1181,14 @@ LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.ch
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name = ANY($1::text[]) ORDER BY j.id;
 
+-- name: rename_job
+-- arguments: name, id
+UPDATE dbjobs.jobs SET name = $1 WHERE id = $2;
+
+-- name: rename_schedule
+-- arguments: name, id
+UPDATE dbjobs.schedules SET name = $1 WHERE id = $2;
+
 -- name: reopen
 -- arguments: now, step, id
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), step = $2, attempt = 0, losses = 0, lease_until = NULL,
@@ -1289,6 +1307,10 @@ WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = $1 AND r.created_
 -- name: schedule_id
 -- arguments: name
 SELECT id FROM dbjobs.schedules WHERE name = $1;
+
+-- name: schedule_jobs
+-- arguments: id
+SELECT job_id FROM dbjobs.job_schedules WHERE schedule_id = $1 ORDER BY job_id;
 
 -- name: schedule_users
 -- arguments: ids

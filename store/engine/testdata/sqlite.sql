@@ -159,9 +159,9 @@ SELECT id FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = ?1 AND state IN
 SELECT name FROM sqlite_master WHERE type IN ('table', 'index');
 
 -- name: changes
--- arguments: kind, subject, limit
+-- arguments: kind, subject, id, limit
 SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs_changes
-WHERE (?1 = '' OR kind = ?1) AND (?2 = '' OR subject = ?2) ORDER BY id DESC LIMIT ?3;
+WHERE (?1 = '' OR kind = ?1) AND (?2 = '' OR subject = ?2 OR subject_id = ?3) ORDER BY id DESC LIMIT ?4;
 
 -- name: circles
 -- arguments: ids
@@ -555,6 +555,12 @@ UPDATE dbjobs_runs SET lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND holder = ?2 AND state = 'running';
 
+-- name: hooked_jobs
+-- arguments: owner, name, full
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL
+AND (owner = ?1 AND ?2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
+  OR ?3 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
+
 -- name: hooks
 -- arguments: ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE removed_at IS NULL AND name IN (SELECT value FROM json_each(?1));
@@ -758,6 +764,10 @@ SELECT s.job_id, s.id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FR
 -- arguments: now, later_ms, job, limit
 SELECT p.job_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.job_id)
 FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.job_id = ?3 OR ?3 = 0) ORDER BY p.job_id LIMIT ?4 ;
+
+-- name: lock_altered
+-- arguments: ids
+SELECT id FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id ;
 
 -- name: lock_done_schedules
 -- arguments: ids
@@ -1152,6 +1162,14 @@ LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHE
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
+-- name: rename_job
+-- arguments: name, id
+UPDATE dbjobs_jobs SET name = ?1 WHERE id = ?2;
+
+-- name: rename_schedule
+-- arguments: name, id
+UPDATE dbjobs_schedules SET name = ?1 WHERE id = ?2;
+
 -- name: reopen
 -- arguments: now, step, id
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), step = ?2, attempt = 0, losses = 0, lease_until = NULL,
@@ -1263,6 +1281,10 @@ WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = ?1 AND r.created_
 -- name: schedule_id
 -- arguments: name
 SELECT id FROM dbjobs_schedules WHERE name = ?1;
+
+-- name: schedule_jobs
+-- arguments: id
+SELECT job_id FROM dbjobs_job_schedules WHERE schedule_id = ?1 ORDER BY job_id;
 
 -- name: schedule_users
 -- arguments: ids

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// RemoveSchedule takes away a shared schedule that no job uses; with detach it takes the schedule away
+// from the jobs that use it before. What these jobs owed by it becomes a gap.
+func (s *Store) RemoveSchedule(ctx context.Context, name string, detach bool, o AlterOptions) ([]Change, error) {
+	return s.inTurn(ctx, o.apply(), func(a *applier) error {
+		c, err := a.lockSchedule(ctx, name)
+		if err != nil {
+			return err
+		}
+		if detach {
+			if err := a.detach(ctx, &c); err != nil {
+				return err
+			}
+		}
+		return a.removeSchedule(ctx, c)
+	})
+}
+
+// RemoveUnused takes away all shared schedules that no job uses.
+func (s *Store) RemoveUnused(ctx context.Context, o AlterOptions) ([]Change, error) {
+	return s.inTurn(ctx, o.apply(), func(a *applier) error {
+		var list []Schedule
+		if err := s.readSchedules(ctx, a.tx, "schedules", engine.Args{}, func(c Schedule, _ int64) { list = append(list, c) }); err != nil {
+			return err
+		}
+		if err := s.countUsers(ctx, a.tx, list); err != nil {
+			return err
+		}
+		for _, c := range list {
+			if c.Jobs > 0 {
+				continue
+			}
+			if err := a.removeSchedule(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// detach takes a schedule away from the jobs that use it.
+func (a *applier) detach(ctx context.Context, c *Schedule) error {
+	var known []*Job
+	var ids []int64
+	err := a.tx.Query(ctx, "schedule_jobs", engine.Args{"id": c.ID}, func(r *sql.Rows) error {
+		k := &Job{}
+		err := r.Scan(&k.ID)
+		known, ids = append(known, k), append(ids, k.ID)
+		return err
+	})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if !a.dry.on {
+		if err := a.lock(ctx, "lock_jobs", ids...); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(known, batchSize) {
+		jobs, err := a.definitions(ctx, part)
+		if err != nil {
+			return err
+		}
+		byManifest := map[string][]Job{}
+		for _, j := range jobs {
+			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == c.Name })
+			byManifest[j.Manifest] = append(byManifest[j.Manifest], j)
+		}
+		for _, manifest := range slices.Sorted(maps.Keys(byManifest)) {
+			if err := a.rewriteAll(ctx, manifest, byManifest[manifest]); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Jobs = 0; a.dry.on {
+		clear(a.dry.links)
+		return nil
+	}
+	left := []Schedule{*c} // a job that plain SQL has linked by now keeps the schedule
+	err = a.s.countUsers(ctx, a.tx, left)
+	c.Jobs = left[0].Jobs
+	return err
+}

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// RenamedJob is what became of a job that has another name now.
+type RenamedJob struct {
+	Job     Job // with its new name
+	Changes []Change
+}
+
+// RenameJob gives a job another name. Its history, its plan and its runs are those of its id, and stay.
+// Jobs that run after it refer to its id; those that name it as a hook are changed with it. What it
+// cannot see are files, and the hooks of hosts.
+func (s *Store) RenameJob(ctx context.Context, name, to string, o AlterOptions) (r RenamedJob, err error) {
+	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
+		v, err := a.lockJob(ctx, name)
+		if err != nil {
+			return err
+		}
+		was := v.Job
+		r.Job = was
+		if r.Job.Name = to; to == was.Name {
+			return &FieldError{"job " + was.FullName(), "name", "is this name already"}
+		}
+		if err := checkName(to); err != nil {
+			return &FieldError{"job " + was.FullName(), "name", err.Error()}
+		}
+		taken := newKnownJobs()
+		if err := s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": []string{to}}, taken.add); err != nil {
+			return err
+		}
+		if taken.byName[r.Job.FullName()] != nil {
+			return fmt.Errorf("job %s: %w", r.Job.FullName(), ErrExists)
+		}
+		hooked, err := a.hookedBy(ctx, &was)
+		if err != nil {
+			return err
+		}
+		if err := a.run(ctx, "rename_job", engine.Args{"id": was.ID, "name": to}); err != nil {
+			return err
+		}
+		if err := a.record("job", r.Job.FullName(), "rename", was.ID, was, r.Job); err != nil {
+			return err
+		}
+		return a.followHook(ctx, hooked, &was, &r.Job)
+	})
+	return r, err
+}
+
+// hookedBy reads and locks the jobs that name a job as a hook.
+func (a *applier) hookedBy(ctx context.Context, j *Job) ([]Job, error) {
+	var known []*Job
+	err := a.s.known(ctx, a.tx, "hooked_jobs", engine.Args{"name": j.Name, "owner": j.Owner, "full": j.FullName()}, func(k *Job) { known = append(known, k) })
+	if err != nil || len(known) == 0 {
+		return nil, err
+	}
+	ids := make([]int64, len(known))
+	for i, k := range known {
+		ids[i] = k.ID
+	}
+	if !a.dry.on {
+		if err := a.lock(ctx, "lock_jobs", ids...); err != nil {
+			return nil, err
+		}
+	}
+	return a.definitions(ctx, known)
+}
+
+// followHook gives the hooks of jobs the new name.
+func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) error {
+	a.dry.renamed = append(a.dry.renamed, is)
+	byManifest := map[string][]Job{}
+	for _, j := range hooked {
+		if j.ID == is.ID {
+			j.Name = is.Name
+		}
+		_ = j.On.Each(func(_ string, hook *string) error { // never fails
+			if *hook == was.FullName() || *hook == was.Name && j.Owner == was.Owner {
+				*hook = is.FullName()
+			}
+			return nil
+		})
+		byManifest[j.Manifest] = append(byManifest[j.Manifest], j)
+	}
+	for _, manifest := range slices.Sorted(maps.Keys(byManifest)) {
+		if err := a.rewriteAll(ctx, manifest, byManifest[manifest]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AlteredSchedule is a schedule before and after a change in place.
+type AlteredSchedule struct {
+	Before, After Schedule
+	Changes       []Change // none: the schedule is as before
+}
+
+// AlterSchedule changes a shared schedule in place, as AlterJob does a job.
+func (s *Store) AlterSchedule(ctx context.Context, name string, o AlterOptions, edit func(Schedule) (Schedule, error)) (r AlteredSchedule, err error) {
+	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
+		if r.Before, err = a.lockSchedule(ctx, name); err != nil {
+			return err
+		}
+		if r.After, err = edit(r.Before); err != nil {
+			return err
+		}
+		r.After.Name, r.After.Jobs, a.o.Manifest = r.Before.Name, r.Before.Jobs, r.Before.Manifest
+		return a.schedule(ctx, r.After, map[string]Schedule{name: r.Before})
+	})
+	return r, err
+}
+
+// lockSchedule reads a shared schedule that is to be changed, and keeps others from changing its row.
+func (a *applier) lockSchedule(ctx context.Context, name string) (Schedule, error) {
+	c, err := a.s.findSchedule(ctx, a.tx, name)
+	if err != nil || a.dry.on {
+		return c, err
+	}
+	if err := a.lock(ctx, "lock_altered", c.ID); err != nil {
+		return c, err
+	}
+	return a.s.findSchedule(ctx, a.tx, name)
+}
+
+// RenameSchedule gives a shared schedule another name. The jobs that use it refer to its id.
+func (s *Store) RenameSchedule(ctx context.Context, name, to string, o AlterOptions) (r AlteredSchedule, err error) {
+	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
+		if r.Before, err = a.lockSchedule(ctx, name); err != nil {
+			return err
+		}
+		r.After = r.Before
+		if r.After.Name = to; to == name {
+			return &FieldError{"schedule " + name, "name", "is this name already"}
+		}
+		if err := checkName(to); err != nil {
+			return &FieldError{"schedule " + name, "name", err.Error()}
+		}
+		taken, err := s.schedulesNamed(ctx, a.tx, []string{to})
+		if err != nil {
+			return err
+		}
+		if _, ok := taken[to]; ok {
+			return fmt.Errorf("schedule %s: %w", to, ErrExists)
+		}
+		if err := a.run(ctx, "rename_schedule", engine.Args{"id": r.Before.ID, "name": to}); err != nil {
+			return err
+		}
+		return a.record("schedule", to, "rename", r.Before.ID, r.Before, r.After)
+	})
+	return r, err
+}
