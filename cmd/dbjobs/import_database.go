@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/cmd/internal/intake/mysqlevents"
 	"github.com/dbjobs/dbjobs/cmd/internal/intake/pgcron"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -122,5 +123,40 @@ input). A login that is no superuser sees its own jobs only.`,
 		}
 		o.Source = fmt.Sprintf("pg_cron in %s", where)
 		return pgcron.Convert(rows, o), nil
+	})
+}
+
+func (c *cli) importEvents() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "mysql-events", Short: "Write a manifest of the events of MySQL or MariaDB", Args: positional(),
+		Long: `Writes a manifest of the events of the database that --database names. The login needs the privilege EVENT there; without
+it, the database shows none. An event whose zone is SYSTEM has the zone of the server, which has no name that can be
+asked for unless it is UTC: then --zone is needed.`,
+		Example: `  dbjobs import mysql-events --database mysql://admin@db.example.org/shop -o jobs.yaml
+  dbjobs import mysql-events --database mysql://admin@db.example.org/shop --zone Europe/Berlin --target shop_db`,
+	}
+	cmd.Flags().String("zone", "", "time zone of the server, for events whose zone is SYSTEM (UTC, if it says so)")
+	targets := targetsFlag(cmd)
+	return c.importing(cmd, func(cmd *cobra.Command, _ []string, f *imports, from time.Time) (*intake.Result, error) {
+		if err := zoned(f.zone); err != nil {
+			return nil, err
+		}
+		var events []mysqlevents.Event
+		var server mysqlevents.Server
+		where, err := c.readDatabase(cmd, "mysql", "the events", func(ctx context.Context, db *sql.DB) (err error) {
+			events, server, err = mysqlevents.Query(ctx, db)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		o := mysqlevents.Options{Source: "the events of " + where, Zone: f.zone, Targets: targetsOf(*targets), Now: from}
+		if o.Zone == "" && !server.UTC() && mysqlevents.System(events) {
+			return nil, badInput("events use the zone of the server, which calls itself %s; name it with --zone, such as --zone Europe/Berlin", server.Zone)
+		}
+		if o.Zone == "" {
+			o.Zone = "UTC"
+		}
+		return mysqlevents.Convert(events, server, o), nil
 	})
 }

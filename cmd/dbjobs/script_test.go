@@ -146,7 +146,7 @@ func asProcess(ts *testscript.TestScript, args []string) int {
 // asFunction calls the program in the process of the test, since to start a process takes longer than most commands do.
 // Only a process has a working folder, in which it finds the file that an option names.
 func asFunction(ts *testscript.TestScript, args []string) int {
-	if slices.Contains(args, "-f") || slices.Contains(args, "--metrics") {
+	if slices.Contains(args, "-f") || slices.Contains(args, "-o") || slices.Contains(args, "--metrics") {
 		return asProcess(ts, args)
 	}
 	env := func(name string) (string, bool) {

@@ -252,3 +252,45 @@ func (s shown) when() string {
 	}
 	return "at " + strings.Join(text, ", ")
 }
+
+// Changes are the clock changes of a zone in the year after an instant, such as "2027-03-28 (02:00
+// becomes 03:00)".
+func Changes(zone string, from time.Time) (texts []string, err error) {
+	list, err := changes(zone, from)
+	for i := range list {
+		texts = append(texts, list[i].date+" ("+list[i].text+")")
+	}
+	return texts, err
+}
+
+// Meets reports whether a rule has a time that one of the Changes leaves out or repeats, and what dbjobs
+// does then. Such a time is there or not, or comes once more, with other policies.
+func Meets(s *store.Schedule, text string, from time.Time) (hit bool, what string) {
+	list, err := changes(s.Zone, from)
+	if err != nil {
+		return false, ""
+	}
+	for i := range list {
+		ch := &list[i]
+		if ch.date+" ("+ch.text+")" != text {
+			continue
+		}
+		times := func(nonexistent, ambiguous string) []int64 {
+			r, err := rules.Parse(s.Rule, rules.Defaults{Zone: s.Zone, Nonexistent: nonexistent, Ambiguous: ambiguous})
+			if err != nil {
+				return nil
+			}
+			found, _ := r.Between(time.Unix(ch.at-around-1, 0), time.Unix(ch.at+around-1, 0), 0) // undecided: none
+			list := make([]int64, len(found))
+			for i, t := range found {
+				list[i] = t.Unix()
+			}
+			return list
+		}
+		ours := times(store.NonexistentForward, store.AmbiguousFirst)
+		if !slices.Equal(ours, times(store.NonexistentSkip, store.AmbiguousBoth)) {
+			return true, shown{ch, ours}.does()
+		}
+	}
+	return false, ""
+}
