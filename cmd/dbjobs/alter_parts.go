@@ -22,7 +22,7 @@ func (c *cli) stepAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add JOB --name STEP --sql STATEMENT|--http URL|--exec PROGRAM|--shell TEXT|--mail-to ADDRESS", Short: "Add a step to a job", Args: positional("JOB"),
 		Long: `Adds a step at the end, or before another one. A run that is under way goes on with the step that then has its place.`,
-		Example: `  dbjobs job step add rollup --name tell --http https://example.org/hook
+		Example: `  dbjobs job step add rollup --name notify --http https://example.org/hook
   dbjobs job step add rollup --name check --sql "SELECT 1 FROM totals WHERE n < 0" --fail-if rows --before tell`,
 	}
 	given := definitionFlags(cmd, manifest.StepFlags())

@@ -60,7 +60,7 @@ func (c *cli) jobPause() *cobra.Command {
 		Use: "pause [NAME] [--tag TAG] [--owner OWNER]", Short: "Pause a job, or those of a tag or an owner", Args: positional("NAME?"),
 		Long: `Pauses a job, all jobs with a tag, or all jobs of an owner. Runs that have started continue; runs that have not
 started wait. Times that come during the pause become a recorded gap, unless you resume with --missed.`,
-		Example: `  dbjobs job pause rollup --reason "the source is being moved" --until 2026-12-01T08:00:00Z
+		Example: `  dbjobs job pause rollup --reason "the source is being moved" --until "tomorrow 08:00"
   dbjobs job pause --tag nightly --reason "stock-taking"`,
 	}
 	f.add(cmd, "pause")
@@ -114,7 +114,7 @@ func (c *cli) freeze() *cobra.Command {
 		Long: `Pauses everything in this database. A tick that is started now does nothing and says so. Runs that have started
 continue; a tick that is under way starts no more runs. Times that come during the freeze become a recorded gap, unless
 you unfreeze with --missed.`,
-		Example: `  dbjobs freeze --reason "release 4.2" --until 2026-12-01T08:00:00Z`,
+		Example: `  dbjobs freeze --reason "release 4.2" --until "tomorrow 08:00"`,
 	}, everything)
 }
 

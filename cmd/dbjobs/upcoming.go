@@ -20,7 +20,7 @@ func (c *cli) upcoming() *cobra.Command {
 --from and --to. A job that is paused until a time is in it from then on. What a pass decided already, such as a run that
 waits, is in "run list".`,
 		Example: `  dbjobs upcoming --to "tomorrow 08:00"
-  dbjobs upcoming --from 2026-12-24 --to 2026-12-27 --limit 1000 --json`,
+  dbjobs upcoming --from tomorrow --to 7d --limit 1000 --json`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first time, such as tomorrow or 2026-12-01T08:00:00Z (now)")
 	cmd.Flags().StringVar(&to, "to", "", "end, before which a time is listed, such as 2h from now, tomorrow 08:00 (24h after --from)")

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// beforeExamples makes what the examples of all commands find: a database with runs, and files.
+const beforeExamples = `
+mkdir jobs.d bin
+cat > jobs.yaml <<END
+manifest: jobs
+schedules:
+  nightly: {rule: 30 2 * * *, zone: Europe/Berlin}
+jobs:
+  rollup:
+    schedule: nightly
+    tags: [nightly]
+    steps: [{name: load, sql: SELECT 1}, {name: tell, sql: SELECT 2}]
+  other: {rule: every 5m, sql: SELECT 1}
+END
+echo "jobs: {more: {sql: SELECT 1}}" > jobs.d/more.yaml
+echo "jobs: {common: {sql: SELECT 1}}" > common.yaml
+printf '30 2 * * * /usr/local/bin/dump\n' > crontab.txt
+printf 'jobid,schedule,command,nodename,nodeport,database,username,active,jobname\n1,30 2 * * *,SELECT 1,localhost,5432,shop,ann,t,sum\n' > jobs.csv
+cat > cronjobs.yaml <<END
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: dump}
+spec:
+  schedule: "30 2 * * *"
+  jobTemplate: {spec: {template: {spec: {containers: [{name: dump, image: busybox, command: [echo, hello]}], restartPolicy: Never}}}}
+END
+printf '#!/bin/sh\ncat crontab.txt\n' > bin/crontab
+printf '#!/bin/sh\ncat cronjobs.yaml\n' > bin/kubectl
+chmod +x bin/*
+dbjobs apply -f jobs.yaml
+for n in 1 2 3 4 5 6 7 8 9 10 11; do dbjobs job run-now rollup; done
+dbjobs tick
+`
+
+// beforeExample makes what the examples of one command need beside that.
+var beforeExample = map[string]string{
+	"dbjobs job enable":        "dbjobs job disable rollup",
+	"dbjobs job resume":        "dbjobs job pause rollup",
+	"dbjobs job run-now":       "(sleep 1; dbjobs tick) > /dev/null 2>&1 &",
+	"dbjobs job schedule add":  "dbjobs job schedule drop rollup nightly",
+	"dbjobs run cancel":        "dbjobs job run-now rollup; dbjobs run cancel rollup; dbjobs tick; dbjobs run retry rollup#12",
+	"dbjobs run retry":         "dbjobs job run-now rollup; dbjobs run cancel rollup; dbjobs tick",
+	"dbjobs run show":          "dbjobs job run-now rollup; dbjobs tick",
+	"dbjobs import crontab":    "rm jobs.yaml",
+	"dbjobs import kubernetes": "rm jobs.yaml",
+	"dbjobs import pg_cron":    "rm jobs.yaml",
+	"dbjobs schedule create":   "dbjobs job remove rollup; dbjobs schedule remove nightly",
+	"dbjobs schedule remove":   "dbjobs job remove rollup",
+	"dbjobs schedule resume":   "dbjobs schedule pause nightly",
+	"dbjobs unfreeze":          "dbjobs freeze",
+}
+
+// exampleCodes are the exit codes of examples that cannot be done here, or whose code is an answer.
+var exampleCodes = map[string]int{
+	"dbjobs import pg_cron --database postgres://admin@db.example.org/postgres -o jobs.yaml": exitDatabase,
+}
+
+// TestExamples runs each example of each command's help, with the files and the definitions that it names.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	path := filepath.Dir(program(t))
+	sh := func(dir, text string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), "bash", "-euc", text)
+		cmd.Dir = dir
+		cmd.Env = []string{"HOME=" + dir, "TZ=UTC", "PATH=" + filepath.Join(dir, "bin") + ":" + path + ":" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}
+		out, err := cmd.CombinedOutput()
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			return string(out), e.ExitCode()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		return string(out), exitDone
+	}
+	if out, code := sh(home, beforeExamples); code != exitDone {
+		t.Fatalf("code %d:\n%s", code, out)
+	}
+	eachCommand(allCommands(), func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			t.Run(strings.TrimSpace(line), func(t *testing.T) {
+				dir := t.TempDir()
+				if err := os.CopyFS(dir, os.DirFS(home)); err != nil {
+					t.Fatal(err)
+				}
+				if out, code := sh(dir, beforeExample[cmd.CommandPath()]); code != exitDone {
+					t.Fatalf("before it, code %d:\n%s", code, out)
+				}
+				text := strings.TrimSpace(line)
+				want := exampleCodes[text]
+				text = strings.TrimPrefix(text, "* * * * * ")
+				text = regexp.MustCompile(`--for 55s`).ReplaceAllString(text, "--for 1s")
+				text = strings.ReplaceAll(text, "/etc/crontab", "crontab.txt")
+				if out, code := sh(dir, text); code != want {
+					t.Errorf("%s\nends with code %d, want %d, and prints\n%s", text, code, want, out)
+				}
+			})
+		}
+	})
+}
