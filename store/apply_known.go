@@ -47,7 +47,7 @@ func (k *knownJobs) find(name, owner string) (*Job, error) {
 	case 1:
 		return list[0], nil
 	case 0:
-		return nil, fmt.Errorf("job %q: %w; `dbjobs job list` shows them", name, ErrNotFound)
+		return nil, missing("job", name)
 	default:
 		names := make([]string, len(list))
 		for i, j := range list {

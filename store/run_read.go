@@ -67,7 +67,7 @@ func (s *Store) findRun(ctx context.Context, name string) (Run, error) {
 		}
 	}
 	if r, err = s.latestRun(ctx, name); errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("run %s: %w; want JOB#NUMBER, JOB for its latest run, or an id; `dbjobs run list` shows them", name, ErrNotFound)
+		err = missingRun(name)
 	}
 	return r, err
 }
@@ -111,7 +111,7 @@ func (s *Store) oneRun(ctx context.Context, name, statement string, a engine.Arg
 	case err != nil:
 		return Run{}, err
 	case len(found) == 0:
-		return Run{}, fmt.Errorf("run %s: %w; `dbjobs run list` shows them", name, ErrNotFound)
+		return Run{}, missingRun(name)
 	case len(found) > 1:
 		return Run{}, &FieldError{"run " + name, "id", fmt.Sprintf("there are several such runs (%s, %s, ...); give more characters of the id", found[0].ID, found[1].ID)}
 	}

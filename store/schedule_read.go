@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -125,7 +124,7 @@ func (s *Store) findSchedule(ctx context.Context, q engine.Runner, name string) 
 	}
 	c, ok := known[name]
 	if !ok {
-		return c, fmt.Errorf("schedule %q: %w; `dbjobs schedule list` shows them", name, ErrNotFound)
+		return c, missing("schedule", name)
 	}
 	list := []Schedule{c}
 	err = s.countUsers(ctx, q, list)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
@@ -127,8 +128,28 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 			return err
 		}
 		defer c.close(s)
-		return fn(cmd.Context(), s, cmd, args)
+		return meant(cmd.Context(), s, fn(cmd.Context(), s, cmd, args))
 	})
+}
+
+// meant adds to an error about a name that is not there the name that was probably meant.
+func meant(ctx context.Context, s *store.Store, err error) error {
+	m, ok := errors.AsType[*store.Missing](err)
+	if !ok {
+		return err
+	}
+	job, number, labelled := strings.Cut(m.Name, "#")
+	names, failed := s.Names(ctx, m)
+	if failed != nil {
+		return err // that is what was asked for
+	}
+	if m.Nearest = nearest.To(job, names); m.Nearest == job { // of a job that there is, the run is missing
+		m.Nearest = ""
+	}
+	if m.Nearest != "" && labelled {
+		m.Nearest += "#" + number
+	}
+	return err
 }
 
 // prints adds --json to a command that prints facts.

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Missing says that there is nothing with a name that somebody gave. It wraps ErrNotFound.
+type Missing struct {
+	Kind    string // job, schedule, run, tag or owner
+	Name    string // as it was given
+	Nearest string // a name that there is; empty: none is near, or nobody has looked
+	said    string
+	want    string // what a name may be, where that is not plain
+}
+
+// missingRun is the error for a run that is not there.
+func missingRun(name string) *Missing {
+	return &Missing{Kind: "run", Name: name, said: "run " + name, want: "want JOB#NUMBER, JOB for its latest run, or an id; "}
+}
+
+// missing is the error for a job or a schedule that is not there.
+func missing(kind, name string) *Missing {
+	return &Missing{Kind: kind, Name: name, said: fmt.Sprintf("%s %q", kind, name)}
+}
+
+func (m *Missing) Error() string {
+	if m.Nearest != "" {
+		return m.said + ": not found; nearest: " + m.Nearest
+	}
+	list := m.Kind
+	if list == ScopeTag || list == ScopeOwner {
+		list = "job"
+	}
+	return m.said + ": not found; " + m.want + "`dbjobs " + list + " list` shows them"
+}
+
+func (m *Missing) Unwrap() error { return ErrNotFound }
+
+// Names are the names of all that a missing name could have meant, in order. Those of jobs have their owner where the
+// name has one.
+func (s *Store) Names(ctx context.Context, m *Missing) (names []string, err error) {
+	if m.Kind == ScopeSchedule {
+		list, err := s.Schedules(ctx)
+		for _, c := range list {
+			names = append(names, c.Name)
+		}
+		return names, err
+	}
+	jobs, err := s.JobNames(ctx)
+	for _, j := range jobs {
+		switch {
+		case m.Kind == ScopeTag:
+			names = append(names, j.Tags...)
+		case m.Kind == ScopeOwner:
+			names = append(names, j.Owner)
+		case strings.Contains(m.Name, "/"):
+			names = append(names, (&Job{Owner: j.Owner, Name: j.Name}).FullName())
+		default:
+			names = append(names, j.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
