@@ -84,7 +84,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	return tx.Query(ctx, "batch_pauses", engine.Args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, engine.Reads(scanPause(&pause)...).Each(func(fault string) error {
 		defer func() { pause = Pause{} }()
 		for _, c := range byJob {
-			if !pause.covers(c) {
+			if !pause.Covers(c) {
 				continue
 			}
 			c.Pauses = append(c.Pauses, pause)
@@ -268,9 +268,9 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 	return left, err
 }
 
-// covers reports whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
+// Covers reports whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
 // applies it to that schedule's times.
-func (p *Pause) covers(c *Snapshot) bool {
+func (p *Pause) Covers(c *Snapshot) bool {
 	switch p.Scope {
 	case ScopeAll:
 		return true

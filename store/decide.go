@@ -325,7 +325,7 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused
 
 // add takes a decision in.
 func (b *Batch) add(w *writer, c *Snapshot, d *Decision) {
-	if d.nothing(&c.Plan) {
+	if d.Nothing(&c.Plan) {
 		return
 	}
 	w.add(c, d)

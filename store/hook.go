@@ -186,7 +186,7 @@ func (b *Batch) raise(ctx context.Context, w *writer, refused string) error {
 	}
 	for i := range w.events {
 		e := &w.events[i]
-		switch j, ok := hooks[hookName(e)]; {
+		switch j, ok := hooks[e.HookName()]; {
 		case !ok:
 			unheard(e, "there is no such job")
 		case j.fault != "":
@@ -228,8 +228,8 @@ func (s *Store) Raise(ctx context.Context, e Event) (unheard []Unheard, err erro
 	return unheard, err
 }
 
-// hookName is the full name of an event's hook: without an owner, it is of the owner of the job.
-func hookName(e *Event) string {
+// HookName is the full name of the event's hook: without an owner, it is of the owner of the job.
+func (e *Event) HookName() string {
 	if e.Owner == "" || strings.Contains(e.Hook, "/") {
 		return e.Hook
 	}

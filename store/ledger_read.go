@@ -84,7 +84,7 @@ func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) (
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {
-			if !v.Begun() && (v.State == Waiting || v.State == Queued) && pauses[i].covers(&c) {
+			if !v.Begun() && (v.State == Waiting || v.State == Queued) && pauses[i].Covers(&c) {
 				v.HeldBy = HeldByPause
 			}
 		}
@@ -133,4 +133,19 @@ func (s *Store) RecentGaps(ctx context.Context, since time.Time, limit int) ([]J
 		return nil
 	}))
 	return out, err
+}
+
+// Durations are how long recent runs took, by job: those that succeeded among the last ones of each job.
+func (s *Store) Durations(ctx context.Context, most int) (map[int64][]time.Duration, error) {
+	byJob := map[int64][]time.Duration{}
+	var job int64
+	var began, ended time.Time
+	rd := engine.Reads(&job, engine.At(&began), engine.At(&ended))
+	err := s.db.Query(ctx, "durations", engine.Args{"most": most}, rd.Each(func(fault string) error {
+		if took := ended.Sub(began); fault == "" && took >= 0 {
+			byJob[job] = append(byJob[job], took)
+		}
+		return nil
+	}))
+	return byJob, err
 }

@@ -82,8 +82,8 @@ func (s *Store) readOpenRuns(ctx context.Context, tx *engine.Tx, p *Page, ids []
 	for _, id := range whole {
 		o.noteCrowd(byJob[id])
 	}
-	for _, c := range byJob { // ids are times only where the program has made them
-		slices.SortFunc(c.Runs, func(x, y Run) int { return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID)) })
+	for _, c := range byJob {
+		slices.SortFunc(c.Runs, byAge)
 	}
 	return o, nil
 }
@@ -177,3 +177,31 @@ func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (b
 	}
 	return true, nil
 }
+
+// UnsettledRuns reads the runs of jobs that are not settled, as decisions do, by job and oldest first. Those
+// that cannot be read are left out.
+func (s *Store) UnsettledRuns(ctx context.Context, ids []int64) (map[int64][]Run, error) {
+	open := map[int64][]Run{}
+	for part := range slices.Chunk(ids, page) {
+		var run Run
+		var followed present
+		rd := engine.Reads(append(scanRun(&run), &followed)...)
+		err := s.db.Query(ctx, "batch_runs", engine.Args{"ids": part}, rd.Each(func(fault string) error {
+			if fault == "" {
+				open[run.JobID] = append(open[run.JobID], run)
+			}
+			run = Run{}
+			return nil
+		}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range open {
+		slices.SortFunc(list, byAge)
+	}
+	return open, nil
+}
+
+// byAge is the order in which runs were made: ids are times only where the program has made them.
+func byAge(x, y Run) int { return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID)) }

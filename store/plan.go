@@ -143,10 +143,10 @@ type Decision struct {
 	Replan   bool     // the rules are written anew and the definitions are marked as planned
 }
 
-// nothing reports whether a decision changes nothing but the instant at which it was made. Such a
+// Nothing reports whether a decision changes nothing but the instant at which it was made. Such a
 // decision is not written, because the next one can start from the old instant, and because several
 // sessions that decide for the same ended run would only wait for each other.
-func (d *Decision) nothing(before *Plan) bool {
+func (d *Decision) Nothing(before *Plan) bool {
 	after := d.Plan
 	after.DecidedThrough = before.DecidedThrough
 	return after == *before && !d.Replan && d.Pause == "" && d.Remove == "" && len(d.Made)+len(d.Updates)+len(d.Gaps)+len(d.Retention)+len(d.Cancel) == 0

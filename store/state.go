@@ -94,7 +94,7 @@ func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
 	for i := range pauses {
 		p := &pauses[i]
 		switch {
-		case p.Scope != ScopeSchedule && p.covers(&c):
+		case p.Scope != ScopeSchedule && p.Covers(&c):
 			if whole == nil || p.outlasts(whole) {
 				whole = p
 			}

@@ -77,6 +77,7 @@ var actions = map[string]string{
 	"lock_stale_after":   "lock after which jobs the jobs run",
 	"job_name":           "read the name of a job",
 	"job_names":          "read the names of jobs",
+	"durations":          "read how long runs took",
 	"jobs":               "read jobs",
 	"jobs_among":         "read jobs",
 	"jobs_named":         "look for jobs by their names",

@@ -1,10 +1,11 @@
-package tick
+package tick_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/decide/model"
 )
 
@@ -16,7 +17,7 @@ func TestBackoffIsThatOfTheModel(t *testing.T) {
 			wait, limit := store.Duration(first), store.Duration(most)
 			r := store.Retry{Backoff: &wait, MaxBackoff: &limit, Jitter: &none}
 			for attempt := 1; attempt <= 16; attempt++ {
-				if got, want := backoff(r, attempt), model.Backoff(r, attempt); got != want {
+				if got, want := decide.Backoff(r, attempt), model.Backoff(r, attempt); got != want {
 					t.Errorf("%s up to %s, attempt %d: %s, want %s", first, most, attempt, got, want)
 				}
 			}

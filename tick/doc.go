@@ -163,6 +163,7 @@
 //	tick/silence.go   the hook of the host for a trigger that was silent
 //	tick/work.go      executing runs; tick/record.go records their ends together; tick/monitor.go tells their heartbeats
 //	tick/executor/    what a step can do
+//	tick/simulate/    the same decisions over a ledger in memory, under a virtual clock
 //	tick/ticktest/    what the tests share; tick/crash/ and tick/load/ have those of faults, competition and size
 //	store/doc.go      what the database holds, and where the text of a statement is
 //	rules/doc.go      how a rule is read and answered

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -140,7 +141,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 			return p.failure(ctx, t, step, err), false
 		}
 	}
-	success := follow(t, step.OnSuccess, store.Succeeded)
+	success := decide.Follow(t, step.OnSuccess, store.Succeeded)
 	success.State = store.Succeeded
 	if success.Intended = success.Final == store.Failed && success.Error == ""; success.Intended {
 		success.Error = fmt.Sprintf("step %q succeeded, and its on_success is fail", step.Name)

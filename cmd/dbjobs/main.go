@@ -158,6 +158,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.failures(),
 		c.missed(),
 		c.upcoming(),
+		c.simulate(),
 		c.check(),
 		c.report(),
 		c.doctor(),

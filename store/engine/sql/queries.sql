@@ -675,6 +675,12 @@ SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL ORDER BY j.name, j.ow
 -- name: jobs_among
 SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL AND j.id @among ORDER BY j.name, j.owner;
 
+-- How long the recent runs of all jobs took: of each job those that succeeded among its last ones.
+
+-- name: durations
+SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs.plans p CROSS JOIN dbjobs.runs r
+WHERE r.job_id = p.job_id AND r.number > p.runs_made - :most AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
+
 -- name: jobs_named
 SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE @live @among_names;
 

@@ -284,6 +284,11 @@ DELETE FROM dbjobs_gaps WHERE job_id IN (each_) AND from_at >= CAST(COALESCE(?, 
 -- arguments: now, later_ms
 DELETE FROM dbjobs_ticks WHERE since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
 
+-- name: durations
+-- arguments: most
+SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs_plans p CROSS JOIN dbjobs_runs r
+WHERE r.job_id = p.job_id AND r.number > p.runs_made - ? AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
+
 -- name: enable_job
 -- arguments: enabled, now, id
 UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ?;

@@ -291,6 +291,11 @@ DELETE FROM dbjobs.gaps WHERE job_id = ANY($1::bigint[]) AND from_at >= coalesce
 -- arguments: now, later_ms
 DELETE FROM dbjobs.ticks WHERE since > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond');
 
+-- name: durations
+-- arguments: most
+SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs.plans p CROSS JOIN dbjobs.runs r
+WHERE r.job_id = p.job_id AND r.number > p.runs_made - $1 AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
+
 -- name: enable_job
 -- arguments: enabled, now, id
 UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3;

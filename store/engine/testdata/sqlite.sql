@@ -284,6 +284,11 @@ DELETE FROM dbjobs_gaps WHERE job_id IN (SELECT value FROM json_each(?1)) AND fr
 -- arguments: now, later_ms
 DELETE FROM dbjobs_ticks WHERE since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds');
 
+-- name: durations
+-- arguments: most
+SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs_plans p CROSS JOIN dbjobs_runs r
+WHERE r.job_id = p.job_id AND r.number > p.runs_made - ?1 AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
+
 -- name: enable_job
 -- arguments: enabled, now, id
 UPDATE dbjobs_jobs SET enabled = ?1, changed_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?3;

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/simulate"
+)
+
+// simulation is what the flags of simulate say.
+type simulation struct {
+	from, to         string
+	file, diff, down []string
+	every, took      store.Duration
+	slow, runs       bool
+	limit            int
+	now              time.Time
+}
+
+// longest is how much time is simulated at most: a mistyped year would take hours.
+const longest = 400 * 24 * time.Hour
+
+func (c *cli) simulate() *cobra.Command {
+	o := simulation{every: store.Duration(time.Minute), took: store.Duration(30 * time.Second)}
+	cmd := &cobra.Command{
+		Use: "simulate", Short: "Show what passes would decide, and write nothing", Args: positional(),
+		Long: `Lets the clock run in memory and the same decisions be made as by "dbjobs tick", for the jobs of the database, or
+of a manifest with -f: what would run when, what would not run and why, what would wait, and the busiest minutes.
+A login that may only read is enough; with -f, no database is needed.
+
+--down says when no pass comes, such as --down 2026-12-24T22:00:00Z/8h, and may be given several times. --diff shows
+what would run differently if another manifest were applied, or, with -f, were in the place of that one.
+
+From now on, it begins with the runs that are open. From another time on, all before counts as decided. A run
+takes as long as half of the last 30 successful ones of its job did not exceed, or with --slow, 95 of 100.
+
+What nobody can know beforehand is assumed: no run fails, nobody edits, pauses or requests anything, no host starts
+(on_startup), and there is always a process with room for a run.`,
+		Example: `  dbjobs simulate --to 7d
+  dbjobs simulate --from 2026-12-01 --to 2026-12-08 --down 2026-12-03T22:00:00Z/8h --json
+  dbjobs simulate -f jobs.yaml --runs
+  dbjobs simulate --to 7d --diff jobs.yaml`,
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.from, "from", "", "first time, such as tomorrow or 2026-12-01T08:00:00Z (now)")
+	f.StringVar(&o.to, "to", "", "end, such as 7d from now, or 2026-12-08 (24h after --from)")
+	f.StringArrayVar(&o.down, "down", nil, "`FROM/FOR`: no pass comes from a time on, for so long, or until another time")
+	f.StringArrayVarP(&o.file, "file", "f", nil, "manifest, or a folder of such files, in the place of the database; - means standard input; may be given several times")
+	f.StringArrayVar(&o.diff, "diff", nil, "`manifest` to compare with, likewise")
+	f.Var(durationFlag{&o.every}, "every", "time between two passes")
+	f.Var(durationFlag{&o.took}, "took", "time that a run takes where the job has no successful one yet")
+	f.BoolVar(&o.slow, "slow", false, "runs take as long as the slow ones did")
+	f.BoolVar(&o.runs, "runs", false, "list each run")
+	f.IntVar(&o.limit, "limit", 1000, "list at most `N` jobs, runs and gaps; all are counted")
+	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		in, opts, err := c.simulated(cmd, &o)
+		if err != nil {
+			return err
+		}
+		if len(o.diff) == 0 {
+			r, err := simulate.Run(cmd.Context(), in, opts)
+			if err != nil {
+				return err
+			}
+			return c.print(r, func() error { return report.Simulation(c.stdout, r, o.runs) })
+		}
+		other, err := c.other(cmd, &o, in, opts.From)
+		if err != nil {
+			return err
+		}
+		d, err := simulate.Compare(cmd.Context(), in, other, opts)
+		if err != nil {
+			return err
+		}
+		return c.print(d, func() error { return report.SimulatedDifference(c.stdout, d) })
+	})
+	return c.prints(cmd)
+}
+
+// simulated is what is to be simulated: the jobs of a file or of the database, and from when to when.
+func (c *cli) simulated(cmd *cobra.Command, o *simulation) (in simulate.Input, opts simulate.Options, err error) {
+	if o.limit < 1 {
+		return in, opts, badInput("--limit: found %d, want at least 1", o.limit)
+	}
+	if o.every < store.Duration(time.Second) {
+		return in, opts, badInput("--every: found %s, want at least 1s", o.every)
+	}
+	var s *store.Store
+	if o.now = time.Now().Truncate(time.Microsecond); len(o.file) == 0 {
+		if s, err = c.open(cmd, use); err != nil {
+			return in, opts, err
+		}
+		defer c.close(s)
+		if o.now, err = s.Now(cmd.Context()); err != nil {
+			return in, opts, err
+		}
+	}
+	if opts, err = o.options(); err != nil {
+		return in, opts, err
+	}
+	if s == nil {
+		in, err = c.inputOf(cmd, o.file, opts.From)
+		in.SetTook(nil, 0, time.Duration(o.took))
+		return in, opts, err
+	}
+	in, left, err := simulate.Read(cmd.Context(), s, opts.From, o.now)
+	if err != nil {
+		return in, opts, err
+	}
+	if len(left) > 0 {
+		c.say("left out, because their rows cannot be read: %s; see dbjobs job list", strings.Join(left, ", "))
+	}
+	recent, err := s.Durations(cmd.Context(), simulate.Recent)
+	share := 0.5
+	if o.slow {
+		share = 0.95
+	}
+	in.SetTook(recent, share, time.Duration(o.took))
+	return in, opts, err
+}
+
+// options has the times of a simulation.
+func (o *simulation) options() (opts simulate.Options, err error) {
+	from, err := instantFlag("from", o.from, ahead)
+	if err != nil {
+		return opts, err
+	}
+	to, err := instantFlag("to", o.to, ahead)
+	if err != nil {
+		return opts, err
+	}
+	if from.IsZero() {
+		from = o.now
+	}
+	if to.IsZero() {
+		to = from.Add(24 * time.Hour)
+	}
+	if !to.After(from) {
+		return opts, badInput("--to: %s is not after %s", report.Instant(to), report.Instant(from))
+	}
+	if to.Sub(from) > longest {
+		return opts, badInput("--to: %s is more than %d days after %s", report.Instant(to), longest/24/time.Hour, report.Instant(from))
+	}
+	opts = simulate.Options{From: from, To: to, Every: time.Duration(o.every), Down: []simulate.Outage{}, Zone: report.Zone(), Keep: o.limit}
+	for _, text := range o.down {
+		d, err := readOutage(text)
+		if err != nil {
+			return opts, err
+		}
+		opts.Down = append(opts.Down, d)
+	}
+	slices.SortFunc(opts.Down, func(x, y simulate.Outage) int { return x.From.Compare(y.From) })
+	return opts, nil
+}
+
+// readOutage reads FROM/FOR, where FOR is a length or an end.
+func readOutage(text string) (d simulate.Outage, err error) {
+	from, until, ok := strings.Cut(text, "/")
+	if !ok || from == "" || until == "" {
+		return d, badInput("--down: found %s, want FROM/FOR, such as 2026-12-24T22:00:00Z/8h", shown(text))
+	}
+	if d.From, err = instantFlag("down", from, ahead); err != nil {
+		return d, err
+	}
+	if length, bad := store.ParseDuration(until); bad == nil {
+		d.To = d.From.Add(time.Duration(length))
+	} else if d.To, err = instantFlag("down", until, ahead); err != nil {
+		return d, err
+	}
+	if !d.To.After(d.From) {
+		return d, badInput("--down: found %s, which ends before it begins", shown(text))
+	}
+	return d, nil
+}
+
+// inputOf is what a manifest defines, as if it was applied at an instant.
+func (c *cli) inputOf(cmd *cobra.Command, paths []string, at time.Time) (in simulate.Input, err error) {
+	m, err := c.readManifest(cmd, paths)
+	if err != nil {
+		return in, err
+	}
+	if err := c.resolve(cmd, m); err != nil {
+		return in, err
+	}
+	return simulate.Of(m.Definitions, c.shared, at)
+}
+
+// other is what --diff compares with.
+func (c *cli) other(cmd *cobra.Command, o *simulation, in simulate.Input, at time.Time) (other simulate.Input, err error) {
+	if len(o.file) > 0 {
+		other, err = c.inputOf(cmd, o.diff, at)
+		other.SetTook(nil, 0, time.Duration(o.took))
+		return other, err
+	}
+	m, err := c.readManifest(cmd, o.diff)
+	if err != nil {
+		return other, err
+	}
+	if err := c.resolve(cmd, m); err != nil {
+		return other, err
+	}
+	owner, err := c.login(cmd)
+	if err != nil {
+		return other, err
+	}
+	if other, err = in.With(m.Definitions, c.shared, owner, at); err != nil {
+		return other, err
+	}
+	for i := range other.Jobs {
+		if t := &other.Jobs[i].Took; t.Length == 0 && t.Of == 0 {
+			t.Length = o.took
+		}
+	}
+	return other, nil
+}
+
+// login is whom new jobs belong to.
+func (c *cli) login(cmd *cobra.Command) (name string, err error) {
+	err = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+		name, err = s.Login(ctx)
+		return err
+	})(cmd, nil)
+	return name, err
+}

@@ -1,0 +1,264 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// ledger is what a database would hold.
+type ledger struct {
+	o       Options
+	now     time.Time
+	last    time.Time // the last pass
+	pass    *decide.Pass
+	list    []*entry
+	byID    map[int64]*entry
+	byName  map[string]*entry
+	runs    map[string]*run // that are not settled, by id
+	pauses  []store.Pause
+	caps    map[string]int
+	members map[string][]*entry // of groups
+
+	changed  []*entry      // a pass has to look at them, whatever is due
+	met      []*entry      // with ends of runs that no decision has seen
+	due      queue[*entry] // a decision
+	wakes    queue[*run]
+	working  queue[*run]
+	queued   []*run
+	ids      int64
+	moved    int
+	woken    int
+	metMoved int
+	whole    bool // each job that another one names is here
+	out      *collector
+}
+
+// entry is a job.
+type entry struct {
+	job       *Job
+	plan      store.Plan
+	rules     []store.Rule
+	stale     bool
+	queuedUp  bool // it is in ledger.changed
+	gone      bool
+	circle    bool
+	lost      bool // a job that it runs after is not there
+	steps     map[int]store.Attempts
+	open      []*run // in the order in which they were made
+	followers []follower
+	of        int // how many jobs it runs after
+	ends      []endRow
+	inMet     bool
+	facts     *facts
+}
+
+type follower struct {
+	*entry
+	store.Follower
+}
+
+// endRow is an end of a run that counts for a job that runs after several.
+type endRow struct {
+	store.End
+	start, end time.Time // its interval
+	at         time.Time
+	seen       bool
+}
+
+// run is a run that has not been settled.
+type run struct {
+	store.Run
+	of      *entry
+	began   time.Time // of the pass that executes it
+	parent  time.Time // of the pass that executed the run that it follows
+	fails   bool
+	ends    time.Time
+	stopped bool   // its holder is asked to cancel it
+	waited  string // for what it waited
+}
+
+// waitsForOthers is how long the end of a run waits for those of other jobs, as in package store.
+const waitsForOthers = 30 * 24 * time.Hour
+
+func (l *ledger) enter(j *Job) {
+	e := &entry{job: j, plan: j.Plan, rules: slices.Clone(j.Rules), stale: j.Plan.DecidedThrough.IsZero(), of: len(j.After), facts: &facts{}}
+	e.plan.JobID = j.ID
+	for i := range j.Steps {
+		if own := j.Steps[i].Retry.Attempts; own != nil {
+			if e.steps == nil {
+				e.steps = map[int]store.Attempts{}
+			}
+			e.steps[i+1] = *own
+		}
+	}
+	if j.Group != "" {
+		l.members[j.Group] = append(l.members[j.Group], e)
+	}
+	l.list = append(l.list, e)
+	l.byID[j.ID], l.byName[j.FullName()] = e, e
+}
+
+// named finds a job by owner/name, or by a name of the same owner.
+func (l *ledger) named(name, owner string) *entry {
+	if owner != "" && !strings.Contains(name, "/") {
+		name = owner + "/" + name
+	}
+	return l.byName[name]
+}
+
+func (l *ledger) followersOf(e *entry) (list []follower) {
+	for _, f := range l.list {
+		if f.job.Disabled {
+			continue
+		}
+		for _, a := range f.job.After {
+			if l.named(a.Job, f.job.Owner) == e {
+				list = append(list, follower{f, store.Follower{JobID: f.job.ID, Queue: f.job.Queue, Priority: f.job.Priority, On: cmp.Or(a.On, store.OnSuccess), Of: f.of}})
+			}
+		}
+	}
+	return list
+}
+
+// circular reports whether a job runs after itself, by way of others.
+func (l *ledger) circular(e *entry) bool {
+	seen := map[*entry]bool{}
+	var up func(*entry) bool
+	up = func(f *entry) bool {
+		for _, a := range f.job.After {
+			g := l.named(a.Job, f.job.Owner)
+			if g == nil {
+				e.lost = e.lost || f == e && l.whole
+				continue
+			}
+			if g == e || !seen[g] && func() bool { seen[g] = true; return up(g) }() {
+				return true
+			}
+		}
+		return false
+	}
+	return up(e)
+}
+
+// reopen takes in a run that there is when the simulation begins.
+func (l *ledger) reopen(e *entry, r store.Run) {
+	x := &run{Run: r, of: e, began: l.o.From}
+	x.Owner, x.Job = e.job.Owner, e.job.Name
+	e.open = append(e.open, x)
+	l.runs[r.ID] = x
+	switch r.State {
+	case store.Running:
+		x.LeaseUntil = forever
+		took, fails := l.outcome(x)
+		end := x.StartedAt.Add(took)
+		if end.Before(l.o.From) {
+			end = l.o.From
+		}
+		x.fails = fails
+		l.work(x, end)
+	case store.Queued:
+		l.queued = append(l.queued, x)
+	default:
+		l.wake(x)
+	}
+}
+
+var forever = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// make takes in a new run.
+func (l *ledger) make(r store.Run, parent time.Time) {
+	e := l.byID[r.JobID]
+	if e == nil || e.gone {
+		return
+	}
+	l.ids++
+	l.moved++
+	r.ID = fmt.Sprintf("z%012d", l.ids) // after all ids of a database
+	r.Owner, r.Job, r.CreatedAt, r.Step = e.job.Owner, e.job.Name, l.now, 1
+	x := &run{Run: r, of: e, parent: parent}
+	e.open = append(e.open, x)
+	l.runs[r.ID] = x
+	l.changedState(x)
+}
+
+// changedState files a run by its state.
+func (l *ledger) changedState(x *run) {
+	if x.HeldBy != "" {
+		x.waited = x.HeldBy
+	}
+	if x.State == store.Queued {
+		l.queued = append(l.queued, x)
+		return
+	}
+	l.wake(x)
+}
+
+// wakesAt is when a run needs a decision: the column wake_at.
+func (x *run) wakesAt() time.Time {
+	switch {
+	case x.State == store.Waiting && x.HeldBy == "":
+		return x.ReadyAt
+	case x.Ended() && x.SettledAt.IsZero():
+		return x.CreatedAt
+	}
+	return time.Time{}
+}
+
+func (l *ledger) wake(x *run) {
+	if t := x.wakesAt(); !t.IsZero() {
+		l.wakes.push(t, x.ID, x)
+	}
+}
+
+// snapshot has what a decision for the job is made from.
+func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Snapshot {
+	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Stale: e.stale, Rules: e.rules, StepAttempts: e.steps, Circle: e.circle, AfterLost: e.lost}
+	if len(e.open) > 0 {
+		c.Runs = make([]store.Run, len(e.open))
+		for i, x := range e.open {
+			c.Runs[i] = x.Run
+		}
+	}
+	for _, f := range e.followers {
+		if !f.gone && !f.circle && !f.lost {
+			c.Followers = append(c.Followers, f.Follower)
+		}
+	}
+	for i := range l.pauses {
+		if p := &l.pauses[i]; p.Covers(&c) && p.Ends(forever).After(e.plan.DecidedThrough) {
+			c.Pauses = append(c.Pauses, *p)
+		}
+	}
+	if g := e.job.Group; g != "" {
+		if loads[g] == nil {
+			loads[g] = &store.GroupLoad{Name: g}
+		}
+		c.Group = loads[g]
+	}
+	return c
+}
+
+// readGroups counts what the groups have under way, and what waits for them.
+func (l *ledger) readGroups(loads map[string]*store.GroupLoad) {
+	for name, g := range loads {
+		g.MaxRunning = l.caps[name]
+		for _, e := range l.members[name] {
+			for _, x := range e.open {
+				if x.UnderWay() {
+					g.Active++
+				} else if x.State == store.Waiting && x.HeldBy == store.HeldByGroup {
+					g.Waiting = append(g.Waiting, store.GroupWaiter{Run: x.ID, JobID: x.JobID, Priority: x.Priority, ReadyAt: x.ReadyAt})
+				}
+			}
+		}
+		slices.SortFunc(g.Waiting, func(x, y store.GroupWaiter) int {
+			return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.ReadyAt.Compare(y.ReadyAt), cmp.Compare(x.Run, y.Run))
+		})
+	}
+}

@@ -1,0 +1,242 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+const instant = time.Microsecond // the finest step of time that is kept
+
+// Of is the input from definitions that are not in a database, as if they were created just before an
+// instant. shared are schedules that they use and do not define.
+func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (Input, error) {
+	in := Input{Groups: d.Groups}
+	at = at.Add(-instant)
+	schedules := map[string]store.Schedule{}
+	for name, s := range shared {
+		schedules[name] = s
+	}
+	for _, s := range d.Schedules {
+		s.CreatedAt = at
+		schedules[s.Name] = s
+	}
+	ids := map[string]int64{}
+	for i := range d.Jobs {
+		j := Job{Job: d.Jobs[i], AsPlanned: d.Jobs[i].Disabled}
+		j.ID, j.CreatedAt = int64(i)+1, at
+		j.Normalize()
+		add := func(id int64, s store.Schedule) {
+			if s.CreatedAt.IsZero() {
+				s.CreatedAt = at
+			}
+			s.ID = id
+			j.Rules = append(j.Rules, store.Rule{ScheduleID: id, Linked: true, LinkedAt: at, NewInput: "new", Schedule: s, ChangedAt: at})
+		}
+		for _, name := range j.Schedules {
+			s, ok := schedules[name]
+			if !ok {
+				return in, fmt.Errorf("job %s: schedule: there is no schedule %q", j.FullName(), name)
+			}
+			if ids[name] == 0 {
+				ids[name] = int64(len(ids)) + 1
+			}
+			add(ids[name], s)
+		}
+		if j.Own != nil {
+			add(int64(len(d.Schedules)+len(shared)+1)+j.ID, *j.Own)
+		}
+		slices.SortFunc(j.Rules, func(x, y store.Rule) int { return cmp.Compare(x.ScheduleID, y.ScheduleID) })
+		in.Jobs = append(in.Jobs, j)
+	}
+	return in, nil
+}
+
+// With is the input after definitions have been applied just before an instant: those of the same name are
+// replaced, the others stay. owner has the jobs that name none.
+func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owner string, at time.Time) (Input, error) {
+	for i := range d.Jobs {
+		d.Jobs[i].Owner = cmp.Or(d.Jobs[i].Owner, owner)
+	}
+	added, err := Of(d, shared, at)
+	if err != nil {
+		return in, err
+	}
+	at = at.Add(-instant)
+	became := Input{Groups: slices.Clone(d.Groups), Pauses: in.Pauses, Whole: in.Whole}
+	for _, g := range in.Groups {
+		if !slices.ContainsFunc(d.Groups, func(o store.Group) bool { return o.Name == g.Name }) {
+			became.Groups = append(became.Groups, g)
+		}
+	}
+	var last int64
+	known := map[string]*Job{}
+	schedules := map[string]store.Rule{}
+	for i := range in.Jobs {
+		j := &in.Jobs[i]
+		known[j.FullName()], last = j, max(last, j.ID)
+		for _, r := range j.Rules {
+			last = max(last, r.ScheduleID)
+			if r.Schedule.Name != "" {
+				schedules[r.Schedule.Name] = r
+			}
+		}
+	}
+	redefined := map[string]bool{}
+	for i := range added.Jobs {
+		j := &added.Jobs[i]
+		was := known[j.FullName()]
+		last++
+		if redefined[j.FullName()] = true; was != nil {
+			j.ID, j.CreatedAt, j.Plan, j.Open, j.Took = was.ID, was.CreatedAt, was.Plan, was.Open, was.Took
+			j.Plan.NextRun, j.Plan.DecidedThrough = time.Time{}, at // a new rule counts from the change
+		} else {
+			j.ID = last
+		}
+		for k := range j.Rules {
+			r := &j.Rules[k]
+			switch old, ok := schedules[r.Schedule.Name]; {
+			case ok && r.Schedule.Name != "":
+				r.ScheduleID, r.Schedule.CreatedAt = old.ScheduleID, old.Schedule.CreatedAt
+			case was != nil && was.Own != nil && r.Schedule.Name == "":
+				r.Schedule.CreatedAt = was.Own.CreatedAt
+				fallthrough
+			default:
+				r.ScheduleID += last
+			}
+		}
+		became.Jobs = append(became.Jobs, *j)
+	}
+	for i := range in.Jobs {
+		if j := in.Jobs[i]; !redefined[j.FullName()] {
+			j.follow(d.Schedules, at)
+			became.Jobs = append(became.Jobs, j)
+		}
+	}
+	slices.SortFunc(became.Jobs, func(x, y Job) int { return cmp.Compare(x.ID, y.ID) })
+	return became, nil
+}
+
+// follow takes over what schedules of the job have become.
+func (j *Job) follow(list []store.Schedule, at time.Time) {
+	j.Rules = slices.Clone(j.Rules)
+	for i := range j.Rules {
+		r := &j.Rules[i]
+		k := slices.IndexFunc(list, func(s store.Schedule) bool { return s.Name != "" && s.Name == r.Schedule.Name })
+		if k < 0 {
+			continue
+		}
+		s := list[k]
+		if s.CreatedAt = r.Schedule.CreatedAt; s.Rule == r.Schedule.Rule && s.Zone == r.Schedule.Zone && s.Nonexistent == r.Schedule.Nonexistent && s.Ambiguous == r.Schedule.Ambiguous {
+			continue
+		}
+		r.Schedule, r.NewInput, r.ChangedAt, j.AsPlanned = s, "new", at, false
+	}
+}
+
+// mostPauses bounds the pauses that are read.
+const mostPauses = 100_000
+
+// Read is the input from a database. It only reads. now is the clock of the database: where from is
+// now, the runs that are open go on, and what is due is decided; else everything before from counts as
+// decided, and no run is open.
+func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []string, error) {
+	in := Input{Whole: true}
+	var left []string
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
+	if err != nil {
+		return in, nil, err
+	}
+	ids := make([]int64, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].ID
+	}
+	list, faults, err := s.RulesOfJobs(ctx, ids)
+	if err != nil {
+		return in, nil, err
+	}
+	if in.Groups, err = s.Groups(ctx); err != nil {
+		return in, nil, err
+	}
+	if in.Pauses, err = s.Pauses(ctx, false, mostPauses); err != nil {
+		return in, nil, err
+	}
+	slices.SortFunc(in.Pauses, func(x, y store.Pause) int { return cmp.Compare(x.ID, y.ID) })
+	open := map[int64][]store.Run{}
+	if from.Equal(now) {
+		if open, err = s.UnsettledRuns(ctx, ids); err != nil {
+			return in, nil, err
+		}
+	}
+	for i := range jobs {
+		v := &jobs[i]
+		if v.Unreadable != "" || faults[v.ID] != "" {
+			left = append(left, v.FullName())
+			continue
+		}
+		j := Job{Job: v.Job, Rules: list[v.ID], Open: open[v.ID], Plan: store.Plan{JobID: v.ID, NextRun: v.NextRun, DecidedThrough: v.DecidedThrough, Parked: v.Parked,
+			LastScheduledFor: v.LastScheduled, LastState: v.LastState, LastFinishedAt: v.LastFinished, LastSuccessAt: v.LastSuccess, LastError: v.LastError,
+			Streak: v.Streak, Cycles: v.Cycles, RunsMade: v.RunsMade}}
+		j.AsPlanned = !v.Stale && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
+		if v.RepeatAfter > 0 {
+			j.Plan.RepeatFrom = repeatsFrom(v, j.Open)
+		}
+		if !from.Equal(now) {
+			j.beginAt(from)
+		}
+		in.Jobs = append(in.Jobs, j)
+	}
+	return in, left, nil
+}
+
+// repeatsFrom is the instant from which repeat_after counts, as the plan has it: the nominal time of the
+// run that no decision has counted yet, or what the next time was found from.
+func repeatsFrom(v *store.JobStatus, open []store.Run) time.Time {
+	for i := range open {
+		if r := &open[i]; !r.Requested() {
+			return r.ScheduledFor
+		}
+	}
+	if !v.NextRun.IsZero() {
+		return v.NextRun.Add(-time.Duration(v.RepeatAfter))
+	}
+	return v.LastFinished
+}
+
+// beginAt lets everything before an instant count as decided.
+func (j *Job) beginAt(t time.Time) {
+	t = t.Add(-instant)
+	if j.CreatedAt.After(t) {
+		j.CreatedAt = t
+	}
+	j.AsPlanned = j.Disabled
+	if j.Plan.NextRun = (time.Time{}); !j.Plan.DecidedThrough.IsZero() {
+		j.Plan.DecidedThrough = t
+	}
+	if j.Plan.LastScheduledFor.After(t) {
+		j.Plan.LastScheduledFor = time.Time{}
+	}
+	for i := range j.Rules {
+		j.Rules[i].LinkedAt, j.Rules[i].ChangedAt = t, t
+	}
+}
+
+// Recent is how many of the last runs of a job tell how long the next ones take.
+const Recent = 30
+
+// SetTook says how long the runs of each job take: the share of its recent runs that are not longer, such
+// as 0.5, or where it has none, as long as is assumed.
+func (in *Input) SetTook(recent map[int64][]time.Duration, share float64, assumed time.Duration) {
+	for i := range in.Jobs {
+		j := &in.Jobs[i]
+		list := slices.Sorted(slices.Values(recent[j.ID]))
+		if j.Took = (Took{Length: store.Duration(assumed)}); len(list) > 0 {
+			at := min(len(list)-1, int(share*float64(len(list))))
+			j.Took = Took{store.Duration(list[at].Round(time.Millisecond)), len(list)}
+		}
+	}
+}
