@@ -17,7 +17,10 @@ require (
 )
 
 // Tests only.
-require github.com/rogpeppe/go-internal v1.16.0
+require (
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+)
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect

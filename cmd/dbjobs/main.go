@@ -148,6 +148,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.apply(),
 		c.diff(),
 		c.export(),
+		c.schema(),
 		c.importFrom(),
 		c.job(),
 		c.schedule(),

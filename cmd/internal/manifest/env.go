@@ -94,11 +94,13 @@ func (f *file) valueOf(n *yaml.Node, found string) string {
 	return value
 }
 
-// named matches the names of variables that hold secrets: these are longer than the names that values of a definition go by.
-var named = regexp.MustCompile(`(?i)PASS(WORD|WD|PHRASE)|_PWD$|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIAL`)
+// secretNames matches the names of variables that hold secrets: these are longer than the names that values of a definition go by.
+var secretNames = regexp.MustCompile(`(?i)PASS(WORD|WD|PHRASE)|_PWD$|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIAL`)
 
 // IsSecret reports whether a variable goes by the name of a secret.
-func IsSecret(variable string) bool { return named.MatchString(variable) || secret.IsName(variable) }
+func IsSecret(variable string) bool {
+	return secretNames.MatchString(variable) || secret.IsName(variable)
+}
 
 // Exposed are the variables whose values look like secrets. They would be stored for all to see who may read the database.
 func (m *Manifest) Exposed(env func(string) (string, bool)) (list []Variable) {

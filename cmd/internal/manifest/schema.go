@@ -1,0 +1,269 @@
+package manifest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// schema is a JSON Schema, or a part of one.
+type schema = map[string]any
+
+// Schema is the JSON Schema of a manifest, made from the tables from which a manifest is read: for editors, that complete
+// keys and explain them. It knows the structure; what contradicts another key, only apply knows. It is of draft 7, since
+// that is what the language servers of editors understand whole.
+func Schema() ([]byte, error) {
+	step := steps()
+	group := mappingOf(schema{"max_running": integer(1, math.MaxInt32)}, "")
+	group["required"] = []string{"max_running"}
+	job := mappingOf(jobKeys(), "")
+	job["anyOf"] = required(append(does(), "steps"))
+	whole := mappingOf(schema{
+		"manifest":  described("string", "name of the manifest: what it defines belongs to it"),
+		"zone":      schema{"$ref": "#/definitions/zone"},
+		"defaults":  mappingOf(policyKeys(true), "policies for all jobs of the file"),
+		"groups":    byName(anyOf(integer(1, math.MaxInt32), group), "caps on runs at the same time, by name"),
+		"schedules": byName(schema{"$ref": "#/definitions/rule"}, "rules that jobs may share, by name"),
+		"jobs":      byName(schema{"$ref": "#/definitions/job"}, "jobs by name"),
+		"include":   several(described("string", ""), "files that belong to this manifest, from its folder; a pattern such as jobs.d/*.yaml means several"),
+	}, "")
+	whole["patternProperties"] = schema{"^x-": true}
+	whole["$schema"] = "http://json-schema.org/draft-07/schema#"
+	whole["title"] = "dbjobs manifest"
+	whole["definitions"] = schema{
+		"job": job, "step": step, "rule": rule(),
+		"zone":     described("string", "time zone, such as Europe/Berlin (UTC)"),
+		"variable": schema{"type": "string", "pattern": `\$\{env:`, "description": "a variable of the environment: ${env:NAME}"},
+		"duration": anyOf(schema{"type": "string", "pattern": `^([0-9.]+ ?[A-Za-zµ]+ ?)+$|^0$`}, schema{"const": 0}),
+		"value":    schema{"type": []string{"string", "number", "boolean", "null"}},
+		"written":  schema{"type": []string{"string", "number"}},
+	}
+	return json.MarshalIndent(whole, "", "  ")
+}
+
+func described(kind, text string) schema {
+	s := schema{"type": kind}
+	if text != "" {
+		s["description"] = text
+	}
+	return s
+}
+
+// mappingOf is a mapping with these keys and no others.
+func mappingOf(keys schema, text string) schema {
+	s := described("object", text)
+	s["properties"], s["additionalProperties"] = keys, false
+	return s
+}
+
+// byName is a mapping of names to one kind of value.
+func byName(value schema, text string) schema {
+	s := described("object", text)
+	s["additionalProperties"] = value
+	return s
+}
+
+func anyOf(list ...schema) schema { return schema{"anyOf": list} }
+
+// several is a value, or a list of them.
+func several(value schema, text string) schema {
+	s := anyOf(value, schema{"type": "array", "items": value})
+	if text != "" {
+		s["description"] = text
+	}
+	return s
+}
+
+// orVariable is a value that is no text, or a variable that becomes one.
+func orVariable(s schema) schema { return anyOf(s, schema{"$ref": "#/definitions/variable"}) }
+
+func integer(least, most int64) schema {
+	return orVariable(schema{"type": "integer", "minimum": least, "maximum": most})
+}
+
+func required(keys []string) (list []schema) {
+	for _, k := range keys {
+		list = append(list, schema{"required": []string{k}})
+	}
+	return list
+}
+
+// rule is a text, or a mapping of the keys that readRule reads.
+func rule() schema {
+	known := schema{
+		"rule": described("string", "when: an RRULE text, a cron line, every 5m, daily at 02:30, at 2026-12-01T17:30:00, ..."),
+		"zone": schema{"$ref": "#/definitions/zone"},
+		"nonexistent": schema{"enum": []string{store.NonexistentForward, store.NonexistentSkip}, "default": store.NonexistentForward,
+			"description": "a wall time that a clock change leaves out"},
+		"ambiguous": schema{"enum": []string{store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth}, "default": store.AmbiguousFirst,
+			"description": "a wall time that a clock change repeats"},
+		"description": described("string", "what it is for"),
+	}
+	keys := schema{}
+	for _, f := range scheduleFields(&store.Schedule{}) {
+		if keys[f.key] = known[f.key]; known[f.key] == nil {
+			keys[f.key] = described("string", "")
+		}
+	}
+	mapping := mappingOf(keys, "")
+	mapping["required"] = []string{"rule"}
+	return anyOf(described("string", ""), mapping)
+}
+
+func jobKeys() schema {
+	keys := schema{
+		"schedule":  schema{"$ref": "#/definitions/rule", "description": "name of a schedule, or a rule"},
+		"schedules": several(described("string", ""), "names of schedules"),
+		"rule":      schema{"$ref": "#/definitions/rule", "description": "a rule of the job's own"},
+		"zone":      schema{"$ref": "#/definitions/zone"},
+		"steps":     schema{"type": "array", "minItems": 1, "items": schema{"$ref": "#/definitions/step"}, "description": "steps, executed in order"},
+	}
+	for _, shared := range []bool{false, true} {
+		for k, v := range policyKeys(shared) {
+			keys[k] = v
+		}
+	}
+	for _, k := range executor.Kinds {
+		for _, key := range k.Keys {
+			keys[key.Name] = executorKey(key)
+		}
+	}
+	return keys
+}
+
+func steps() schema {
+	way := schema{"type": "string", "pattern": `^(next|succeed|fail|step:.+|.*\$\{env:.*)$`}
+	keys := schema{"name": described("string", ""), "timeout": ofDuration("longest time of one attempt"), "retry": section("retry").schema(), "on_success": way, "on_failure": way}
+	for _, k := range executor.Kinds {
+		for _, key := range k.Keys {
+			keys[key.Name] = executorKey(key)
+		}
+	}
+	s := mappingOf(keys, "")
+	s["anyOf"] = required(does())
+	return s
+}
+
+func policyKeys(shared bool) schema {
+	keys := schema{}
+	for _, e := range entries {
+		if e.Shared == shared {
+			keys[e.key] = e.schema()
+		}
+	}
+	return keys
+}
+
+func ofDuration(text string) schema {
+	s := orVariable(schema{"$ref": "#/definitions/duration"})
+	s["description"] = strings.TrimSpace(text + ": a length of time such as 90s, 1h30m, 30d or 2 minutes")
+	return s
+}
+
+// schema is that of the values which read reads.
+func (e entry) schema() schema {
+	if e.inner != nil {
+		keys := schema{}
+		for _, in := range e.inner {
+			keys[in.key] = in.schema()
+		}
+		whole := mappingOf(keys, "")
+		if short := e.short(); short != nil {
+			return anyOf(short.schema(), whole)
+		}
+		if e.key == "retry" {
+			return anyOf(orVariable(schema{"type": "integer", "minimum": 0, "maximum": 999}), schema{"enum": []string{"until-next"}}, whole)
+		}
+		return whole
+	}
+	s := e.values()
+	if e.Help != "" {
+		s["description"] = cmp.Or(s["description"], any(e.Usage()))
+	}
+	switch usual := e.Default.(type) {
+	case nil:
+	case fmt.Stringer:
+		s["default"] = usual.String()
+	case store.Attempts:
+		s["default"] = int(usual)
+	default:
+		s["default"] = usual
+	}
+	return s
+}
+
+func (e entry) values() schema {
+	switch e.Of(&store.Job{}).(type) {
+	case *string:
+		if e.Allowed != nil {
+			return orVariable(schema{"enum": e.Allowed})
+		}
+		return schema{"type": "string"}
+	case *[]string:
+		return several(schema{"type": "string"}, "")
+	case *[]store.After:
+		one := mappingOf(schema{"job": described("string", "name of a job, or owner/name"), "on": schema{"enum": store.Ends()}}, "")
+		one["required"] = []string{"job"}
+		return several(anyOf(schema{"type": "string"}, one), "")
+	case *int, **int:
+		return integer(e.Least, cmp.Or(e.Most, math.MaxInt32))
+	case *int64:
+		return integer(e.Least, cmp.Or(e.Most, 1<<53))
+	case *bool:
+		return orVariable(schema{"type": "boolean"})
+	case *time.Time:
+		return orVariable(schema{"type": "string", "format": "date-time"})
+	case *store.Duration, **store.Duration:
+		return ofDuration(e.Usage())
+	case **store.Attempts:
+		return anyOf(integer(1, 1000), schema{"enum": []string{"until-next"}})
+	}
+	panic(fmt.Sprintf("manifest: policy %s has an unknown type", e.Key))
+}
+
+// executorKey is the schema of the values that readValue reads.
+func executorKey(key executor.Key) schema {
+	s := executorValue(key)
+	if key.Help != "" {
+		s["description"] = key.Help
+	}
+	return s
+}
+
+func executorValue(key executor.Key) schema {
+	value, written := schema{"$ref": "#/definitions/value"}, schema{"$ref": "#/definitions/written"}
+	switch key.Type {
+	case executor.Switch:
+		return orVariable(schema{"type": "boolean"})
+	case executor.Text, executor.TargetName:
+		return schema{"type": "string"}
+	case executor.Arguments:
+		return several(value, "")
+	case executor.Statements:
+		one := mappingOf(schema{"text": described("string", "the statement"), "args": several(value, "its arguments")}, "")
+		one["required"] = []string{"text"}
+		return several(anyOf(schema{"type": "string"}, one), "")
+	case executor.List:
+		return several(written, "")
+	case executor.Pairs:
+		return byName(written, "")
+	case executor.Mapping:
+		keys := schema{}
+		for _, sub := range key.Keys {
+			keys[sub.Name] = executorKey(sub)
+		}
+		mapping := mappingOf(keys, "")
+		if key.Short {
+			mapping["required"] = []string{key.Keys[0].Name}
+			return anyOf(executorKey(key.Keys[0]), mapping)
+		}
+		return mapping
+	}
+	return schema{} // any JSON
+}
