@@ -129,6 +129,42 @@ func (s *Store) findCalendar(ctx context.Context, q engine.Runner, name string) 
 	return c, err
 }
 
+// KnownCalendars are the calendars that these definitions name, by name: theirs, and else those of the
+// database. It sends nothing where they name none.
+func (s *Store) KnownCalendars(ctx context.Context, d Definitions) (map[string]*Calendar, error) {
+	names := d.calendarNames()
+	if len(names) == 0 {
+		return nil, nil
+	}
+	known, err := calendarsNamed(ctx, s.db, names)
+	found := make(map[string]*Calendar, len(known))
+	for name, c := range known {
+		found[name] = &c
+	}
+	for i := range d.Calendars {
+		found[d.Calendars[i].Name] = &d.Calendars[i]
+	}
+	return found, err
+}
+
+// calendarNames are the names of the calendars that the definitions have or name.
+func (d *Definitions) calendarNames() []string {
+	names := map[string]bool{}
+	for i := range d.Calendars {
+		names[d.Calendars[i].Name] = true
+	}
+	for i := range d.Schedules {
+		names[d.Schedules[i].Calendar] = true
+	}
+	for i := range d.Jobs {
+		if own := d.Jobs[i].Own; own != nil {
+			names[own.Calendar] = true
+		}
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
+
 // readCalendars reads the calendars that the rules name, if they name any, by one statement.
 func (s *Store) readCalendars(ctx context.Context, q engine.Runner, ids []int64, byJob map[int64]*Snapshot) error {
 	names := map[string]bool{}
@@ -184,23 +220,11 @@ func (s *Store) SeeCalendars(ctx context.Context) error {
 
 // allCalendars brings in the calendars of the definitions, and reads those that their schedules name.
 func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
-	names := map[string]bool{}
-	for i := range d.Calendars {
-		names[d.Calendars[i].Name] = true
-	}
-	for i := range d.Schedules {
-		names[d.Schedules[i].Calendar] = true
-	}
-	for i := range d.Jobs {
-		if own := d.Jobs[i].Own; own != nil {
-			names[own.Calendar] = true
-		}
-	}
-	delete(names, "")
+	names := d.calendarNames()
 	if len(names) == 0 {
 		return nil
 	}
-	if a.calendars, err = calendarsNamed(ctx, a.tx, slices.Sorted(maps.Keys(names))); err != nil {
+	if a.calendars, err = calendarsNamed(ctx, a.tx, names); err != nil {
 		return err
 	}
 	for i := range d.Calendars {
@@ -271,6 +295,19 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 		}
 	}
 	return a.record("calendar", c.Name, "create", 0, nil, c)
+}
+
+// ApplyCalendar brings one calendar in. The others of its manifest stay as they are.
+func (s *Store) ApplyCalendar(ctx context.Context, c Calendar, o ApplyOptions) (changes []Change, err error) {
+	err = s.change(ctx, o.Author, func(a *applier) error {
+		a.o.Manifest = o.Manifest
+		if err := a.allCalendars(ctx, Definitions{Calendars: []Calendar{c}}); err != nil {
+			return err
+		}
+		changes = a.changes
+		return nil
+	})
+	return changes, err
 }
 
 // leaveCalendars is leave for calendars.

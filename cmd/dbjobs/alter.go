@@ -140,6 +140,9 @@ func newJobPreview(ctx context.Context, s *store.Store, is *store.JobStatus, to 
 	if p.now, err = s.Now(ctx); err != nil {
 		return nil, err
 	}
-	p.schedules, err = s.KnownSchedules(ctx, slices.Concat(is.Schedules, to.Schedules))
+	if p.schedules, err = s.KnownSchedules(ctx, slices.Concat(is.Schedules, to.Schedules)); err != nil {
+		return nil, err
+	}
+	p.calendars, err = s.KnownCalendars(ctx, p.definitions(nil))
 	return p, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,7 +214,14 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		}
 	}
 	o.Author, o.Start = c.author(s), decide.Start
-	return s.Apply(cmd.Context(), d, o)
+	changes, err := s.Apply(cmd.Context(), d, o)
+	if err != nil {
+		return changes, err
+	}
+	all := d
+	all.Schedules = slices.AppendSeq(slices.Clone(d.Schedules), maps.Values(c.shared))
+	c.calendars, err = s.KnownCalendars(cmd.Context(), all)
+	return changes, err
 }
 
 func (c *cli) export() *cobra.Command {
@@ -243,6 +251,7 @@ different manifests cannot be in one file: choose one with --manifest, or those 
 		}
 		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Manifest != name })
 		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
+		d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool { return c.Manifest != name })
 		groups, err := s.Groups(ctx)
 		if err != nil {
 			return err
@@ -276,6 +285,12 @@ func definitions(ctx context.Context, s *store.Store) (d store.Definitions, owne
 	}
 	for _, sc := range d.Schedules {
 		owners = append(owners, sc.Manifest)
+	}
+	if d.Calendars, err = s.Calendars(ctx); err != nil {
+		return d, nil, err
+	}
+	for _, cal := range d.Calendars {
+		owners = append(owners, cal.Manifest)
 	}
 	slices.Sort(owners)
 	return d, slices.Compact(owners), nil

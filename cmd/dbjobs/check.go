@@ -24,7 +24,7 @@ func (c *cli) check() *cobra.Command {
 		Long: `Prints one line, and ends with the exit codes of monitoring plugins (Nagios, Icinga, Zabbix, Sensu):
 
   0 OK        all is well
-  1 WARNING   the last run of a job has failed, or a job is parked
+  1 WARNING   the last run of a job has failed, a job is parked, or a calendar ends within 60 days
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
@@ -68,6 +68,11 @@ func (c *cli) health(cmd *cobra.Command, trigger string) (h report.Health, err e
 	for _, j := range jobs {
 		h.Add(j)
 	}
+	if err != nil {
+		return h, err
+	}
+	calendars, err := s.Calendars(ctx)
+	h.AddCalendars(calendars)
 	return h, err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -133,6 +134,7 @@ type preview struct {
 	rules     map[int64][]store.Rule        // as they are
 	to        map[string]store.Job          // in the file, by name
 	schedules map[string]store.Schedule     // as they are to be
+	calendars map[string]*store.Calendar    // likewise
 }
 
 func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {
@@ -171,7 +173,13 @@ func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manife
 		}
 		p.schedules[sc.Name] = sc
 	}
-	return p, nil
+	p.calendars, err = s.KnownCalendars(ctx, p.definitions(m.Calendars))
+	return p, err
+}
+
+// definitions are those that the calendars of the preview are named by.
+func (p *preview) definitions(calendars []store.Calendar) store.Definitions {
+	return store.Definitions{Calendars: calendars, Schedules: slices.Collect(maps.Values(p.schedules)), Jobs: slices.Collect(maps.Values(p.to))}
 }
 
 // times are those of a job as it is, and as it is to be: as in the file, where it has a name there.
@@ -207,12 +215,12 @@ func (p *preview) times(full, inFile string) report.Times {
 func (p *preview) rulesOf(j *store.Job, planned []store.Rule) (list []store.Rule) {
 	add := func(name string, s store.Schedule) {
 		for _, r := range planned {
-			if is := r.Schedule; is.Name == name && is.Rule == s.Rule && is.Zone == s.Zone && is.Nonexistent == s.Nonexistent && is.Ambiguous == s.Ambiguous {
+			if is := r.Schedule; is.Name == name && is.Rule == s.Rule && is.Zone == s.Zone && is.Nonexistent == s.Nonexistent && is.Ambiguous == s.Ambiguous && p.sameHolidays(&r, &s) {
 				list = append(list, r)
 				return
 			}
 		}
-		list = append(list, store.Rule{Linked: true, Schedule: s})
+		list = append(list, store.Rule{Linked: true, Schedule: s, Calendar: p.calendars[s.Calendar]})
 	}
 	if j.Own != nil {
 		add("", *j.Own)
@@ -221,6 +229,15 @@ func (p *preview) rulesOf(j *store.Job, planned []store.Rule) (list []store.Rule
 		add(name, p.schedules[name])
 	}
 	return list
+}
+
+// sameHolidays reports whether a schedule keeps the calendar that it was planned with.
+func (p *preview) sameHolidays(r *store.Rule, s *store.Schedule) bool {
+	will := p.calendars[s.Calendar]
+	if r.Schedule.Calendar != s.Calendar || r.Schedule.OnHoliday != s.OnHoliday || (r.Calendar == nil) != (will == nil) {
+		return false
+	}
+	return will == nil || r.Calendar.Version() == will.Version()
 }
 
 func (p *preview) next(v store.JobStatus, list []store.Rule) []time.Time {

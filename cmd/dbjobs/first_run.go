@@ -50,7 +50,7 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 		rules = append(rules, s)
 	}
 	for _, s := range rules {
-		t, err := decide.First(j, s, now)
+		t, err := decide.First(j, s, c.calendars[s.Calendar], now)
 		if err == nil && !t.IsZero() && (first.At.IsZero() || t.Before(first.At)) {
 			first.At, first.Zone = t, s.Zone
 		}

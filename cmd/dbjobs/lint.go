@@ -31,7 +31,12 @@ func (c *cli) warnOf(m *manifest.Manifest, changes []store.Change) {
 		by[key] = append(by[key], ch)
 	}
 	lint := func(subject, seed string, s *store.Schedule) {
-		r, err := rules.Parse(s.Rule, rules.Defaults{Zone: s.Zone, Start: time.Now(), Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous})
+		is := rules.Defaults{Zone: s.Zone, Start: time.Now(), Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
+		if cal := c.calendars[s.Calendar]; cal != nil {
+			is.OnHoliday = s.OnHoliday
+			is.Calendar, _ = rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()) // one that cannot be read is said beside it
+		}
+		r, err := rules.Parse(s.Rule, is)
 		if err != nil {
 			return // a rule that cannot be read was refused before
 		}
@@ -55,7 +60,7 @@ func (c *cli) warnOf(m *manifest.Manifest, changes []store.Change) {
 		}
 	}
 	for i := range d.Schedules {
-		if s := &d.Schedules[i]; broughtIn(by["schedule "+s.Name], "rule", "zone", "nonexistent", "ambiguous") {
+		if s := &d.Schedules[i]; broughtIn(by["schedule "+s.Name], "rule", "zone", "nonexistent", "ambiguous", "calendar", "on_holiday") {
 			lint("schedule "+s.Name, s.Name, s)
 		}
 	}

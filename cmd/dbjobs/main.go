@@ -105,11 +105,12 @@ type cli struct {
 	db         settings.Database
 	settings   *host.Settings            // of the host; nil until they are asked for
 	shared     map[string]store.Schedule // those of the database that a manifest names
-	secrets    *secret.Known             // secrets among the arguments and variables, wherever they stand
-	found      bool                      // a command was found and its flags are valid: errors are the command's own
-	ran        *cobra.Command            // the command that was asked for
-	completing bool                      // the shell asks what may stand in a command line
-	told       bool                      // the error that ends the command is in a log line already
+	calendars  map[string]*store.Calendar
+	secrets    *secret.Known  // secrets among the arguments and variables, wherever they stand
+	found      bool           // a command was found and its flags are valid: errors are the command's own
+	ran        *cobra.Command // the command that was asked for
+	completing bool           // the shell asks what may stand in a command line
+	told       bool           // the error that ends the command is in a log line already
 
 	warm       *warm       // set where the process serves several commands
 	invocation []slog.Attr // the platform's names for this invocation
@@ -151,7 +152,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.schema(),
 		c.importFrom(),
 		c.job(),
-		c.schedule(),
+		c.schedule(), c.calendar(),
 		c.tick(),
 		c.work(),
 		c.runs(),

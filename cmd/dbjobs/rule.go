@@ -19,6 +19,9 @@ func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
 	cmd.Flags().StringVar(&o.Zone, "tz", "", "time zone of the rule (UTC)")
 	cmd.Flags().StringVar(&o.Seed, "seed", "", "name of the schedule, for ~ in a cron line")
 	cmd.Flags().StringVar(&o.Nonexistent, "nonexistent", "", "for a local time that a clock change skips: forward or skip (forward)")
+	cmd.Flags().StringVar(&o.Calendar, "calendar", "", "`FILE` of holidays, of lines such as \"2026-12-25 Christmas Day\" or iCalendar")
+	cmd.Flags().StringVar(&o.WorkingDays, "working-days", "", "weekdays that are no holidays, as MO-FR (all)")
+	cmd.Flags().StringVar(&o.OnHoliday, "on-holiday", "", "for a time on a holiday: skip, next or previous working day (skip)")
 	cmd.Flags().StringVar(&o.Ambiguous, "ambiguous", "", "for a local time that a clock change repeats: first, last or both (first)")
 }
 

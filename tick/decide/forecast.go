@@ -17,12 +17,13 @@ type Forecast struct {
 	Problem string
 }
 
-// First is the first nominal time that a schedule gives to a job which is created now; zero: there is none.
-func First(j store.Job, s store.Schedule, now time.Time) (time.Time, error) {
+// First is the first nominal time that a schedule gives to a job which is created now; zero: there is none. The calendar
+// is the one that the schedule names; nil: none.
+func First(j store.Job, s store.Schedule, c *store.Calendar, now time.Time) (time.Time, error) {
 	if j.CreatedAt = now; s.CreatedAt.IsZero() {
 		s.CreatedAt = now
 	}
-	n, err := NewNominal(&j, []store.Rule{{Schedule: s}})
+	n, err := NewNominal(&j, []store.Rule{{Schedule: s, Calendar: c}})
 	if err != nil {
 		return time.Time{}, err
 	}

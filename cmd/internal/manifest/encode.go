@@ -37,6 +37,10 @@ func encode(w io.Writer, root *object, d store.Definitions, login string, n Note
 	for _, g := range d.Groups {
 		groups.number(g.Name, int64(g.MaxRunning), 0)
 	}
+	calendars := &object{}
+	for _, c := range d.Calendars {
+		calendars.put(c.Name, calendarNode(c))
+	}
 	for _, s := range d.Schedules {
 		schedules.put(s.Name, scheduleNode(s, n.Zone))
 	}
@@ -51,6 +55,7 @@ func encode(w io.Writer, root *object, d store.Definitions, login string, n Note
 		}
 	}
 	root.section("groups", groups)
+	root.section("calendars", calendars)
 	root.section("schedules", schedules)
 	root.section("jobs", jobs)
 	text, err := asYAML(root.node())
@@ -80,6 +85,12 @@ func (m *Manifest) Text(kind, name, login string) (string, error) {
 		for _, g := range m.Groups {
 			if g.Name == name {
 				n = plain(strconv.Itoa(g.MaxRunning))
+			}
+		}
+	case "calendar":
+		for _, c := range m.Calendars {
+			if c.Name == name {
+				n = calendarNode(c)
 			}
 		}
 	case "schedule":
@@ -112,6 +123,8 @@ func scheduleNode(s store.Schedule, zone string) *yaml.Node {
 	o.text("zone", s.Zone, usual.Zone)
 	o.text("nonexistent", s.Nonexistent, usual.Nonexistent)
 	o.text("ambiguous", s.Ambiguous, usual.Ambiguous)
+	o.text("calendar", s.Calendar, "")
+	o.text("on_holiday", s.OnHoliday, store.HolidaySkip)
 	o.text("description", s.Description, "")
 	if len(o.Content) == 2 {
 		return o.Content[1]

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/rules"
 )
 
 // maxFiles is how many files one manifest may have.
@@ -49,7 +51,7 @@ func isManifest(name string) bool {
 // defaults hold for a file, and for those that it includes. If the manifest has problems, the error is an *Error; any
 // other error comes from reading.
 func Read(inputs []Input, o Options) (*Manifest, error) {
-	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, defined: map[string]Problem{}, left: MaxBytes}
+	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, calendars: map[string]*rules.Calendar{}, defined: map[string]Problem{}, left: MaxBytes}
 	for _, in := range inputs {
 		if err := r.load(in, nil, nil); err != nil {
 			return nil, err
@@ -57,6 +59,9 @@ func Read(inputs []Input, o Options) (*Manifest, error) {
 	}
 	for _, f := range r.files {
 		f.readGroups(f.groups)
+	}
+	for _, f := range r.files {
+		f.readCalendars(f.calendarsNode)
 	}
 	for _, f := range r.files {
 		f.readSchedules(f.schedules)
@@ -77,13 +82,14 @@ func Read(inputs []Input, o Options) (*Manifest, error) {
 
 // reader reads the files of one manifest.
 type reader struct {
-	o       Options
-	m       *Manifest
-	files   []*file
-	names   map[string]bool    // of the schedules, in all files
-	defined map[string]Problem // where groups, schedules and jobs are, by path
-	named   *Problem           // where the manifest has its name
-	left    int                // bytes that may still be read
+	o         Options
+	m         *Manifest
+	files     []*file
+	names     map[string]bool // of the schedules, in all files
+	calendars map[string]*rules.Calendar
+	defined   map[string]Problem // where groups, schedules and jobs are, by path
+	named     *Problem           // where the manifest has its name
+	left      int                // bytes that may still be read
 }
 
 // load reads a file, but its groups, schedules and jobs, which may be named by other files. The file from includes it at a
@@ -93,7 +99,7 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", in.Path, err)
 	}
-	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, names: r.names, defined: r.defined,
+	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, names: r.names, calendars: r.calendars, defined: r.defined,
 		from: from, at: at, real: realPath(in)}
 	if from != nil {
 		f.zone, f.defaults = from.zone, from.defaults

@@ -168,7 +168,10 @@ type file struct {
 	names    map[string]bool    // of the schedules read so far
 	defined  map[string]Problem // where definitions are; nil: there are no others
 
+	calendars map[string]*rules.Calendar // of the calendars read so far; another is looked for in the database
+
 	groups, schedules, jobs *yaml.Node // not read yet
+	calendarsNode           *yaml.Node
 	from                    *file      // includes this one
 	at                      *yaml.Node // the place where it does
 	real                    string     // the path by which the file is known
@@ -180,7 +183,7 @@ func (f *file) readTop(r *reader, root *yaml.Node) (include *yaml.Node) {
 	fields := []field{
 		{"manifest", f.readName(r)},
 		{"zone", holds(&zone)}, {"defaults", holds(&defaults)},
-		{"groups", holds(&f.groups)}, {"schedules", holds(&f.schedules)}, {"jobs", holds(&f.jobs)}, {"include", holds(&include)},
+		{"groups", holds(&f.groups)}, {"calendars", holds(&f.calendarsNode)}, {"schedules", holds(&f.schedules)}, {"jobs", holds(&f.jobs)}, {"include", holds(&include)},
 	}
 	f.mapping(withoutExtensions(root), "", fields)
 	if zone != nil {

@@ -87,9 +87,15 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 		s.Zone = zone
 	}
 	zoneless := s.Zone == ""
-	s.Normalize()
-	r, err := rules.Parse(s.Rule, rules.Defaults{
-		Zone: s.Zone, Start: f.now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous})
+	if s.Normalize(); s.OnHoliday != "" && s.Calendar == "" {
+		f.problem(f.places[join(path, "on_holiday")], join(path, "on_holiday"), "needs a calendar: name one")
+		return false
+	}
+	d := rules.Defaults{Zone: s.Zone, Start: f.now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
+	if d.Calendar = f.calendars[s.Calendar]; d.Calendar != nil { // that of the database is read when the rule is planned
+		d.OnHoliday = s.OnHoliday
+	}
+	r, err := rules.Parse(s.Rule, d)
 	if err != nil {
 		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(err.Error(), "rule: "))
 	} else if zoneless && f.hasHours(r, s.Rule) {
@@ -119,6 +125,8 @@ func scheduleFields(s *store.Schedule) []field {
 		{"zone", text(&s.Zone)},
 		{"nonexistent", choice(&s.Nonexistent, store.NonexistentForward, store.NonexistentSkip)},
 		{"ambiguous", choice(&s.Ambiguous, store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth)},
+		{"calendar", text(&s.Calendar)},
+		{"on_holiday", choice(&s.OnHoliday, store.HolidaySkip, store.HolidayNext, store.HolidayPrevious)},
 		{"description", text(&s.Description)},
 	}
 }

@@ -36,6 +36,8 @@ func Schedule(w io.Writer, s store.ScheduleStatus) error {
 	f.add("zone", s.Zone)
 	f.add("nonexistent", s.Nonexistent)
 	f.add("ambiguous", s.Ambiguous)
+	f.add("calendar", s.Calendar)
+	f.add("on holiday", s.OnHoliday)
 	f.add("jobs", count(int64(s.Jobs)))
 	f.add("manifest", s.Manifest)
 	f.add("created", Instant(s.CreatedAt))

@@ -38,6 +38,8 @@ type Health struct {
 	Parked   int            `json:"parked"`
 	Running  int            `json:"running"` // runs
 	Unknown  string         `json:"error,omitempty"`
+	// Calendars that schedules keep, and that have to be renewed, each with the problem.
+	Calendars []string `json:"calendars,omitempty"`
 
 	latest, failing, parked string // a job of each kind
 }
@@ -60,6 +62,15 @@ func (h *Health) Add(j store.JobStatus) {
 	if j.Parked != "" {
 		if h.Parked++; h.parked == "" {
 			h.parked = j.FullName()
+		}
+	}
+}
+
+// AddCalendars looks for calendars that schedules keep and that have to be renewed.
+func (h *Health) AddCalendars(list []store.Calendar) {
+	for i := range list {
+		if why := Outdated(&list[i], h.Now); why != "" && list[i].Schedules > 0 {
+			h.Calendars = append(h.Calendars, "calendar "+list[i].Name+": "+why)
 		}
 	}
 }
@@ -88,6 +99,9 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 	}
 	if h.Failing > 0 {
 		find(Warning, "%s", some(h.Failing, h.failing, "failing"))
+	}
+	for _, problem := range h.Calendars {
+		find(Warning, "%s", problem)
 	}
 }
 

@@ -6,9 +6,11 @@ package rulecmd
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/holiday"
 	"github.com/dbjobs/dbjobs/rules"
 )
 
@@ -21,6 +23,9 @@ type Options struct {
 	Seed        string    // --seed, the schedule's name, for ~
 	Nonexistent string    // --nonexistent: forward, skip
 	Ambiguous   string    // --ambiguous: first, last, both
+	Calendar    string    // --calendar, a file of days
+	WorkingDays string    // --working-days
+	OnHoliday   string    // --on-holiday: skip, next, previous
 	JSON        bool      // --json
 	Now         time.Time // the clock
 	MaxPerDay   int       // --max-per-day of lint; 0 is its default
@@ -42,9 +47,31 @@ func (o *Options) after() time.Time {
 
 // parse reads a rule as if it were created at start.
 func (o *Options) parse(text string, start time.Time) (*rules.Rule, error) {
+	c, err := o.calendar()
+	if err != nil {
+		return nil, err
+	}
 	return rules.Parse(text, rules.Defaults{
-		Zone: o.Zone, Start: start, Seed: o.Seed, Nonexistent: o.Nonexistent, Ambiguous: o.Ambiguous,
+		Zone: o.Zone, Start: start, Seed: o.Seed, Nonexistent: o.Nonexistent, Ambiguous: o.Ambiguous, Calendar: c, OnHoliday: o.OnHoliday,
 	})
+}
+
+// calendar reads the holidays that the flags name; nil: none.
+func (o *Options) calendar() (*rules.Calendar, error) {
+	if o.Calendar == "" && o.WorkingDays == "" {
+		return nil, nil
+	}
+	var days []string
+	if o.Calendar != "" {
+		data, err := os.ReadFile(o.Calendar)
+		if err != nil {
+			return nil, fmt.Errorf("--calendar: %w", err)
+		}
+		if days, err = holiday.Read(data, o.Now); err != nil {
+			return nil, fmt.Errorf("--calendar: %s: %w", o.Calendar, err)
+		}
+	}
+	return rules.ParseCalendar("", o.WorkingDays, strings.Join(days, "\n"))
 }
 
 // times is what next prints: at most count times after an instant, and whether

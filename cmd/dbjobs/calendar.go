@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/holiday"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (c *cli) calendar() *cobra.Command {
+	g := &cobra.Command{Use: "calendar", Short: "Import, list, show and remove calendars: the holidays that schedules keep"}
+	g.AddCommand(c.calendarImport(), c.calendarList(), c.calendarShow(), c.calendarRemove())
+	return group(g)
+}
+
+func (c *cli) calendarImport() *cobra.Command {
+	var cal store.Calendar
+	var file string
+	cmd := &cobra.Command{
+		Use: "import NAME -f FILE", Short: "Create a calendar from a file of days, or renew it", Args: positional("NAME"),
+		Long: `Creates a calendar, or gives it the days of the file in place of those that it has. Schedules that keep the calendar
+are planned anew by the next tick. The file has a line for each day, or is an iCalendar file (.ics) of whole-day events: those
+that recur are written down for ten years.
+
+  2026-12-25 Christmas Day
+  2026-12-28..2026-12-31 closed
+  01-01 New Year's Day          # of each year`,
+		Example: `  dbjobs calendar import de -f holidays.ics --working-days MO-FR`,
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file to read")
+	cmd.Flags().StringVar(&cal.WorkingDays, "working-days", "", "weekdays on which work is done, as MO-FR (as before; all, if it is new)")
+	cmd.Flags().StringVar(&cal.Description, "description", "", "what it is for (as before)")
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+		if file == "" {
+			return badInput("import needs a file of days; give it with -f holidays.ics")
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return &usageError{problem: err.Error()}
+		}
+		cal.Name = args[0]
+		if cal.Days, err = holiday.Read(data, time.Now()); err != nil {
+			return badInput("%s: %v", file, err)
+		}
+		s, err := c.open(cmd, begin)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		known, err := s.KnownCalendars(cmd.Context(), store.Definitions{Schedules: []store.Schedule{{Calendar: cal.Name}}})
+		if err != nil {
+			return err
+		}
+		o := store.ApplyOptions{Author: c.author(s)}
+		if old := known[cal.Name]; old != nil {
+			o.Manifest = old.Manifest // which goes on owning it
+			if !cmd.Flags().Changed("working-days") {
+				cal.WorkingDays = old.WorkingDays
+			}
+			if !cmd.Flags().Changed("description") {
+				cal.Description = old.Description
+			}
+		}
+		if _, err := rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()); err != nil {
+			return badInput("%v", err)
+		}
+		changes, err := s.ApplyCalendar(cmd.Context(), cal, o)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			c.say("calendar %s: no change", cal.Name)
+		} else {
+			c.say("%sd calendar %s: %s", changes[0].Action, cal.Name, report.Plural(len(cal.Days), "line"))
+		}
+		if why := report.Outdated(&cal, time.Now()); why != "" {
+			c.say("warning: calendar %s: %s", cal.Name, why)
+		}
+		if !c.asJSON {
+			return nil
+		}
+		if cal, err = s.Calendar(cmd.Context(), cal.Name); err != nil {
+			return err
+		}
+		return report.JSON(c.stdout, cal)
+	})
+	return c.prints(c.authored(cmd))
+}
+
+func (c *cli) calendarList() *cobra.Command {
+	return c.prints(&cobra.Command{
+		Use: "list", Short: "List the calendars", Args: positional(),
+		Example: `  dbjobs calendar list`,
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+			list, err := s.Calendars(ctx)
+			if err != nil {
+				return err
+			}
+			return c.print(report.List(list), func() error { return report.Calendars(c.stdout, list, time.Now()) })
+		}),
+	})
+}
+
+func (c *cli) calendarShow() *cobra.Command {
+	return c.prints(&cobra.Command{
+		Use: "show NAME", Short: "Show a calendar and its days", Args: positional("NAME"),
+		Example: `  dbjobs calendar show de`,
+		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+			cal, err := s.Calendar(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return c.print(cal, func() error { return report.Calendar(c.stdout, cal, time.Now()) })
+		}),
+	})
+}
+
+func (c *cli) calendarRemove() *cobra.Command {
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a calendar that no schedule keeps", Args: positional("NAME"),
+		Example: `  dbjobs calendar remove de --reason "renamed"`}
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
+		if err := s.RemoveCalendar(ctx, args[0], c.author(s)); err != nil {
+			return err
+		}
+		c.say("removed calendar %s", args[0])
+		return nil
+	})
+	return c.authored(cmd)
+}

@@ -1,0 +1,209 @@
+// Package holiday reads the days of a calendar from a file: a line for each day, as a manifest has
+// them, or the whole-day events of an iCalendar file (RFC 5545), as authorities publish them. It opens
+// nothing itself.
+package holiday
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/dbjobs/dbjobs/rules"
+)
+
+// Years is how far ahead events that recur are written down.
+const Years = 10
+
+// Read reads a file, and returns the days as package rules reads them. Events that recur have their
+// days from a year before now to Years after it.
+func Read(data []byte, now time.Time) ([]string, error) {
+	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
+	if !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(text)), "BEGIN:VCALENDAR") {
+		return lines(text)
+	}
+	return events(text, now)
+}
+
+// lines are those of a text that have days.
+func lines(text string) (days []string, err error) {
+	if _, err := rules.ParseCalendar("", "", text); err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			days = append(days, line)
+		}
+	}
+	return days, nil
+}
+
+// event is one VEVENT as it is read.
+type event struct {
+	line             int // of its BEGIN
+	name             string
+	start, end       time.Time
+	length           int // in days, from DURATION; 0: not given
+	recurs           []string
+	cancelled, moved bool
+}
+
+// events reads an iCalendar file.
+func events(text string, now time.Time) ([]string, error) {
+	var days []string
+	var e *event
+	inner := 0 // components inside of the event, such as an alarm
+	for _, l := range unfolded(text) {
+		name, params, value := property(l.text)
+		switch {
+		case name == "BEGIN" && strings.EqualFold(value, "VEVENT"):
+			e, inner = &event{line: l.number}, 0
+		case name == "BEGIN" && e != nil:
+			inner++
+		case name == "END" && e != nil && inner > 0:
+			inner--
+		case name == "END" && e != nil:
+			list, err := e.days(now)
+			if err != nil {
+				return nil, fmt.Errorf("the event in line %d (%s): %w", e.line, e.name, err)
+			}
+			days, e = append(days, list...), nil
+		case e != nil && inner == 0:
+			if err := e.read(name, params, value); err != nil {
+				return nil, fmt.Errorf("line %d: %w", l.number, err)
+			}
+		}
+	}
+	if len(days) == 0 {
+		return nil, fmt.Errorf("the file has no whole-day event")
+	}
+	slices.Sort(days)
+	return slices.Compact(days), nil
+}
+
+type line struct {
+	number int
+	text   string
+}
+
+// unfolded are the content lines, RFC 5545 §3.1: one that begins with a blank goes on with the line before.
+func unfolded(text string) (list []line) {
+	n := 0
+	for raw := range strings.Lines(text) {
+		n++
+		raw = strings.TrimRight(raw, "\r\n")
+		if rest := strings.TrimLeft(raw, " \t"); len(rest) < len(raw) && len(list) > 0 {
+			list[len(list)-1].text += raw[1:]
+			continue
+		}
+		list = append(list, line{n, raw})
+	}
+	return list
+}
+
+// property divides NAME;PARAMETERS:VALUE.
+func property(text string) (name, params, value string) {
+	quoted := false
+	for i, c := range text {
+		if c == '"' {
+			quoted = !quoted
+		} else if c == ':' && !quoted {
+			name, params, _ = strings.Cut(text[:i], ";")
+			return strings.ToUpper(name), strings.ToUpper(params), strings.TrimSpace(text[i+1:])
+		}
+	}
+	return strings.ToUpper(text), "", ""
+}
+
+func (e *event) read(name, params, value string) (err error) {
+	switch name {
+	case "SUMMARY":
+		e.name = plainText(value)
+	case "STATUS":
+		e.cancelled = strings.EqualFold(value, "CANCELLED")
+	case "RECURRENCE-ID":
+		e.moved = true
+	case "DTSTART":
+		e.start, err = date(name, value)
+	case "DTEND":
+		e.end, err = date(name, value)
+	case "DURATION":
+		if e.length = wholeDays(value); e.length <= 0 {
+			err = fmt.Errorf("DURATION: found %q, want whole days, as P2D", value)
+		}
+	case "RRULE", "EXRULE":
+		e.recurs = append(e.recurs, name+":"+value)
+	case "RDATE", "EXDATE":
+		if !strings.Contains(params, "VALUE=DATE") {
+			return fmt.Errorf("%s: found %q, want a date; a calendar has whole days", name, value)
+		}
+		e.recurs = append(e.recurs, name+";VALUE=DATE:"+value)
+	}
+	return err
+}
+
+// wholeDays reads P2D or P1W; 0: it is neither.
+func wholeDays(duration string) int {
+	text := strings.TrimPrefix(strings.TrimPrefix(duration, "+"), "P")
+	for unit, days := range map[string]int{"D": 1, "W": 7} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			n, _ := strconv.Atoi(number) // 0 where that is no number
+			return n * days
+		}
+	}
+	return 0
+}
+
+// date reads 20261225.
+func date(name, value string) (time.Time, error) {
+	t, err := time.Parse("20060102", value)
+	if err != nil {
+		return t, fmt.Errorf("%s: found %q, want a date as 20261225; a calendar has whole days", name, value)
+	}
+	return t, nil
+}
+
+// days are the lines of an event.
+func (e *event) days(now time.Time) (list []string, err error) {
+	if e.cancelled {
+		return nil, nil
+	}
+	if e.start.IsZero() {
+		return nil, fmt.Errorf("DTSTART is missing")
+	}
+	if e.moved {
+		return nil, fmt.Errorf("RECURRENCE-ID moves one day of a series, which is not read; write its days as events of their own")
+	}
+	length := max(1, e.length)
+	if !e.end.IsZero() {
+		length = max(1, int(e.end.Sub(e.start)/(24*time.Hour))) // DTEND is the day after the last
+	}
+	starts := []time.Time{e.start}
+	if len(e.recurs) > 0 {
+		text := "DTSTART;VALUE=DATE:" + e.start.Format("20060102") + "\n" + strings.Join(e.recurs, "\n")
+		r, err := rules.Parse(text, rules.Defaults{})
+		if err != nil {
+			return nil, err
+		}
+		if starts, err = r.Between(now.AddDate(-1, 0, 0), now.AddDate(Years, 0, 0), 5000); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range starts {
+		text := t.Format(time.DateOnly)
+		if length > 1 {
+			text += ".." + t.AddDate(0, 0, length-1).Format(time.DateOnly)
+		}
+		list = append(list, strings.TrimSpace(text+" "+e.name))
+	}
+	return list, nil
+}
+
+// plainText is a TEXT value without its escapes, in one line and without #, which begins a remark.
+func plainText(value string) string {
+	value = strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";").Replace(value)
+	return strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '#' }), " ")
+}

@@ -1,0 +1,54 @@
+package holiday
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+func calendar(events ...string) []byte {
+	return []byte(strings.ReplaceAll("BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VTIMEZONE\nTZID:Europe/Berlin\nEND:VTIMEZONE\n"+strings.Join(events, "\n")+"\nEND:VCALENDAR\n", "\n", "\r\n"))
+}
+
+func TestRead(t *testing.T) {
+	christmas := "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDTEND;VALUE=DATE:20261227\nSUMMARY;LANGUAGE=\"de:DE\":Weihnachten\\, 1. un\n d 2. Feiertag #1\nBEGIN:VALARM\nSUMMARY:no\nTRIGGER:-PT1H\nEND:VALARM\nEND:VEVENT"
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"lines":    {[]byte("\ufeff# remark\r\n2026-12-25 Christmas Day\r\n\r\n01-01\n"), "2026-12-25 Christmas Day|01-01"},
+		"range":    {calendar(christmas), "2026-12-25..2026-12-26 Weihnachten, 1. und 2. Feiertag 1"},
+		"one day":  {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270501\nDURATION:P1D\nEND:VEVENT"), "2027-01-01|2027-05-01"},
+		"duration": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDURATION:P1W\nEND:VEVENT"), "2027-01-01..2027-01-07"},
+		"yearly": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20000101\nRRULE:FREQ=YEARLY;UNTIL=20290101\nEXDATE;VALUE=DATE:20280101\nSUMMARY:New Year\nEND:VEVENT"),
+			"2026-01-01 New Year|2027-01-01 New Year|2029-01-01 New Year"},
+		"cancelled": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nSTATUS:CANCELLED\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270102\nEND:VEVENT"), "2027-01-02"},
+	} {
+		days, err := Read(c.data, now)
+		if got := strings.Join(days, "|"); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+	forever, err := Read(calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY\nEND:VEVENT"), now)
+	if err != nil || len(forever) != Years+1 {
+		t.Errorf("each year: %v, %v", forever, err)
+	}
+	for text, want := range map[string]string{
+		"BEGIN:VEVENT\nDTSTART:20261225T090000Z\nEND:VEVENT":                                       `line 7: DTSTART: found "20261225T090000Z", want a date`,
+		"BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT":                                                      "the event in line 6 (x): DTSTART is missing",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRRULE:FREQ=SOMETIMES\nEND:VEVENT":              "allowed: SECONDLY",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDURATION:PT1H\nEND:VEVENT":                     "want whole days",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDURATION:\nEND:VEVENT":                         "want whole days",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRECURRENCE-ID;VALUE=DATE:20261224\nEND:VEVENT": "events of their own",
+		"": "no whole-day event",
+	} {
+		if _, err := Read(calendar(text), now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := Read([]byte("Christmas"), now); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("no day: %v", err)
+	}
+}

@@ -1,0 +1,140 @@
+package manifest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/holiday"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// maxDays bounds the file of a calendar, in bytes.
+const maxDays = 4 << 20
+
+// readCalendars reads the calendars: each a list of days, or a mapping with days, a file with days, or
+// both.
+func (f *file) readCalendars(n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	for _, p := range f.pairs(n, "calendars", "a mapping of calendars by name") {
+		c := store.Calendar{Name: p.key.Value}
+		path := join("calendars", c.Name)
+		if !f.once(p.key, path) {
+			continue
+		}
+		before := len(f.problems)
+		f.places = map[string]*yaml.Node{}
+		if v, ok := f.enter(p.value, path); ok && v.Kind == yaml.SequenceNode {
+			f.days(&c)(f.decoder, v, path)
+		} else if ok {
+			f.mapping(v, path, f.calendarFields(&c))
+		}
+		if len(f.problems) > before {
+			continue
+		}
+		if err := c.Validate(); err != nil {
+			f.invalid(err, p.key, path)
+			continue
+		}
+		read, err := rules.ParseCalendar(c.Name, c.WorkingDays, c.Text())
+		if err != nil {
+			f.problem(p.key, path, "%v", err)
+			continue
+		}
+		f.calendars[c.Name] = read
+		f.m.Calendars = append(f.m.Calendars, c)
+	}
+}
+
+func (f *file) calendarFields(c *store.Calendar) []field {
+	return []field{
+		{"working_days", text(&c.WorkingDays)},
+		{"days", f.days(c)},
+		{"file", f.daysFile(c)},
+		{"description", text(&c.Description)},
+	}
+}
+
+// days reads a list of days. YAML takes 2026-12-25 for a time.
+func (f *file) days(c *store.Calendar) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		for i, item := range d.items(n, path) {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			day, ok := d.scalar(item, at, "a day, such as 2026-12-25 Christmas Day", "!!str", "!!timestamp")
+			if !ok {
+				continue
+			}
+			if _, err := rules.ParseCalendar(c.Name, "", day.Value); err != nil {
+				d.problem(day, at, "%s", strings.TrimPrefix(err.Error(), "line 1: "))
+				continue
+			}
+			c.Days = append(c.Days, day.Value)
+		}
+	}
+}
+
+// daysFile reads a file of days. A path that is not absolute begins where the manifest is.
+func (f *file) daysFile(c *store.Calendar) reading {
+	return func(d *decoder, n *yaml.Node, path string) {
+		name := ""
+		if text(&name)(d, n, path); name == "" {
+			return
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(f.file), name)
+		}
+		days, err := readDays(name, f.now)
+		if err != nil {
+			d.problem(n, path, "%v", err)
+			return
+		}
+		c.Days = append(c.Days, days...)
+	}
+}
+
+// readDays reads the days of a file: lines, or iCalendar events.
+func readDays(name string, now time.Time) ([]string, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxDays+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxDays {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxDays)
+	}
+	days, err := holiday.Read(data, now)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return days, nil
+}
+
+// calendarNode writes a calendar: its days alone, where it has no more.
+func calendarNode(c store.Calendar) *yaml.Node {
+	days := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for _, day := range c.Days {
+		days.Content = append(days.Content, quoted(day))
+	}
+	o := &object{}
+	o.text("working_days", c.WorkingDays, "")
+	if len(c.Days) > 0 {
+		o.put("days", days)
+	}
+	o.text("description", c.Description, "")
+	if len(o.Content) == 2 && len(c.Days) > 0 {
+		return days
+	}
+	return o.node()
+}
