@@ -1,0 +1,125 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseCalendar(t *testing.T) {
+	c, err := ParseCalendar("de", "mo-fr", "\ufeff# holidays\r\n2026-12-25 Christmas Day\r\n\r\n2026-12-27..2026-12-31\tclosed # by the house\n01-01 New Year's Day\n02-29\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day, want := range map[string]string{"2026-12-24": "-", "2026-12-25": "Christmas Day", "2026-12-26": "Saturday", "2026-12-27": "closed", "2026-12-31": "closed",
+		"2027-01-01": "New Year's Day", "2400-01-01": "New Year's Day", "2028-02-29": "", "2026-03-01": "Sunday", "2026-03-02": "-"} {
+		date, _ := time.Parse(time.DateOnly, day)
+		name, is := c.Holiday(date)
+		if !is {
+			name = "-"
+		}
+		if name != want {
+			t.Errorf("%s is %q, want %q", day, name, want)
+		}
+	}
+	if last, ok := c.LastDay(); !ok || last.Format(time.DateOnly) != "2026-12-31" {
+		t.Errorf("the last day is %v", last)
+	}
+	for text, want := range map[string]string{
+		"2026-12-25\n25.12.2026":             "line 2: found \"25.12.2026\": a day is",
+		"2026-02-29":                         "a day is",
+		"02-30":                              "a day is",
+		"2026-12-31..2026-12-01":             "a day is",
+		"12-31..01-02":                       "a day is",
+		"2026-01-01T10:00":                   "a day is",
+		"2026-01-01..2039-01-01":             "more than ten years",
+		"2026-01-01..2036-01-08\n2036-01-09": "have no working day",
+		"01-01..12-31":                       "no working day is left",
+		"2026-01-01..2035-12-31\n2040-01-01..2042-01-01": "at most 4000",
+	} {
+		if _, err := ParseCalendar("x", "", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	for _, working := range []string{"MO-FX", "1-5", "MO-"} {
+		if _, err := ParseCalendar("x", working, ""); err == nil || !strings.Contains(err.Error(), "working_days") {
+			t.Errorf("%q: %v", working, err)
+		}
+	}
+}
+
+func calendarOf(t *testing.T, working, days string) *Calendar {
+	t.Helper()
+	c, err := ParseCalendar("de", working, days)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What a calendar takes and moves is said; so is where it takes everything.
+func TestHolidaysAreExplained(t *testing.T) {
+	c := calendarOf(t, "MO-FR", "2026-12-25 Christmas Day\n2027-01-01 New Year's Day")
+	at := time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC)
+	for on, want := range map[string][]string{
+		"skip":     {"2026-12-25 skipped: Christmas Day", "2026-12-26 skipped: Saturday"},
+		"next":     {"2026-12-28 instead of 2026-12-25: Christmas Day"},
+		"previous": {"2026-12-24 instead of 2026-12-25: Christmas Day", "2026-12-31 instead of 2027-01-01: New Year's Day"},
+	} {
+		e, err := Explain(mustParse(t, "0 6 * * *", Defaults{Zone: "Europe/Berlin", Calendar: c, OnHoliday: on}), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range append(want, "a day that is no working day of the calendar de") {
+			if !strings.Contains(e.Text(), line) {
+				t.Errorf("%s: %q is not in\n%s", on, line, e.Text())
+			}
+		}
+	}
+	// The last working day of the month.
+	r := mustParse(t, "monthly on the last weekday at 18:00", Defaults{Calendar: calendarOf(t, "MO-FR", "2026-07-31\n2026-12-31\n2026-12-30"), OnHoliday: "previous"})
+	list, err := r.Between(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), 0)
+	got := fmt.Sprint(list)
+	if err != nil || len(list) != 6 || !strings.Contains(got, "2026-07-30 18:00") || !strings.Contains(got, "2026-12-29 18:00") {
+		t.Errorf("%v, %v", list, err)
+	}
+	for _, text := range []string{"0 6 * * SAT", "at 2026-12-25T08:00", "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=26"} {
+		_, err := Parse(text, Defaults{Calendar: calendarOf(t, "MO-FR", "12-25..12-26"), OnHoliday: "skip"})
+		if !errors.Is(err, ErrNeverFires) || !strings.Contains(err.Error(), "calendar takes out") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for want, d := range map[string]Defaults{`on_holiday is "later"`: {Calendar: c, OnHoliday: "later"}, "there is no calendar": {OnHoliday: "skip"}} {
+		if _, err := Parse("@daily", d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// EXDATE by date takes out the day, whatever the times.
+func TestExcludedDays(t *testing.T) {
+	for _, text := range []string{
+		"DTSTART;TZID=Europe/Berlin:20261224T003000\nRRULE:FREQ=HOURLY;INTERVAL=12\nEXDATE;VALUE=DATE:20261225,20261227",
+		"FREQ=DAILY;BYHOUR=0,12;BYMINUTE=30;BYSECOND=0\nEXDATE;VALUE=DATE:20261225\nEXDATE;VALUE=DATE:20261227",
+	} {
+		if strings.HasPrefix(text, "FREQ") {
+			text = "RRULE:" + text
+		}
+		r := mustParse(t, text, Defaults{Zone: "Europe/Berlin"})
+		for _, r := range []*Rule{r, mustParse(t, r.String(), Defaults{})} {
+			list, err := r.Between(time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC), time.Date(2026, 12, 28, 0, 0, 0, 0, time.UTC), 0)
+			var got []string
+			for _, at := range list {
+				got = append(got, at.Format("02T15:04"))
+			}
+			if want := "[24T11:30 25T23:30 26T11:30 27T23:30]"; err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%s\n%v, %v; want %s", r, got, err, want)
+			}
+			if n, err := r.Count(time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC), time.Date(2026, 12, 28, 0, 0, 0, 0, time.UTC)); n != 4 || err != nil {
+				t.Errorf("Count is %d, %v", n, err)
+			}
+		}
+	}
+}
