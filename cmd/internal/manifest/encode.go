@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/visible"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -69,11 +70,22 @@ func encode(w io.Writer, root *object, d store.Definitions, login string, n Note
 // asYAML is a node as YAML.
 func asYAML(n *yaml.Node) (string, error) {
 	literally(n)
+	quoteControls(n)
 	var buf bytes.Buffer
 	enc := yaml.NewEncoder(&buf)
 	enc.SetIndent(2)
 	err := errors.Join(enc.Encode(n), enc.Close())
-	return buf.String(), err
+	return string(visible.YAML(buf.Bytes())), err
+}
+
+// quoteControls puts the texts in quotes that have characters which could control a terminal: there they can be escapes.
+func quoteControls(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && strings.IndexFunc(n.Value, visible.Controls) >= 0 {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, below := range n.Content {
+		quoteControls(below)
+	}
 }
 
 // Text is a definition of the manifest, by its kind and name, as its entry in a file.

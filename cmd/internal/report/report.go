@@ -7,6 +7,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,14 +17,22 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/visible"
 )
 
-// JSON writes v, indented, with a line end. An empty list is [], never null.
+// JSON writes v, indented, with a line end. An empty list is [], never null. Characters that could control
+// a terminal are written as escapes, also those that JSON would allow.
 func JSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(visible.JSON(text.Bytes()))
+	return err
 }
 
 // List returns s, or an empty list instead of nil, which JSON would print as null.
@@ -62,7 +71,7 @@ func Line(s string) string {
 				b.WriteByte(' ')
 			}
 		default:
-			visible(&b, s[i:i+size], r)
+			show(&b, s[i:i+size], r)
 		}
 		i += size
 	}
@@ -77,16 +86,16 @@ func Lines(s string) string {
 		if r == '\n' {
 			b.WriteByte('\n')
 		} else {
-			visible(&b, s[i:i+size], r)
+			show(&b, s[i:i+size], r)
 		}
 		i += size
 	}
 	return b.String()
 }
 
-// visible writes a character as it is. If it could control the terminal, or is not UTF-8, it is written
+// show writes a character as it is. If it could control the terminal, or is not UTF-8, it is written
 // as an escape.
-func visible(b *strings.Builder, raw string, r rune) {
+func show(b *strings.Builder, raw string, r rune) {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
 		fmt.Fprintf(b, `\x%02x`, raw[0])

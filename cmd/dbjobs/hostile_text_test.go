@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// hostileText has what steers a terminal: escapes that set its title and clear it, a bell, a return, a backspace, a
+// control of eight bits, and marks that turn the direction of what follows.
+const hostileText = "\x1b]0;owned\a\x1b[2J\r\b\x7f\u009b31m\u202eabc\u2066"
+
+// unprinted are the commands that print nothing of a database, with the reason.
+var unprinted = map[string]string{
+	"dbjobs apply": "needs a file", "dbjobs diff": "needs a file", "dbjobs import": "reads no database of dbjobs",
+	"dbjobs rule": "needs no database", "dbjobs completion": "prints a script", "dbjobs version": "prints its own version",
+	"dbjobs config": "prints the host's own file", "dbjobs report": "writes a file", "dbjobs schema": "prints what is built in",
+}
+
+// TestHostileText: whatever stands in a text of the database, no command sends it to the terminal as it is.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	file := filepath.Join(base, "jobs.yaml")
+	if err := os.WriteFile(file, []byte(`
+manifest: jobs
+groups: {etl: 2}
+schedules:
+  nightly: {rule: 30 2 * * *, zone: Europe/Berlin, description: at night}
+jobs:
+  rollup: {schedule: nightly, tags: [a], group: etl, description: sums, retry: 1, sql: SELECT 1 FROM nowhere, on: {failed: tell}}
+  tell: {sql: SELECT 1}
+  good: {rule: every 5m, sql: SELECT 2, keep: {runs: 3}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do := func(home string, args ...string) (string, int) {
+		var out bytes.Buffer
+		code, stderr := invoke(t.Context(), t, home, nil, &out, args...)
+		return out.String() + stderr, code
+	}
+	for _, args := range []string{"apply -f " + file, "job run-now rollup --reason because", "job run-now good", "tick", "job pause good --reason why", "job run-now rollup"} {
+		if out, code := do(base, strings.Fields(args)...); code != exitDone {
+			t.Fatalf("%s: code %d, %s", args, code, out)
+		}
+	}
+	planted := 0
+	for _, columns := range inTurn(textColumns(t, base)) {
+		home := t.TempDir()
+		if err := os.CopyFS(home, os.DirFS(base)); err != nil {
+			t.Fatal(err)
+		}
+		for _, column := range columns {
+			if plant(t, home, column) {
+				planted++
+			}
+		}
+		for _, args := range printing() {
+			out, _ := do(home, args...)
+			if bad := steers(out); bad != "" {
+				t.Errorf("%q: dbjobs %s prints %s:\n%q", columns, strings.Join(args, " "), bad, out)
+				break
+			}
+		}
+	}
+	if planted < 30 {
+		t.Errorf("only %d columns take the text", planted)
+	}
+}
+
+// printing are the command lines that print what a database holds.
+func printing() (lines [][]string) {
+	eachCommand(allCommands(), func(cmd *cobra.Command) {
+		for prefix := range unprinted {
+			if cmd.CommandPath() == prefix || strings.HasPrefix(cmd.CommandPath(), prefix+" ") {
+				return
+			}
+		}
+		if cmd.HasSubCommands() || cmd.Name() == "remove" || cmd.Name() == "uninstall" {
+			return
+		}
+		args := strings.Fields(strings.TrimPrefix(cmd.CommandPath(), "dbjobs "))
+		switch {
+		case strings.Contains(cmd.Use, "RUN"):
+			args = append(args, "rollup")
+		case strings.Contains(cmd.Use, "NAME") && args[0] == "schedule":
+			args = append(args, "nightly")
+		case strings.Contains(cmd.Use, "NAME"):
+			args = append(args, "rollup")
+		}
+		lines = append(lines, args)
+		if cmd.Flag("json") != nil {
+			lines = append(lines, append(append([]string{}, args...), "--json"))
+		}
+	})
+	return lines
+}
+
+// steers names the first character of an output that is no plain text.
+func steers(out string) string {
+	for i, r := range out {
+		_, size := utf8.DecodeRuneInString(out[i:])
+		if r == utf8.RuneError && size == 1 || r != '\n' && !unicode.IsPrint(r) {
+			return fmt.Sprintf("%q at %d", out[i:i+size], i)
+		}
+	}
+	return ""
+}
+
+func openHome(t *testing.T, home string) *sql.DB {
+	db, err := sql.Open("sqlite", filepath.Join(home, ".local/share/dbjobs/dbjobs.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// textColumns are those of all tables, as table and column.
+func textColumns(t *testing.T, home string) (list [][2]string) {
+	rows, err := openHome(t, home).QueryContext(t.Context(), `SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c
+		WHERE m.type = 'table' AND m.name LIKE 'dbjobs%' AND c.hidden = 0 AND upper(c.type) LIKE '%TEXT%' ORDER BY 1, 2`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c [2]string
+		if err := rows.Scan(&c[0], &c[1]); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, c)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// inTurn has one column of each table, then another one of each, and so on: what is planted in one table does not hide
+// what another one has.
+func inTurn(list [][2]string) (rounds [][][2]string) {
+	of := map[string]int{}
+	for _, c := range list {
+		n := of[c[0]]
+		if of[c[0]]++; n == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[n] = append(rounds[n], c)
+	}
+	return rounds
+}
+
+// plant puts the text behind what the column has. It reports whether the database takes it.
+func plant(t *testing.T, home string, column [2]string) bool {
+	db := openHome(t, home)
+	defer db.Close()
+	_, err := db.ExecContext(t.Context(), fmt.Sprintf("UPDATE %s SET %s = coalesce(%[2]s, '') || ?", column[0], column[1]), hostileText)
+	return err == nil
+}
