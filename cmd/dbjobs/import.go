@@ -31,7 +31,7 @@ otherwise in dbjobs stands beside the job as a comment: zone, clock changes, ove
 have disabled: true, so that nothing runs twice: take a job out of the source, delete that line, and apply.
 
 Exit code 3: the manifest is written, and something was left out.`}
-	g.AddCommand(c.importCrontab(), c.importPgCron(), c.importKubernetes(), c.importEvents())
+	g.AddCommand(c.importCrontab(), c.importPgCron(), c.importKubernetes(), c.importEvents(), c.importPgAgent())
 	return group(g)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/cmd/internal/intake/mysqlevents"
+	"github.com/dbjobs/dbjobs/cmd/internal/intake/pgagent"
 	"github.com/dbjobs/dbjobs/cmd/internal/intake/pgcron"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -158,5 +159,44 @@ asked for unless it is UTC: then --zone is needed.`,
 			o.Zone = "UTC"
 		}
 		return mysqlevents.Convert(events, server, o), nil
+	})
+}
+
+func (c *cli) importPgAgent() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "pgagent", Short: "Write a manifest of the jobs of pgAgent", Args: positional(),
+		Long: `Writes a manifest of the jobs of pgAgent, with their steps, schedules and exceptions, from the database that --database
+names: the one with the schema pgagent. No password of a connection string is written.`,
+		Example: `  dbjobs import pgagent --database postgres://admin@db.example.org/postgres -o jobs.yaml
+  dbjobs import pgagent --database postgres://admin@db.example.org/postgres --target shop=shop_db`,
+	}
+	cmd.Flags().String("zone", "", "time zone of the schedules (TimeZone of the server)")
+	targets := targetsFlag(cmd)
+	return c.importing(cmd, func(cmd *cobra.Command, _ []string, f *imports, from time.Time) (*intake.Result, error) {
+		if err := zoned(f.zone); err != nil {
+			return nil, err
+		}
+		var jobs []pgagent.Job
+		zone := ""
+		where, err := c.readDatabase(cmd, "postgres", "the jobs of pgAgent", func(ctx context.Context, db *sql.DB) (err error) {
+			jobs, zone, err = pgagent.Query(ctx, db)
+			return err
+		})
+		if errors.Is(err, pgagent.ErrAbsent) {
+			return nil, badInput("%s: %v", where, pgagent.ErrAbsent)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f.zone != "" {
+			zone = f.zone
+		}
+		if zone == "Etc/UTC" || zone == "GMT" {
+			zone = "UTC"
+		}
+		if err := zoned(zone); err != nil {
+			return nil, badInput("the server's TimeZone is %s, which is no zone here; name it with --zone, such as --zone Europe/Berlin", zone)
+		}
+		return pgagent.Convert(jobs, pgagent.Options{Source: "pgAgent in " + where, Zone: zone, Targets: targetsOf(*targets), Now: from}), nil
 	})
 }

@@ -46,6 +46,13 @@ var tools = []*tool{
 	},
 	{
 		parcel: parcel{
+			name: "pgagent", title: "pgAgent", env: "DBJOBS_TEST_PGAGENT", advice: "install it (Debian, Ubuntu: apt-get install pgagent)",
+			metapackage: "pgagent", packages: regexp.MustCompile(`^pgagent$`),
+		},
+		file: "/usr/bin/pgagent",
+	},
+	{
+		parcel: parcel{
 			name: "chromium", title: "Chromium", env: "DBJOBS_TEST_CHROMIUM", advice: "install it (Debian, Ubuntu: apt-get install chromium-headless-shell)",
 			metapackage: "chromium-headless-shell fonts-dejavu-core", packages: regexp.MustCompile(`^(chromium-(headless-shell|common)|fonts-dejavu-core|lib.*)$`),
 		},

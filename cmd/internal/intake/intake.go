@@ -33,7 +33,8 @@ type Result struct {
 	Items  []Item   `json:"items"`
 	Rest   string   `json:"rest,omitempty"` // what else there was: "2 settings, 9 comments and blank lines"
 
-	Hooks []store.Job `json:"-"` // jobs that Items name for their events
+	Hooks     []store.Job      `json:"-"` // jobs that Items name for their events
+	Schedules []store.Schedule `json:"-"` // those that Items name
 }
 
 // Imported counts the items that became jobs.
@@ -99,7 +100,7 @@ func (r *Result) check(j store.Job, now time.Time) error {
 func (r *Result) Write(w io.Writer) error {
 	n := manifest.Notes{Zone: r.Zone, Head: slices.Clone(r.Head), Jobs: map[string][]string{}}
 	n.Head = append([]string{"Imported from " + r.Source + "."}, n.Head...)
-	d := store.Definitions{}
+	d := store.Definitions{Schedules: r.used()}
 	for _, item := range r.Items {
 		if item.Definition == nil {
 			continue
@@ -127,6 +128,18 @@ func (r *Result) Write(w io.Writer) error {
 		}
 	}
 	return manifest.EncodeNoted(w, d, n)
+}
+
+// used are the schedules of what was imported.
+func (r *Result) used() (list []store.Schedule) {
+	for _, s := range r.Schedules {
+		if slices.ContainsFunc(r.Items, func(i Item) bool {
+			return i.Definition != nil && slices.Contains(i.Definition.Schedules, s.Name)
+		}) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // source are the lines of an item as they stand in its source.

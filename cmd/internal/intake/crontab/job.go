@@ -87,7 +87,7 @@ func (r *reader) when(j *store.Job, item *intake.Item, text string) (rest string
 			item.Notes = append(item.Notes, "Each second needs dbjobs tick --for 55s.")
 			return rest, true
 		case isEvery:
-			return rest, r.rule(j, item, every, strings.ToLower(word), zone)
+			return rest, r.rule(j, item, [5]string(strings.Fields(every)), strings.ToLower(word), zone)
 		case regexp.MustCompile(`^@[1-9][0-9]{0,6}$`).MatchString(word):
 			if err := j.RepeatAfter.UnmarshalText([]byte(word[1:] + "s")); err == nil {
 				return rest, true
@@ -105,7 +105,7 @@ func (r *reader) when(j *store.Job, item *intake.Item, text string) (rest string
 			return "", false
 		}
 	}
-	return rest, r.rule(j, item, strings.Join(fields[:], " "), "", zone)
+	return rest, r.rule(j, item, fields, "", zone)
 }
 
 // zoneOfLine is the zone that holds for a line.
@@ -128,8 +128,7 @@ func (r *reader) zoneOfLine(item *intake.Item) string {
 }
 
 // rule gives the job the rule of five fields. word is the macro that stood for them.
-func (r *reader) rule(j *store.Job, item *intake.Item, text, word, zone string) bool {
-	fields := [5]string(strings.Fields(text))
+func (r *reader) rule(j *store.Job, item *intake.Item, fields [5]string, word, zone string) bool {
 	c, err := intake.ReadCron(fields)
 	if err != nil {
 		item.Reason = sentence(err.Error()) + ". Most crons refuse such a line. Correct it, or write the job by hand."
@@ -146,7 +145,7 @@ func (r *reader) rule(j *store.Job, item *intake.Item, text, word, zone string) 
 		c.HourStar = true // by cron's own table
 	case word == "@every_minute":
 	case word != "":
-	case own.Rule != text:
+	case own.Rule != strings.Join(fields[:], " "):
 		note("The times are written as %s, which is the same.", own.Rule)
 	}
 	if word != "" && word != "@every_minute" {

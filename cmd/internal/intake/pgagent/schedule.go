@@ -1,0 +1,191 @@
+package pgagent
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// values are the numbers that a list sets, the first element being low; nil means all.
+func values(list []bool, low int) (set []string) {
+	for i, on := range list {
+		if on {
+			set = append(set, strconv.Itoa(low+i))
+		}
+	}
+	if len(set) == len(list) {
+		return nil
+	}
+	return set
+}
+
+// schedule makes a rule: a cron text where that can say it, else an RRULE. Of several schedules of a job,
+// each has its bounds in its rule.
+func schedule(s *Schedule, several bool, o Options, note func(string, ...any)) (out store.Schedule, reason string) {
+	if !s.Enabled {
+		return out, "it is not enabled."
+	}
+	if s.End != nil && s.End.Before(o.Now) {
+		return out, "it is over."
+	}
+	out.Zone = o.Zone
+	days := values(s.Monthdays, 1)
+	last := slices.Index(days, "32")
+	if days == nil && len(s.Monthdays) == 32 && s.Monthdays[31] {
+		last = -1 // all of them, with the last day, are all days
+	}
+	if last >= 0 && len(days) > 1 {
+		note("The schedule %s names the last day of the month beside others: pgAgent leaves that day out, here it runs then, too.", s.Name)
+	}
+	bounded := several && (s.End != nil || s.Start.After(o.Now))
+	if len(s.Exceptions) > 0 || days != nil && values(s.Weekdays, 0) != nil || bounded {
+		out.Rule = s.rrule(days, bounded, o)
+	} else {
+		field := func(set []string) string {
+			if set == nil {
+				return "*"
+			}
+			return strings.Join(set, ",")
+		}
+		if last >= 0 {
+			days[last] = "L"
+		}
+		out.Rule = strings.Join([]string{field(values(s.Minutes, 0)), field(values(s.Hours, 0)), field(days),
+			field(values(s.Months, 1)), field(values(s.Weekdays, 0))}, " ")
+	}
+	except, err := s.except(&out, o)
+	if err != nil {
+		return out, err.Error() + "."
+	}
+	out.Rule += except
+	if _, err := rules.Parse(out.Rule, rules.Defaults{Zone: out.Zone}); err != nil {
+		return out, fmt.Sprintf("its rule %q cannot be used: %v.", out.Rule, err)
+	}
+	list, err := intake.Changes(out.Zone, o.Now)
+	if err != nil {
+		return out, err.Error() + "."
+	}
+	for _, change := range list {
+		if hit, what := intake.Meets(&out, change, o.Now); hit {
+			note("Clock change %s, schedule %s: dbjobs %s; pgAgent may leave it out, or run it twice.", change, s.Name, what)
+		}
+	}
+	return out, ""
+}
+
+// local writes an instant as the wall clock of the zone shows it.
+func local(t time.Time, zone string) string {
+	wall, err := time.Parse("2006-01-02 15:04:05", rules.Local(t, zone)[4:23])
+	if err != nil {
+		return ""
+	}
+	return wall.Format("20060102T150405")
+}
+
+// rrule writes a schedule as a rule in which all parts have to match.
+func (s *Schedule) rrule(days []string, bounded bool, o Options) string {
+	start := local(s.Start, o.Zone)[:8] + "T000000"
+	if bounded {
+		start = local(s.Start.Truncate(time.Minute), o.Zone)
+	}
+	parts := []string{"DTSTART:" + start + "\nRRULE:FREQ=DAILY"}
+	add := func(name string, set []string) {
+		if set != nil {
+			parts = append(parts, name+"="+strings.Join(set, ","))
+		}
+	}
+	add("BYMONTH", values(s.Months, 1))
+	for i, day := range days {
+		if day == "32" {
+			days[i] = "-1"
+		}
+	}
+	add("BYMONTHDAY", days)
+	var week []string
+	for _, n := range values(s.Weekdays, 0) {
+		i, _ := strconv.Atoi(n) // made from numbers
+		week = append(week, []string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}[i])
+	}
+	add("BYDAY", week)
+	all := func(set []string, n int) []string {
+		for i := 0; set == nil || i > 0 && i < n; i++ {
+			set = append(set, strconv.Itoa(i))
+		}
+		return set
+	}
+	add("BYHOUR", all(values(s.Hours, 0), 24))
+	add("BYMINUTE", all(values(s.Minutes, 0), 60))
+	add("BYSECOND", []string{"0"})
+	if bounded && s.End != nil {
+		add("UNTIL", []string{local(*s.End, o.Zone)})
+	}
+	return strings.Join(parts, ";")
+}
+
+// except are the lines of a rule for the exceptions that are not past.
+func (s *Schedule) except(own *store.Schedule, o Options) (text string, err error) {
+	var dates []string
+	today := local(o.Now, o.Zone)[:8]
+	for _, x := range s.Exceptions {
+		day, clock := "", ""
+		if x.Date != nil {
+			if day = strings.ReplaceAll(*x.Date, "-", ""); day < today {
+				continue
+			}
+		}
+		if x.Time != nil && len(*x.Time) >= 8 {
+			clock = strings.ReplaceAll((*x.Time)[:5], ":", "") + "00"
+		}
+		switch {
+		case day != "" && clock != "":
+			dates = append(dates, day+"T"+clock)
+		case clock != "":
+			text += fmt.Sprintf("\nEXRULE:FREQ=DAILY;BYHOUR=%s;BYMINUTE=%s;BYSECOND=0", clock[:2], clock[2:4])
+		case day != "":
+			list, err := s.on(own, day)
+			if err != nil {
+				return "", err
+			}
+			dates = append(dates, list...)
+		}
+	}
+	if len(dates) > 0 {
+		text += "\nEXDATE:" + strings.Join(dates, ",")
+	}
+	return text, nil
+}
+
+// on are the times of a rule on a day.
+func (s *Schedule) on(own *store.Schedule, day string) (list []string, err error) {
+	r, err := rules.Parse(own.Rule, rules.Defaults{Zone: own.Zone})
+	if err != nil {
+		return nil, err
+	}
+	noon, err := time.Parse("20060102T15", day+"T12")
+	if err != nil {
+		return nil, fmt.Errorf("its exception %s is no date", day)
+	}
+	times, err := r.Between(noon.Add(-30*time.Hour), noon.Add(30*time.Hour), 0)
+	for _, t := range times {
+		if wall := local(t, own.Zone); wall[:8] == day {
+			list = append(list, wall)
+		}
+	}
+	return list, err
+}
+
+// bounds gives a job with one schedule that schedule's start and end.
+func bounds(j *store.Job, s *Schedule, o Options) {
+	if s.Start.After(o.Now) {
+		j.NotBefore = s.Start.UTC().Truncate(time.Second)
+	}
+	if s.End != nil {
+		j.NotAfter = s.End.UTC().Truncate(time.Second)
+	}
+}
