@@ -113,6 +113,7 @@ type (
 		RunsMade         int64  `json:"runs_made"`
 		StartupIDs       string `json:"startup_ids,omitempty"`
 		RepeatFrom       string `json:"repeat_from,omitempty"`
+		Skips            string `json:"skips,omitempty"`
 	}
 	// dueRow is a plan that has gone on, and nothing else: see goneOn.
 	dueRow struct {
@@ -214,7 +215,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 	}
 	p.Parked = clip(p.Parked)
 	w.plans = append(w.plans, planRow{p.JobID, p.Version, at(p.NextRun), at(p.DecidedThrough), p.Parked, at(p.LastScheduledFor), p.LastRunID, p.LastState,
-		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs, at(p.RepeatFrom)})
+		at(p.LastFinishedAt), at(p.LastSuccessAt), p.LastError, p.Streak, p.Cycles, p.RunsMade, p.StartupIDs, at(p.RepeatFrom), p.Skips})
 	if d.Replan {
 		w.replan = append(w.replan, p.JobID)
 		w.planned[p.JobID] = c.input

@@ -94,6 +94,7 @@ const (
 	Disabled  = "disabled"
 	Edited    = "edited"
 	OverLimit = "over-limit"
+	Skipped   = "skipped" // somebody decided so while the time was to come
 )
 
 // Gap stands for those nominal times of its rule in (From, Through] that have no run.
@@ -129,6 +130,7 @@ type JobStatus struct {
 	RunsOpen       int       `json:"runs_open"`
 	RunsRunning    int       `json:"runs_running"`
 	DecidedThrough time.Time `json:"decided_through,omitzero"`
+	Skips          []Skip    `json:"skips,omitempty"` // nominal times to come that are not to run
 
 	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
 	LastStarted time.Time `json:"-"` // when that run was delivered for the first time

@@ -30,6 +30,7 @@ type Plan struct {
 	RunsMade         int64
 	StartupIDs       string    // starts of hosts that the job has run for, the newest first
 	RepeatFrom       time.Time // the instant from which repeat_after counts; zero: not decided yet
+	Skips            string    // nominal times to come that are not to run: see Skip
 	owner            string    // of the job when it was planned; empty on SQLite
 }
 

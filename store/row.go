@@ -20,7 +20,7 @@ const (
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
-  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END
+  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
@@ -35,7 +35,7 @@ LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHE
 // scanPlan returns the destinations of the columns of batch_plans.
 func scanPlan(l *Plan) []any {
 	return []any{&l.JobID, &l.owner, &l.Version, engine.At(&l.NextRun), engine.At(&l.DecidedThrough), engine.Nullable(&l.Parked), engine.At(&l.LastScheduledFor), engine.Nullable(&l.LastRunID),
-		engine.Nullable(&l.LastState), engine.At(&l.LastFinishedAt), engine.At(&l.LastSuccessAt), engine.Nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, engine.Nullable(&l.StartupIDs), engine.At(&l.RepeatFrom)}
+		engine.Nullable(&l.LastState), engine.At(&l.LastFinishedAt), engine.At(&l.LastSuccessAt), engine.Nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, engine.Nullable(&l.StartupIDs), engine.At(&l.RepeatFrom), engine.Nullable(&l.Skips)}
 }
 
 // scanRun returns the destinations of @run_columns.

@@ -22,6 +22,7 @@ const (
 // of the list counts.
 func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	v.Paused = v.pausedBy(pauses)
+	v.passSkips(now)
 	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
 		v.Overdue = Duration(now.Sub(v.NextRun).Truncate(time.Millisecond))
 	}

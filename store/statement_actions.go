@@ -84,6 +84,7 @@ var actions = map[string]string{
 	"jobs_owned":         "read the jobs of a manifest",
 	"hooked_jobs":        "look for jobs that name another one as a hook",
 	"schedule_jobs":      "read which jobs use a schedule",
+	"write_skips":        "write the skips of a job",
 	"rename_job":         "write the name of a job",
 	"rename_schedule":    "write the name of a schedule",
 	"keyed_run":          "look for the run of a key",

@@ -25,12 +25,20 @@ type UpcomingRuns struct {
 	More bool `json:"more"`
 	// Idle are the jobs with a schedule that have no time now, because they are disabled, parked or paused.
 	Idle []string `json:"idle"`
+	// Skipped are the times that somebody has decided not to run.
+	Skipped []SkippedRun `json:"skipped"`
+}
+
+// SkippedRun is a nominal time of a job that is not to run.
+type SkippedRun struct {
+	Job string `json:"job"`
+	store.Skip
 }
 
 // Upcoming finds the nominal times from an instant on, at the earliest from now, and before another one: at most limit, the
 // next ones. What a pass decided already, such as a run that waits, is not among them.
 func Upcoming(ctx context.Context, s *store.Store, from, to time.Time, limit int) (UpcomingRuns, error) {
-	u := UpcomingRuns{From: from, To: to, Runs: []UpcomingRun{}, Idle: []string{}}
+	u := UpcomingRuns{From: from, To: to, Runs: []UpcomingRun{}, Idle: []string{}, Skipped: []SkippedRun{}}
 	jobs, err := s.Jobs(ctx, store.JobFilter{})
 	if err != nil {
 		return u, err
@@ -59,6 +67,11 @@ func Upcoming(ctx context.Context, s *store.Store, from, to time.Time, limit int
 				u.Idle = append(u.Idle, v.FullName())
 			}
 			continue
+		}
+		for _, k := range v.Skips {
+			if !k.At.Before(u.From) && k.At.Before(to) {
+				u.Skipped = append(u.Skipped, SkippedRun{v.FullName(), k})
+			}
 		}
 		for _, t := range n.Before(u.From, end, v, limit+1) {
 			u.Runs = append(u.Runs, UpcomingRun{t, v.FullName()})

@@ -60,7 +60,8 @@ func (c *cli) missed() *cobra.Command {
 		Use: "missed", Short: "List the times at which jobs did not run, and why", Args: positional(),
 		Long: `Lists the nominal times of all jobs that were decided not to run within the last 24 hours, or since --since, the newest
 first: after when, through when, how many they are, and why. The reason is missed (no tick came in time), overlap (the last
-run had not ended), paused, disabled, edited (it was due when its rule changed), or over-limit (missed_limit).`,
+run had not ended), paused, disabled, edited (it was due when its rule changed), over-limit (missed_limit), or
+skipped (job skip-next).`,
 		Example: `  dbjobs missed --since 2026-12-01
   dbjobs missed --job rollup --json`,
 	}

@@ -18,7 +18,7 @@ import (
 func (c *cli) job() *cobra.Command {
 	g := &cobra.Command{Use: "job", Short: "Create, change, list, show, pause, abort, remove and run jobs"}
 	g.AddCommand(c.jobCreate(), c.jobAlter(), c.jobRename(), c.jobStep(), c.jobSchedule(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobEnable(), c.jobDisable(), c.jobAbort(), c.jobRemove(),
-		c.jobRunNow(), c.jobBackfill(), c.jobReplan(), c.jobHistory())
+		c.jobRunNow(), c.jobSkipNext(), c.jobBackfill(), c.jobReplan(), c.jobHistory())
 	return group(g)
 }
 

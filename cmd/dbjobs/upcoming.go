@@ -57,6 +57,9 @@ waits, is in "run list".`,
 			if len(u.Idle) > 0 {
 				c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(u.Idle), "job"))
 			}
+			for _, k := range u.Skipped {
+				c.say("job %s does not run at %s", k.Job, report.Skipped(k.Skip))
+			}
 			return report.Upcoming(c.stdout, u)
 		})
 	})

@@ -61,6 +61,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	}
 	d.admit()
 	d.advanceRepetition()
+	d.plan.KeepSkips(d.plan.DecidedThrough)
 	d.next()
 	d.raiseOfPlan()
 	return store.Decision{

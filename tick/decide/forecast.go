@@ -77,6 +77,11 @@ func (n *Nominal) upcoming(after time.Time, v *store.JobStatus) iter.Seq2[time.T
 		}
 		for left := v.MaxRuns - v.RunsMade; v.MaxRuns == 0 || left > 0; left-- {
 			t, err := n.Next(after)
+			for out := true; out && err == nil && !t.IsZero() && len(v.Skips) > 0; {
+				if out, err = n.skipped(t, v.Skips); out && err == nil {
+					t, err = n.Next(t)
+				}
+			}
 			if t.IsZero() && err == nil || !yield(t, err) || err != nil {
 				return
 			}

@@ -12,6 +12,7 @@ import (
 type Nominal struct {
 	job   *store.Job
 	rules []*rules.Rule
+	ids   []int64 // of their schedules
 }
 
 // NewNominal reads the rules of a job.
@@ -26,7 +27,7 @@ func NewNominal(j *store.Job, list []store.Rule) (*Nominal, error) {
 		if err != nil {
 			return nil, fmt.Errorf("job %s: %w", j.FullName(), err)
 		}
-		n.rules = append(n.rules, r)
+		n.rules, n.ids = append(n.rules, r), append(n.ids, list[i].ScheduleID)
 	}
 	return n, nil
 }

@@ -38,6 +38,33 @@ func (d *decision) owed(l *activeRule) []window {
 		}
 		free = rest
 	}
+	return d.withoutSkips(l, free)
+}
+
+// withoutSkips takes the times out that somebody has decided not to run. They become gaps.
+func (d *decision) withoutSkips(l *activeRule, free []window) []window {
+	if d.snapshot.Plan.Skips == "" {
+		return free
+	}
+	for _, k := range d.snapshot.Plan.SkipList() {
+		if !k.Of(l.ScheduleID) {
+			continue
+		}
+		var rest []window
+		for _, f := range free {
+			if !k.At.After(f.from) || k.At.After(f.to) {
+				rest = append(rest, f)
+				continue
+			}
+			d.gap(l, window{k.At.Add(-instant), k.At}, store.Skipped)
+			for _, part := range []window{{f.from, k.At.Add(-instant)}, {k.At, f.to}} {
+				if !part.empty() {
+					rest = append(rest, part)
+				}
+			}
+		}
+		free = rest
+	}
 	return free
 }
 

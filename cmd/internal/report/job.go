@@ -84,6 +84,9 @@ func Job(w io.Writer, j JobDetail) error {
 	}
 	f.add("overdue", length(j.Overdue))
 	f.add("next times", instants(j.NextTimes))
+	for _, k := range j.Skips {
+		f.add("skipped", Skipped(k))
+	}
 	f.add("last run", Instant(j.LastFinished))
 	f.add("started late", length(j.Lateness))
 	f.add("last result", j.LastState)

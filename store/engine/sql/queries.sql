@@ -270,8 +270,11 @@ SELECT @now, u.id, NULL, u.id FROM (
 
 -- name: batch_plans
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
+
+-- name: write_skips
+UPDATE dbjobs.plans SET skips = :skips, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END WHERE job_id = :job;
 
 -- name: lock_plans
 SELECT job_id FROM dbjobs.plans WHERE job_id @among ORDER BY job_id @lock;
@@ -1095,11 +1098,11 @@ SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parke
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
-  repeat_from = d.repeat_from, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+  repeat_from = d.repeat_from, skips = d.skips, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
 FROM @rows(job_id bigint, version bigint, next_run instant, decided_through instant, parked text,
   last_scheduled_for instant, last_run_id uuid, last_state text, last_finished_at instant,
   last_success_at instant, last_error text, streak int, cycles bigint, runs_made bigint, startup_ids text,
-  repeat_from instant)
+  repeat_from instant, skips text)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- Of plans that only went on to their next nominal time, after one run for the last.

@@ -18,12 +18,12 @@ SELECT r.job_id, r.scheduled_for FROM dbjobs_runs r WHERE r.job_id IN (each_) AN
 -- arguments: rows
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version', next_run DATETIME(6) PATH '$.next_run', decided_through DATETIME(6) PATH '$.decided_through', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked', last_scheduled_for DATETIME(6) PATH '$.last_scheduled_for',
   last_run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.last_run_id', last_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_state', last_finished_at DATETIME(6) PATH '$.last_finished_at', last_success_at DATETIME(6) PATH '$.last_success_at', last_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.last_error', streak INT PATH '$.streak',
-  cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made', startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from')) AS d
+  cycles BIGINT PATH '$.cycles', runs_made BIGINT PATH '$.runs_made', startup_ids LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.startup_ids', repeat_from DATETIME(6) PATH '$.repeat_from', skips LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.skips')) AS d
 STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d.parked,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
-  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
+  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from, p.skips = d.skips,
   p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
 
 -- name: advance_due
@@ -96,7 +96,7 @@ WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ? AN
 -- name: batch_plans
 -- arguments: each_ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
 FROM dbjobs_plans WHERE job_id IN (each_) AND (? = 1 OR next_run <= ?) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: batch_rules
@@ -719,7 +719,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
@@ -737,7 +737,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
@@ -1482,3 +1482,7 @@ WHERE open_job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?) AND
 -- name: wake_held
 -- arguments: each_ids
 UPDATE dbjobs_runs SET held_by = NULL WHERE id IN (each_) AND state = 'waiting' AND held_by = 'group';
+
+-- name: write_skips
+-- arguments: skips, job
+UPDATE dbjobs_plans SET skips = ?, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END WHERE job_id = ?;

@@ -21,10 +21,10 @@ SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parke
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
-  repeat_from = d.repeat_from, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
+  repeat_from = d.repeat_from, skips = d.skips, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
 FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, next_run timestamptz, decided_through timestamptz, parked text, last_scheduled_for timestamptz,
   last_run_id uuid, last_state text, last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int,
-  cycles bigint, runs_made bigint, startup_ids text, repeat_from timestamptz)
+  cycles bigint, runs_made bigint, startup_ids text, repeat_from timestamptz, skips text)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: advance_due
@@ -102,7 +102,7 @@ WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > $1 A
 -- name: batch_plans
 -- arguments: ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
 FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) AND ($2 = 1 OR next_run <= $3) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: batch_rules
@@ -732,7 +732,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
@@ -750,7 +750,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
@@ -1523,3 +1523,7 @@ WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs.jobs j WHERE j.g
 -- name: wake_held
 -- arguments: ids
 UPDATE dbjobs.runs SET held_by = NULL WHERE id = ANY($1::uuid[]) AND state = 'waiting' AND held_by = 'group';
+
+-- name: write_skips
+-- arguments: skips, job
+UPDATE dbjobs.plans SET skips = $1, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END WHERE job_id = $2;

@@ -21,10 +21,10 @@ SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parke
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
-  repeat_from = d.repeat_from, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
+  repeat_from = d.repeat_from, skips = d.skips, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run, value ->> 'decided_through' AS decided_through, value ->> 'parked' AS parked, value ->> 'last_scheduled_for' AS last_scheduled_for,
   value ->> 'last_run_id' AS last_run_id, value ->> 'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at, value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
-  value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made, value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from FROM json_each(?1)) AS d
+  value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made, value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from, value ->> 'skips' AS skips FROM json_each(?1)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: advance_due
@@ -98,7 +98,7 @@ WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ?1 A
 -- name: batch_plans
 -- arguments: ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
 FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?1)) AND (?2 = 1 OR next_run <= ?3) ORDER BY job_id ;
 
 -- name: batch_rules
@@ -724,7 +724,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
@@ -742,7 +742,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
   (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END
+  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
@@ -1494,3 +1494,7 @@ WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.g
 -- name: wake_held
 -- arguments: ids
 UPDATE dbjobs_runs SET held_by = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'waiting' AND held_by = 'group';
+
+-- name: write_skips
+-- arguments: skips, job
+UPDATE dbjobs_plans SET skips = ?1, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END WHERE job_id = ?2;

@@ -142,12 +142,12 @@ SET g.through_at = d.through_at, g.recorded_at = @now;
 UPDATE @rows(job_id bigint, version bigint, next_run instant, decided_through instant, parked text,
   last_scheduled_for instant, last_run_id uuid, last_state text, last_finished_at instant,
   last_success_at instant, last_error text, streak int, cycles bigint, runs_made bigint, startup_ids text,
-  repeat_from instant)
+  repeat_from instant, skips text)
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d.parked,
   p.last_scheduled_for = d.last_scheduled_for, p.last_run_id = d.last_run_id, p.last_state = d.last_state,
   p.last_finished_at = d.last_finished_at, p.last_success_at = d.last_success_at, p.last_error = d.last_error,
-  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from,
+  p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from, p.skips = d.skips,
   p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
 
 -- Of plans that only went on to their next nominal time, after one run for the last.

@@ -218,6 +218,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   cycles             bigint NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
   runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  skips              text,  -- nominal times to come that somebody has decided not to run, as JSON; NULL: none
   repeat_from        datetime(6) CHECK (repeat_from BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(repeat_from) > 0 AND DAYOFMONTH(repeat_from) > 0),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
   parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN parked IS NOT NULL THEN job_id END) STORED,
   failing_job_id bigint GENERATED ALWAYS AS (CASE WHEN streak > 0 THEN job_id END) STORED,
@@ -342,7 +343,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   schedule_id bigint NOT NULL,
   from_at     datetime(6) NOT NULL CHECK (from_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(from_at) > 0 AND DAYOFMONTH(from_at) > 0),
   through_at  datetime(6) NOT NULL CHECK (through_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(through_at) > 0 AND DAYOFMONTH(through_at) > 0),
-  reason      varchar(190) NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
+  reason      varchar(190) NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit', 'skipped')),
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
   recorded_at datetime(6) NOT NULL CHECK (recorded_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(recorded_at) > 0 AND DAYOFMONTH(recorded_at) > 0),                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)

@@ -221,6 +221,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.plans (
   cycles             bigint NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
   runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  skips              text,  -- nominal times to come that somebody has decided not to run, as JSON; NULL: none
   repeat_from        timestamptz CHECK (repeat_from BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z')                             -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) WITH (fillfactor = 80);
 CREATE INDEX IF NOT EXISTS plans_next_run ON dbjobs.plans (owner, next_run, job_id);
@@ -339,7 +340,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.gaps (
   schedule_id bigint NOT NULL,
   from_at     timestamptz NOT NULL CHECK (from_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   through_at  timestamptz NOT NULL CHECK (through_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
-  reason      text NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
+  reason      text NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit', 'skipped')),
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
   recorded_at timestamptz NOT NULL CHECK (recorded_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)

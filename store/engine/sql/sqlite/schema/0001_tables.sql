@@ -217,6 +217,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   cycles             integer NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
   runs_made          integer NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
   startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
+  skips              text,  -- nominal times to come that somebody has decided not to run, as JSON; NULL: none
   repeat_from        text CHECK (coalesce(repeat_from GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(repeat_from, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', repeat_from) AND repeat_from BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', repeat_from IS NULL))                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (owner, next_run, job_id);
@@ -335,7 +336,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   schedule_id integer NOT NULL,
   from_at     text NOT NULL CHECK (coalesce(from_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(from_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', from_at) AND from_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', from_at IS NULL)),
   through_at  text NOT NULL CHECK (coalesce(through_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(through_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', through_at) AND through_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', through_at IS NULL)),
-  reason      text NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit')),
+  reason      text NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit', 'skipped')),
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
   recorded_at text NOT NULL CHECK (coalesce(recorded_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(recorded_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', recorded_at) AND recorded_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', recorded_at IS NULL)),                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)

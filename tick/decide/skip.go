@@ -1,0 +1,65 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// skipped reports whether all rules that name a time leave it out.
+func (n *Nominal) skipped(t time.Time, skips []store.Skip) (bool, error) {
+	found := false
+	for i, r := range n.rules {
+		is, err := r.Next(t.Add(-instant))
+		if err != nil {
+			return false, err
+		}
+		if !is.Equal(t) {
+			continue
+		}
+		out := false
+		for j := range skips {
+			out = out || skips[j].At.Equal(t) && skips[j].Of(n.ids[i])
+		}
+		if !out {
+			return false, nil
+		}
+		found = true
+	}
+	return found, nil
+}
+
+// Skip finds the next times of a job, or of one of its schedules, that are not skipped yet: count of
+// them, or fewer where there are no more. The id of the schedule is 0 for all.
+func (n *Nominal) Skip(now time.Time, v *store.JobStatus, schedule int64, count int) (list []store.Skip, err error) {
+	of := n
+	if schedule != 0 {
+		of = &Nominal{job: n.job}
+		for i, id := range n.ids {
+			if id == schedule {
+				of.rules, of.ids = append(of.rules, n.rules[i]), append(of.ids, id)
+			}
+		}
+	}
+	for t, err := range of.upcoming(now, v) {
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == count {
+			break
+		}
+		list = append(list, store.Skip{At: t, ScheduleID: schedule})
+	}
+	for i := range list {
+		k := &list[i]
+		k.Then = k.At // another schedule names it
+		out, err := n.skipped(k.At, append(list[:len(list):len(list)], v.Skips...))
+		if err == nil && out {
+			k.Then, err = n.Next(k.At)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,77 @@
+package tick
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// SkipNext decides that the next nominal times of a job are not to run: of all its schedules, or of the
+// one that is named. It returns the times. They become gaps when they have come.
+func SkipNext(ctx context.Context, s *store.Store, job, schedule string, count int, who store.Author) ([]store.Skip, error) {
+	return s.Skips(ctx, job, "skip", who, func(in store.SkipInput) ([]store.Skip, error) {
+		refuse := func(problem string) ([]store.Skip, error) {
+			return nil, &store.FieldError{Subject: "job " + in.Job.FullName(), Field: "skip-next", Problem: problem}
+		}
+		switch v := &in.Job; {
+		case v.RepeatAfter > 0:
+			return refuse("it repeats after the end of its last run, so its next times are not known; pause it with --until")
+		case v.Disabled:
+			return refuse("it is disabled, so nothing is to come")
+		case v.Parked != "":
+			return refuse("it is parked, so nothing is planned: " + v.Parked)
+		case len(in.Rules) == 0:
+			return refuse("it has no schedule, so nothing is to come")
+		}
+		id, err := scheduleOf(&in, schedule)
+		if err != nil {
+			return refuse(err.Error())
+		}
+		n, err := decide.NewNominal(&in.Job.Job, in.Rules)
+		if err != nil {
+			return refuse(err.Error())
+		}
+		list, err := n.Skip(in.Now, &in.Job, id, count)
+		if err != nil {
+			return refuse(err.Error())
+		}
+		if len(list) == 0 {
+			return refuse("no time is to come")
+		}
+		for i := range list {
+			list[i].Schedule = schedule
+		}
+		return append(slices.Clone(in.Job.Skips), list...), nil
+	})
+}
+
+// scheduleOf is the id of a schedule of the job; 0 for no name.
+func scheduleOf(in *store.SkipInput, name string) (int64, error) {
+	if name == "" {
+		return 0, nil
+	}
+	for _, r := range in.Rules {
+		if r.Schedule.Name == name {
+			return r.ScheduleID, nil
+		}
+	}
+	if len(in.Job.Schedules) == 0 {
+		return 0, fmt.Errorf("it uses no schedule %q, only a rule of its own; leave --schedule out", name)
+	}
+	return 0, fmt.Errorf("it uses no schedule %q, but %s", name, strings.Join(in.Job.Schedules, ", "))
+}
+
+// UndoSkips lets the skipped times of a job run that have not come yet: of all its schedules, or those
+// that were skipped for the one that is named. It returns the times.
+func UndoSkips(ctx context.Context, s *store.Store, job, schedule string, who store.Author) ([]store.Skip, error) {
+	return s.Skips(ctx, job, "unskip", who, func(in store.SkipInput) ([]store.Skip, error) {
+		if _, err := scheduleOf(&in, schedule); err != nil {
+			return nil, &store.FieldError{Subject: "job " + in.Job.FullName(), Field: "skip-next", Problem: err.Error()}
+		}
+		return slices.DeleteFunc(slices.Clone(in.Job.Skips), func(k store.Skip) bool { return schedule == "" || k.Schedule == schedule }), nil
+	})
+}

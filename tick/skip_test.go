@@ -1,0 +1,172 @@
+package tick_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A skipped time becomes a gap of its own when it has come, and the next one runs. What was undone runs.
+func TestSkippedTimesAreGaps(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{
+			Schedules: []store.Schedule{{Name: "tens", Rule: "every 10m"}},
+			Jobs: []store.Job{
+				{Name: "one", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+				{Name: "both", Own: ticktest.EveryFiveMinutes(), Schedules: []string{"tens"}, Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			}})
+		ticktest.Run(t, d) // 08:00
+		who := store.Author{By: "ada", Reason: "the source is down"}
+		skip := func(job, schedule string, count int, want ...string) {
+			t.Helper()
+			list, err := tick.SkipNext(t.Context(), d.Store, job, schedule, count, who)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameTimes(t, list, want...)
+		}
+		skip("one", "", 1, "08:05")
+		skip("one", "", 2, "08:10", "08:15") // beyond what is skipped already
+		skip("both", "tens", 1, "08:10")     // the job's own rule names it, too
+		v, err := d.Job(t.Context(), "one")
+		if err != nil || v.NextRun.Format("15:04") != "08:20" || len(v.Skips) != 3 || v.Skips[0].By != "ada" || v.Skips[0].Reason != who.Reason {
+			t.Errorf("%v: next %s, skips %+v", err, v.NextRun, v.Skips)
+		}
+		u, err := tick.Upcoming(t.Context(), d.Store, d.Clock.Now(), d.Clock.Now().Add(21*time.Minute), 100)
+		if err != nil || len(u.Runs) != 5 || len(u.Skipped) != 4 {
+			t.Errorf("%v: %+v", err, u)
+		}
+		undone, err := tick.UndoSkips(t.Context(), d.Store, "one", "", who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTimes(t, undone, "08:05", "08:10", "08:15")
+		skip("one", "", 2, "08:05", "08:10")
+		for range 2 { // at 08:05 each time for itself, then 08:10 to 08:20 in one pass
+			d.Clock.Add(5 * time.Minute)
+			ticktest.Run(t, d)
+			d.Clock.Add(5 * time.Minute)
+		}
+		ticktest.Run(t, d)
+		for job, want := range map[string][]string{"one": {"08:15", "08:20"}, "both": {"08:05", "08:10", "08:15", "08:20"}} {
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
+			if err != nil || len(runs) != len(want) {
+				t.Fatalf("%v: %s has %d runs, want %v", err, job, len(runs), want)
+			}
+			for i, r := range runs { // the newest first
+				if got := r.ScheduledFor.Format("15:04"); got != want[len(want)-1-i] {
+					t.Errorf("%s: run %d is for %s, want %v", job, i, got, want)
+				}
+			}
+		}
+		gaps, err := d.Gaps(t.Context(), "one", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range gaps {
+			if g.Reason != store.Skipped {
+				t.Errorf("a gap by %s", g.Reason)
+			}
+		}
+		if v, err = d.Job(t.Context(), "one"); err != nil || len(gaps) != 2 || len(v.Skips) != 0 || v.NextRun.Format("15:04") != "08:25" {
+			t.Errorf("%v: %d gaps, skips %+v, next %s", err, len(gaps), v.Skips, v.NextRun)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("plans")+" WHERE skips IS NOT NULL"); n != 0 {
+			t.Errorf("%d plans have skips of times that have come", n)
+		}
+	})
+}
+
+func sameTimes(t *testing.T, list []store.Skip, want ...string) {
+	t.Helper()
+	if len(list) != len(want) {
+		t.Fatalf("%+v, want %v", list, want)
+	}
+	for i, k := range list {
+		if k.At.Format("15:04") != want[i] {
+			t.Errorf("%s, want %s", k.At, want[i])
+		}
+	}
+}
+
+// While passes decide, somebody skips times: each time is a run or lies in a gap, never both, and those
+// that the command named do not run.
+func TestSkipsBesidePasses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: store.OverlapAllow, MaxRunning: 100,
+			Queue: "another", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.DecideOnly(t, d)
+		const rounds = 12
+		skipped := map[string]bool{}
+		for range rounds {
+			var list []store.Skip
+			var err error
+			var both sync.WaitGroup
+			d.Clock.Add(5 * time.Minute)
+			both.Go(func() { list, err = tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{}) })
+			ticktest.DecideOnly(t, d)
+			both.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range list {
+				skipped[k.At.UTC().Format("15:04")] = true
+			}
+			d.Clock.Add(5 * time.Minute)
+			ticktest.DecideOnly(t, d)
+			ticktest.DecideOnly(t, d) // in case the plan was locked
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job", Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			if skipped[r.ScheduledFor.UTC().Format("15:04")] {
+				t.Errorf("%s was skipped, and runs", r.ScheduledFor)
+			}
+		}
+		gaps := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("gaps")+" WHERE reason = 'skipped'")
+		if len(skipped) < rounds-1 || len(runs)+gaps != 2*rounds {
+			t.Errorf("%d skipped, %d runs and %d gaps; want one of both for each of %d times", len(skipped), len(runs), gaps, 2*rounds)
+		}
+	})
+}
+
+// Of two who skip times of a job at once, the later one knows what the earlier one has skipped.
+func TestSkipsAtOnceLoseNothing(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.DecideOnly(t, d)
+		other := make(chan error, 1)
+		begun := false
+		_, err := d.Skips(t.Context(), "job", "skip", store.Author{}, func(in store.SkipInput) ([]store.Skip, error) {
+			if !begun {
+				begun = true
+				go func() {
+					_, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{})
+					other <- err
+				}()
+				select { // without the lock of the plan it is done at once, and then lost
+				case err := <-other:
+					other <- err
+				case <-time.After(500 * time.Millisecond):
+				}
+			}
+			return append(in.Job.Skips, store.Skip{At: d.Clock.Now().Add(20 * time.Minute)}), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-other; err != nil {
+			t.Fatal(err)
+		}
+		if v, err := d.Job(t.Context(), "job"); err != nil || len(v.Skips) != 2 {
+			t.Errorf("%v: %+v, want the skips of both", err, v.Skips)
+		}
+	})
+}
