@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The time zone database of the Go distribution, in its own archive format.
@@ -118,6 +119,43 @@ func zoneData(name string) (data, proper string) {
 		at += 46 + nameLen + int(le.Uint16(head[30:])) + int(le.Uint16(head[32:]))
 	}
 	return "", proper
+}
+
+// Shift is an instant from which a zone has another offset, in seconds east of
+// UTC. Name is what the zone calls its time then, such as CEST.
+type Shift struct {
+	At            time.Time // zero: the zone never had another offset before
+	Before, After int
+	Name          string
+	Summer        bool
+}
+
+// Shifts are those of a zone before an instant, from the one on that is in
+// force at another instant.
+func Shifts(name string, from, before time.Time) (list []Shift, err error) {
+	z, err := zoneNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	location := time.UTC
+	if z != utc {
+		data, _ := zoneData(name)
+		if location, err = time.LoadLocationFromTZData(name, []byte(data)); err != nil {
+			return nil, err
+		}
+	}
+	for s := z.at(from.Unix()); s.from < before.Unix(); s = z.at(s.to) {
+		in := time.Unix(max(s.from, from.Unix()), 0).In(location)
+		shift := Shift{Before: int(s.before), After: int(s.off), Summer: in.IsDST()}
+		if shift.Name, _ = in.Zone(); s.from > firstInstant {
+			shift.At = time.Unix(s.from, 0).UTC()
+		}
+		list = append(list, shift)
+		if s.to >= endInstant {
+			break
+		}
+	}
+	return list, nil
 }
 
 // at returns the span that holds an instant.

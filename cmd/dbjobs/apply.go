@@ -226,17 +226,29 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 
 func (c *cli) export() *cobra.Command {
 	var name string
+	var feed feedOptions
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Print the definitions in the database as a manifest",
+		Short: "Print the definitions in the database as a manifest, or as a calendar feed",
 		Long: `Prints jobs and schedules as a manifest. Applying that manifest changes nothing. Definitions that belong to
-different manifests cannot be in one file: choose one with --manifest, or those without a manifest with --manifest= .`,
+different manifests cannot be in one file: choose one with --manifest, or those without a manifest with --manifest= .
+
+--ical writes a calendar feed instead, which a calendar program subscribes to: the times of the schedules, in their
+zones. Schedules that run more often than each hour are left out, unless their job is named with --job.`,
 		Example: `  dbjobs export > jobs.yaml
-  dbjobs export --manifest jobs`,
+  dbjobs export --manifest jobs
+  dbjobs export --ical -o jobs.ics`,
 		Args: positional(),
 	}
 	cmd.Flags().StringVar(&name, "manifest", "", "only definitions that belong to this manifest")
+	feed.flags(cmd)
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) error {
+		if err := feed.check(cmd); err != nil {
+			return err
+		}
+		if feed.on {
+			return c.exportFeed(ctx, s, feed)
+		}
 		d, owners, err := definitions(ctx, s)
 		if err != nil {
 			return err

@@ -73,3 +73,26 @@ func (n *Nominal) jitter(t time.Time) time.Duration {
 	}
 	return d.jitter(t)
 }
+
+// Rules are those of the job, in the order in which they were read.
+func (n *Nominal) Rules() []*rules.Rule { return n.rules }
+
+// Span is from when to when the times of a job count that are at an instant or after it; a zero last is no end.
+func (n *Nominal) Span(from time.Time, v *store.JobStatus) (first, last time.Time) {
+	first, last = later(from, v.NotBefore), v.NotAfter
+	if v.Paused != nil {
+		first = later(first, v.Paused.Until)
+	}
+	if v.MaxRuns == 0 {
+		return first, last
+	}
+	left := int(min(v.MaxRuns-v.RunsMade, 10_000)) // the times of more runs than that are far away
+	list := n.Before(first, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), v, left)
+	switch {
+	case len(list) == 0:
+		last = first.Add(-time.Second)
+	case len(list) == left && int64(left) == v.MaxRuns-v.RunsMade:
+		last = list[left-1]
+	}
+	return first, last
+}

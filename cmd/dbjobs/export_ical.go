@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/ical"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// feedDates is the most single dates of one schedule in a feed.
+const feedDates = 2000
+
+// feedOptions are the flags of export that are about a feed.
+type feedOptions struct {
+	on          bool
+	path, until string
+	jobs        []string
+}
+
+func (o *feedOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.on, "ical", false, "write a calendar feed (iCalendar) of the schedules instead")
+	cmd.Flags().StringVarP(&o.path, "output", "o", "-", "with --ical: file to write; - means standard output")
+	cmd.Flags().StringArrayVar(&o.jobs, "job", nil, "with --ical: only this job; may be given several times")
+	cmd.Flags().StringVar(&o.until, "ahead", "366d", "with --ical: how far single dates reach, where a rule is not written as one")
+}
+
+// check refuses flags that do not belong together.
+func (o *feedOptions) check(cmd *cobra.Command) error {
+	for _, name := range []string{"output", "job", "ahead"} {
+		if !o.on && cmd.Flags().Changed(name) {
+			return badInput("--%s belongs to --ical", name)
+		}
+	}
+	if o.on && cmd.Flags().Changed("manifest") {
+		return badInput("--manifest and --ical exclude each other; choose jobs with --job")
+	}
+	return nil
+}
+
+// exportFeed writes the schedules as a calendar feed.
+func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) error {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
+	until, err := instantFlag("ahead", o.until, ahead)
+	if err != nil {
+		return err
+	}
+	if !until.After(now) {
+		return badInput("--ahead: %s is not after now", report.Instant(until))
+	}
+	jobs, err := chosenJobs(ctx, s, o.jobs)
+	if err != nil {
+		return err
+	}
+	list, idle, err := tick.Feed(ctx, s, jobs, now, until, feedDates)
+	if err != nil {
+		return err
+	}
+	f := ical.Feed{Name: "dbjobs " + c.text(c.db.Display()), Product: "dbjobs " + build().Version, Made: now}
+	where := fmt.Sprintf("%x", sha256.Sum256([]byte(s.Where())))[:12] // two databases may have the same ids
+	often, cut := 0, time.Time{}
+	for _, r := range list {
+		if r.Often && len(o.jobs) == 0 {
+			often++
+			continue
+		}
+		for i, e := range r.Events {
+			f.Events = append(f.Events, ical.Event{Event: e, UID: fmt.Sprintf("job-%d-schedule-%d-%d@%s.dbjobs", r.Job.ID, r.Schedule.ID, i, where),
+				Summary: c.text(r.Job.FullName()), Description: c.describeEvent(r, e)})
+			if !e.Until.IsZero() && (cut.IsZero() || e.Until.Before(cut)) {
+				cut = e.Until
+			}
+		}
+	}
+	if _, err := c.writeTo(o.path, func(w io.Writer) error { return ical.Write(w, f) }); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	c.say("wrote %s", report.Plural(len(f.Events), "event"))
+	if !cut.IsZero() {
+		c.say("some schedules are written as single dates, or with some: the first of them ends at %s; export anew before then", report.Instant(cut))
+	}
+	if often > 0 {
+		c.say("left out, because they run more often than each hour: %s; name their jobs with --job", report.Plural(often, "schedule"))
+	}
+	if len(idle) > 0 {
+		c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(idle), "job"))
+	}
+	return nil
+}
+
+// describeEvent says by which rule an event comes.
+func (c *cli) describeEvent(r tick.FeedRule, e rules.Event) string {
+	text := c.text(strings.ReplaceAll(r.Schedule.Rule, "\n", " ")) + " (" + cmp.Or(r.Schedule.Zone, "UTC") + ")"
+	if name := c.text(r.Schedule.Name); name != "" { // not the job's own
+		text = "schedule " + name + ": " + text
+	}
+	if d := c.text(r.Job.Description); d != "" {
+		text = d + "\n" + text
+	}
+	if !e.Until.IsZero() {
+		text += "\nTimes up to " + e.Until.Format(time.RFC3339) + " are known to this calendar."
+	}
+	return text
+}

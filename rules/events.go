@@ -1,0 +1,297 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Event is a part of a rule in the words of a calendar (RFC 5545 §3.6.1): its
+// occurrences are Start, those of RRule, and Dates, without those in Except.
+type Event struct {
+	Zone   string      // of Start and of RRule's wall times
+	Start  time.Time   // an occurrence, on a wall time that exists once
+	Wall   string      // that wall time, as 20060102T150405
+	RRule  string      // the value of RRULE; empty: single dates only
+	Except []string    // wall times in Zone, likewise
+	Dates  []time.Time // beside those of RRule
+	// Until is how far the event agrees with the rule, where it does not for
+	// ever: a reader has to fetch it anew before then. It has no occurrence after.
+	Until time.Time
+}
+
+// Events turns a rule into events that give its occurrences from an instant on,
+// up to and with last; a zero last is no end. A rule that readers of calendars
+// understand is one event with an RRULE. Where a rule means more than an RRULE
+// can say to them (hours of elapsed time over a clock change, a clock change
+// that is skipped, excluded days), there are single dates up to the instant to,
+// at most most of them.
+//
+// Readers take DTSTART for an occurrence whether or not the RRULE admits it, so
+// it is one. They know neither EXRULE nor SKIP.
+func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
+	w, err := r.window(from, to, last, most)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.includes {
+		if err := w.add(&r.includes[i]); err != nil {
+			return nil, err
+		}
+	}
+	w.addDates()
+	var list []Event
+	for i, e := range w.events {
+		if !w.whole && !w.exact {
+			e.Until = time.Unix(w.end, 0).UTC()
+			if e.Start.After(e.Until) {
+				continue
+			}
+		}
+		if e.RRule != "" {
+			e.RRule = w.value(i, !e.Until.IsZero())
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// eventWindow is what Events knows while it works. Instants are in seconds.
+type eventWindow struct {
+	r         *Rule
+	from, end int64   // all occurrences in there are known
+	last      int64   // none counts after it
+	truth     []int64 // these occurrences
+	covered   map[int64]bool
+	whole     bool // there are none after end
+	exact     bool // the events agree with the rule for ever
+	most      int
+	events    []Event
+	recurs    []recur // of the events that have one
+}
+
+func (r *Rule) window(from, to, last time.Time, most int) (*eventWindow, error) {
+	w := &eventWindow{r: r, from: ceil(from), end: floor(to), last: endInstant, covered: map[int64]bool{}, most: most}
+	if !last.IsZero() {
+		w.last = floor(last)
+	}
+	w.end = min(w.end, w.last)
+	list, err := r.Between(time.Unix(w.from-1, 0), time.Unix(w.end, 0), most+1)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) > most {
+		list = list[:most]
+		w.end = list[most-1].Unix()
+	}
+	for _, t := range list {
+		w.truth = append(w.truth, t.Unix())
+	}
+	next, err := r.Next(time.Unix(w.end, 0))
+	if err != nil {
+		return nil, err
+	}
+	w.whole = next.IsZero() || next.Unix() > w.last
+	later := func(list []int64) bool { return len(list) > 0 && list[len(list)-1] > w.end }
+	w.exact = len(r.excludes) == 0 && !r.takesDays() && !later(r.rdates) && !later(r.exdates) &&
+		(r.policy == defaultPolicy || r.zone == utc)
+	return w, nil
+}
+
+func (w *eventWindow) has(t int64) bool {
+	_, found := slices.BinarySearch(w.truth, t)
+	return found
+}
+
+// add makes an event of a recurrence, if readers understand it.
+func (w *eventWindow) add(c *recur) error {
+	own, err := w.r.alone(*c, w.r.zone, w.r.start, w.r.policy)
+	if err != nil {
+		return nil //nolint:nilerr // it never fires; the rule fires by another one
+	}
+	written, z, exact := w.r.readable(*c)
+	start, ok, err := w.start(own, z)
+	if err != nil || !ok {
+		return err
+	}
+	if z == nil || start > w.end && !exact {
+		w.exact = false
+		return nil
+	}
+	if end, ends, err := own.Last(); err != nil {
+		return err
+	} else if ends {
+		written.until = end.Unix()
+	}
+	written.until = min(written.until, w.last)
+	if written.until >= endInstant {
+		written.until = noUntil
+	}
+	model, err := w.r.alone(written, z, start+z.at(start).off, defaultPolicy)
+	if err != nil {
+		return err
+	}
+	list, err := model.Between(time.Unix(start-1, 0), time.Unix(w.end, 0), 2*w.most)
+	if err != nil {
+		return err
+	}
+	e := Event{Zone: z.name, Start: time.Unix(start, 0).UTC(), Wall: stampText(z.civil(start)), RRule: written.String()}
+	if start > w.end { // it begins after what is known of the others
+		w.events, w.recurs = append(w.events, e), append(w.recurs, written)
+		return nil
+	}
+	wrong, gives := false, []int64{}
+	for _, at := range list {
+		t := at.Unix()
+		switch {
+		case w.has(t) && !w.covered[t]:
+			gives = append(gives, t)
+			continue
+		case !w.has(t):
+			wrong = true
+		}
+		e.Except = append(e.Except, z.readAs(t)...)
+	}
+	if len(list) == 2*w.most || len(gives) == 0 || gives[0] != start || len(e.Except) > len(gives) {
+		w.exact = false // more is excepted than given: single dates are plainer
+		return nil
+	}
+	for _, t := range gives {
+		w.covered[t] = true
+	}
+	w.exact = w.exact && exact && !wrong
+	w.events, w.recurs = append(w.events, e), append(w.recurs, written)
+	return nil
+}
+
+// start finds the first occurrence of a recurrence that can be a DTSTART: one
+// that counts, and whose wall time exists once.
+func (w *eventWindow) start(own *Rule, z *zone) (int64, bool, error) {
+	t := w.from - 1
+	for range 1000 {
+		at, err := own.Next(time.Unix(t, 0))
+		if err != nil || at.IsZero() || at.Unix() > w.last {
+			return 0, false, err
+		}
+		t = at.Unix()
+		if z == nil {
+			return t, true, nil
+		}
+		counts := w.has(t) && !w.covered[t] || t > w.end
+		if _, n := z.instants(t + z.at(t).off); n == 1 && len(z.readAs(t)) == 1 && counts {
+			return t, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// addDates adds what no event gives so far.
+func (w *eventWindow) addDates() {
+	var dates []time.Time
+	for _, t := range w.truth {
+		if w.covered[t] {
+			continue
+		}
+		dates = append(dates, time.Unix(t, 0).UTC())
+		if _, listed := slices.BinarySearch(w.r.rdates, t); !listed && (len(w.events) == 0 || !dates[len(dates)-1].Before(w.events[0].Start)) {
+			w.exact = false
+		}
+	}
+	switch {
+	case len(dates) == 0:
+	case len(w.events) > 0:
+		w.events[0].Dates = dates
+	default:
+		w.events = []Event{{Zone: utc.name, Start: dates[0], Wall: stampText(dates[0].Unix()), Dates: dates[1:]}}
+	}
+}
+
+// value is the RRULE of an event, which ends where the event is true no more.
+func (w *eventWindow) value(i int, ends bool) string {
+	c := w.recurs[i]
+	if ends {
+		c.until = min(c.until, w.end)
+	}
+	return c.String()
+}
+
+// alone is a rule with one recurrence.
+func (r *Rule) alone(c recur, z *zone, start int64, p policy) (*Rule, error) {
+	one := &Rule{zone: z, policy: p, start: start, includes: []recur{c}, form: r.form}
+	return one, one.finish("")
+}
+
+// readable is a recurrence as readers of calendars understand it, and in which
+// zone. The zone is nil where they cannot, or are known to differ. It is not
+// exact where clock changes have to be added date by date.
+func (r *Rule) readable(c recur) (recur, *zone, bool) {
+	c.count = 0
+	for _, n := range c.weeks {
+		if n > 51 || n < -1 {
+			return c, nil, false // weeks across the new year
+		}
+	}
+	if c.skip != skipOmit || c.wdays != 0 && len(c.nth) > 0 || c.freq == weekly && len(c.pos) > 0 {
+		return c, nil, false
+	}
+	if r.zone == utc || c.pinned() {
+		return c, r.zone, true
+	}
+	// A free rule counts elapsed time, as UTC does.
+	if c.months == 0 && !c.namesDays() {
+		if minute, ok := r.zone.minutePast(); c.minutes == 0 || ok && (minute == 0 || len(c.pos) == 0) {
+			c.minutes = turned(c.minutes, minute)
+			return c, utc, true
+		}
+	}
+	if c.interval > 1 || c.freq == secondly || len(c.pos) > 0 {
+		return c, nil, false
+	}
+	// Each hour of some days: what is free about it shows in the nights of clock changes only.
+	_, sec := splitCivil(r.start)
+	k := clockOf(&c, sec)
+	c.freq, c.hours, c.minutes, c.seconds = daily, k.hours, k.minutes, k.secs
+	return c, r.zone, false
+}
+
+// minutePast is the minute at which the hours of UTC begin in a zone, if it is
+// one and the same since 2000.
+func (z *zone) minutePast() (int, bool) {
+	const since = 946684800
+	at := z.at(since)
+	minute := floorMod(at.off, 3600)
+	for _, s := range z.spans {
+		if s.to > since && floorMod(s.off, 3600) != minute {
+			return 0, false
+		}
+	}
+	return int(minute / 60), minute%60 == 0
+}
+
+// turned is a set of minutes of the wall clock as minutes of UTC.
+func turned(set uint64, by int) uint64 {
+	var out uint64
+	for m := range 60 {
+		if set>>m&1 != 0 {
+			out |= 1 << floorMod(int64(m-by), 60)
+		}
+	}
+	return out
+}
+
+// readAs is an instant as the wall times that a pinned recurrence may have
+// meant by it: the one that the clock shows, and behind a gap the one in it.
+func (z *zone) readAs(t int64) []string {
+	s := z.at(t)
+	list := []string{stampText(t + s.off)}
+	if gap := s.off - s.before; gap > 0 && t-s.from < gap {
+		list = append(list, stampText(t+s.before))
+	}
+	return list
+}
+
+func stampText(c int64) string {
+	var b strings.Builder
+	writeStamp(&b, c)
+	return b.String()
+}

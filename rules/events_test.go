@@ -1,0 +1,51 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// How rules are written for readers of calendars: as few words as they understand. That the times are right, a test of
+// cmd/internal/ical shows for all forms.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ rule, zone, ambiguous, want string }{
+		{"30 2 * * *", "Europe/Berlin", "", "Europe/Berlin 20260101T023000 FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0"},
+		{"0 2,3 * * *", "Europe/Berlin", "", "Europe/Berlin 20260101T020000 FREQ=DAILY;BYHOUR=2,3;BYMINUTE=0;BYSECOND=0"},
+		{"30 2 * * *", "Europe/Berlin", "last", "Europe/Berlin 20260101T023000 FREQ=DAILY;UNTIL=20270101T000000Z;BYHOUR=2;BYMINUTE=30;BYSECOND=0 -20261025T023000 +20261025T013000"},
+		{"every 90m", "Europe/Berlin", "", "UTC 20260101T000000 FREQ=MINUTELY;INTERVAL=90"},
+		{"*/15 * * * *", "Asia/Kathmandu", "", "UTC 20260101T000000 FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0"},
+		{"10 * * * *", "Asia/Kolkata", "", "UTC 20260101T004000 FREQ=HOURLY;BYMINUTE=40;BYSECOND=0"},
+		{"0 8 13 * FRI", "UTC", "", "UTC 20260113T080000 FREQ=DAILY;BYMONTHDAY=13;BYHOUR=8;BYMINUTE=0;BYSECOND=0\n" +
+			"UTC 20260102T080000 FREQ=DAILY;BYDAY=FR;BYHOUR=8;BYMINUTE=0;BYSECOND=0 -20260213T080000 -20260313T080000 -20261113T080000"},
+		{"0 0 29 2 *", "UTC", "", "UTC 20280229T000000 FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYHOUR=0;BYMINUTE=0;BYSECOND=0"},
+		{"DTSTART:20250101T120000Z\nRRULE:FREQ=MONTHLY;COUNT=14", "UTC", "", "UTC 20260101T120000 FREQ=MONTHLY;UNTIL=20260201T120000Z"},
+		{"DTSTART:20250101T120000Z\nRRULE:FREQ=MONTHLY;COUNT=2", "UTC", "", ""},
+		{"at 2026-03-01T08:00, 2026-05-01T08:00", "Europe/Berlin", "", "UTC 20260301T070000  +20260501T060000"},
+	} {
+		r, err := Parse(c.rule, Defaults{Zone: c.zone, Ambiguous: c.ambiguous})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := r.Events(from, from.AddDate(1, 0, 0), time.Time{}, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, e := range list {
+			line := e.Zone + " " + e.Wall + " " + e.RRule
+			for _, x := range e.Except {
+				line += " -" + x
+			}
+			for _, d := range e.Dates {
+				line += " +" + d.Format("20060102T150405")
+			}
+			lines = append(lines, line)
+		}
+		if got := strings.Join(lines, "\n"); got != c.want {
+			t.Errorf("%q in %s:\n%s\nwant\n%s", c.rule, c.zone, got, c.want)
+		}
+	}
+}
