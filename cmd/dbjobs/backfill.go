@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -72,13 +73,18 @@ not changed.`,
 			}
 		}
 		n, err := s.Replan(ctx, name, c.author(s))
-		switch {
-		case n > 0:
-			c.say("the next dbjobs tick plans %s again from now", report.Plural(n, "job"))
-		case err == nil:
-			c.say("no job was decided beyond the database's clock")
+		if err != nil && n == 0 {
+			return err
 		}
-		return err
+		printed := c.print(report.Replanned{Jobs: n}, func() error {
+			if n == 0 {
+				c.say("no job was decided beyond the database's clock")
+			} else {
+				c.say("the next dbjobs tick plans %s again from now", report.Plural(n, "job"))
+			}
+			return nil
+		})
+		return errors.Join(err, printed)
 	})
-	return c.authored(cmd)
+	return c.prints(c.authored(cmd))
 }

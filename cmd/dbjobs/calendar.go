@@ -128,8 +128,10 @@ func (c *cli) calendarRemove() *cobra.Command {
 		if err := s.RemoveCalendar(ctx, args[0], c.author(s)); err != nil {
 			return err
 		}
-		c.say("removed calendar %s", args[0])
-		return nil
+		return c.print(report.Removed{Kind: "calendar", Name: args[0]}, func() error {
+			c.say("removed calendar %s", args[0])
+			return nil
+		})
 	})
-	return c.authored(cmd)
+	return c.prints(c.authored(cmd))
 }

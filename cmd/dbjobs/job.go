@@ -173,8 +173,10 @@ func (c *cli) jobRemove() *cobra.Command {
 		if err := s.RemoveJob(ctx, args[0], c.author(s)); err != nil {
 			return err
 		}
-		c.say("removed job %s", args[0])
-		return nil
+		return c.print(report.Removed{Kind: "job", Name: args[0]}, func() error {
+			c.say("removed job %s", args[0])
+			return nil
+		})
 	})
-	return c.authored(cmd)
+	return c.prints(c.authored(cmd))
 }

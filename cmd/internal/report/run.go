@@ -152,6 +152,17 @@ func attemptError(a store.Attempt) string {
 	return text
 }
 
+// Removed is a definition that a command removed.
+type Removed struct {
+	Kind string `json:"kind"` // job, calendar
+	Name string `json:"name"`
+}
+
+// Replanned is what job replan did.
+type Replanned struct {
+	Jobs int `json:"jobs"` // planned again from now
+}
+
 // Backfilled is the result of job backfill.
 type Backfilled struct {
 	Job  string      `json:"job"`
