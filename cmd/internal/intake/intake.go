@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -90,7 +91,7 @@ func (r *Result) check(j store.Job, now time.Time) error {
 	}
 	unset := func(string) (string, bool) { return "", false } // a text with ${env:NAME} would depend on who applies it
 	_, err := manifest.Read([]manifest.Input{{Path: "it", In: &b}}, manifest.Options{Now: now, Env: unset})
-	if m, ok := err.(*manifest.Error); ok && len(m.Problems) > 0 {
+	if m, ok := errors.AsType[*manifest.Error](err); ok && len(m.Problems) > 0 {
 		return fmt.Errorf("%s", m.Problems[0].Text)
 	}
 	return err

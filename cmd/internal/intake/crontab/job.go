@@ -35,8 +35,8 @@ func (r *reader) job(item *intake.Item, text string) {
 	if !ok {
 		return
 	}
-	user := ""
 	if r.users {
+		var user string
 		user, rest = cut(rest)
 		if rest == "" {
 			item.Reason = "Cron of a system expects a user and a command after the times, and there are not both; correct the line."

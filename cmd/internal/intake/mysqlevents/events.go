@@ -146,7 +146,7 @@ func item(e *Event, s Server, o Options) intake.Item {
 func when(j *store.Job, e *Event, o Options, note func(string, ...any)) (reason string) {
 	zone, shift, err := zoneOf(e.Zone, o.Zone)
 	if err != nil {
-		return err.Error()
+		return "The event is left out, for " + err.Error() + "."
 	}
 	if shift != 0 {
 		note("Its zone is %s; the times are written in UTC.", e.Zone)
@@ -227,7 +227,7 @@ func zoneOf(written, system string) (zone string, shift time.Duration, err error
 		return "UTC", shift, nil
 	}
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: written}); err != nil {
-		return "", 0, fmt.Errorf("Its zone cannot be used: %w; write the job by hand.", err)
+		return "", 0, fmt.Errorf("its zone cannot be used: %w; write the job by hand", err)
 	}
 	if written == "Etc/UTC" {
 		written = "UTC"

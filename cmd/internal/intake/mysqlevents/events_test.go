@@ -95,7 +95,7 @@ func TestConvert(t *testing.T) {
 		{Event{Zone: "SYSTEM", Value: "1", Field: "MICROSECOND", Starts: "2026-01-01 02:30:00"}, "which is not known here"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", Ends: "2026-02-01 02:30:00"}, "Its last time is past"},
 		{Event{Zone: "SYSTEM", Type: "ONE TIME", At: "2026-01-01 02:30:00"}, "Its time is past"},
-		{Event{Zone: "Mars/Base", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00"}, "Its zone cannot be used"},
+		{Event{Zone: "Mars/Base", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00"}, "its zone cannot be used"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", Body: "BEGIN SELECT 1; END"}, "CREATE PROCEDURE x() with it"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", SQLMode: "ANSI", Status: "SLAVESIDE_DISABLED"}, "It ran with sql_mode ANSI"},
 	} {

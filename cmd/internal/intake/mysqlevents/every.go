@@ -60,7 +60,7 @@ func every(own *store.Schedule, e *Event, starts time.Time, shifted bool, o Opti
 			own.Rule += ";SKIP=BACKWARD"
 			note("In months without the day %d it runs on the last one, as there.", starts.Day())
 		}
-		return nights(own, e, o, note, false)
+		return nights(own, o, note, false)
 	}
 	units := parts[e.Field]
 	if units == nil {
@@ -84,11 +84,11 @@ func every(own *store.Schedule, e *Event, starts time.Time, shifted bool, o Opti
 		note("%s %s is %d seconds.", e.Value, e.Field, seconds)
 	}
 	own.Rule = fmt.Sprintf("every %d%s starting %s", n, unit, starts.Format("2006-01-02T15:04:05"))
-	return nights(own, e, o, note, seconds%86400 != 0)
+	return nights(own, o, note, seconds%86400 != 0)
 }
 
 // nights names the nights on which clocks change: there is no saying what the event scheduler does then.
-func nights(own *store.Schedule, e *Event, o Options, note func(string, ...any), short bool) (reason string) {
+func nights(own *store.Schedule, o Options, note func(string, ...any), short bool) (reason string) {
 	list, err := intake.Changes(own.Zone, o.Now)
 	if err != nil {
 		return fmt.Sprintf("Its zone cannot be used: %v.", err)
