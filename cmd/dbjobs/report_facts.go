@@ -42,7 +42,7 @@ func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpag
 	for _, read := range []func() error{
 		func() error { return p.readJobs(ctx, s, o, runs, now, until) },
 		func() error { return p.readGaps(ctx, s, since) },
-		func() error { return p.readTriggers(ctx, s, now) },
+		func() error { return p.readTriggers(ctx, s, now, since) },
 	} {
 		if err := read(); err != nil {
 			return nil, err
@@ -147,7 +147,7 @@ func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
 	case v.Paused != nil:
 		j.Why = p.cli.text(report.Paused(*v.Paused))
 	}
-	if time.Duration(v.Overdue) > lateTrigger {
+	if v.Overdue >= store.Duration(store.OverdueAfter) {
 		j.Overdue = webpage.Millis(v.NextRun)
 	}
 	for _, t := range times.Times {
@@ -156,10 +156,6 @@ func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
 	p.index[v.FullName()] = len(p.Jobs)
 	p.Jobs = append(p.Jobs, j)
 }
-
-// lateTrigger is how long the next time of a job may have passed before the page calls the job overdue, and how long no
-// tick may have come before it calls a trigger silent.
-const lateTrigger = 5 * time.Minute
 
 // job is the place of a job in the page. One that was removed, or that no longer fits, has a place for its history.
 func (p *pageFacts) job(name string) int {
@@ -198,13 +194,21 @@ func (p *pageFacts) readGaps(ctx context.Context, s *store.Store, since time.Tim
 	return err
 }
 
-func (p *pageFacts) readTriggers(ctx context.Context, s *store.Store, now time.Time) error {
+func (p *pageFacts) readTriggers(ctx context.Context, s *store.Store, now, since time.Time) error {
 	triggers, err := s.Triggers(ctx)
+	if err != nil {
+		return err
+	}
 	for _, t := range triggers {
 		p.Triggers = append(p.Triggers, webpage.Trigger{Name: p.cli.text(t.Name), Last: webpage.Millis(t.LastAt)})
-		if t.Passes > 1 && now.Sub(t.LastAt) > lateTrigger {
-			p.Silences = append(p.Silences, webpage.Silence{Trigger: p.cli.text(t.Name), From: webpage.Millis(t.LastAt)})
-		}
+	}
+	silences, err := s.Silences(ctx, triggers, now, since)
+	if len(silences) > pageSilences {
+		silences = silences[:pageSilences]
+		p.cut("Only the newest %s silences of triggers are shown.", thousands(pageSilences))
+	}
+	for _, v := range silences {
+		p.Silences = append(p.Silences, webpage.Silence{Trigger: p.cli.text(v.Trigger), From: webpage.Millis(v.From), To: webpage.Millis(v.Until)})
 	}
 	return err
 }
