@@ -172,6 +172,14 @@ func (c *Calendar) works(day int) bool {
 	return !found
 }
 
+// named reports whether a day is a holiday by itself, and not by its weekday
+// only.
+func (c *Calendar) named(day int) bool {
+	plain := *c
+	plain.rest = 0
+	return !plain.works(day)
+}
+
 // working is the first working day at or after a day (step 1), or at or before
 // it (step -1); false where none is near.
 func (c *Calendar) working(day, step int) (int, bool) {

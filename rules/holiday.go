@@ -299,9 +299,11 @@ func (h *Holiday) Text() string {
 	return s
 }
 
-// Holidays are the occurrences in (from, to] that the calendar takes out or
-// moves: at most limit. The names of days are those of a calendar, which may be
-// nil: the rule's own.
+// Holidays are the days with an occurrence in (from, to] that the calendar takes
+// out or moves: at most limit, each with its first such occurrence. A day is left
+// out that is a weekday without work, and whose occurrence is skipped or moves to
+// a time that the rule has anyway. The names of days are those of a calendar,
+// which may be nil: the rule's own.
 func (r *Rule) Holidays(from, to time.Time, limit int, names *Calendar) (list []Holiday, err error) {
 	if r.calendar == nil {
 		return nil, nil
@@ -311,6 +313,7 @@ func (r *Rule) Holidays(from, to time.Time, limit int, names *Calendar) (list []
 	}
 	plain := *r
 	plain.calendar = nil
+	z := r.days()
 	for t := floor(from) + 1; len(list) < limit; t++ {
 		b := budget{searchSteps}
 		var ok bool
@@ -320,18 +323,37 @@ func (r *Rule) Holidays(from, to time.Time, limit int, names *Calendar) (list []
 		if !ok || t > floor(to) {
 			break
 		}
-		day, _ := splitCivil(r.days().civil(t))
-		if r.calendar.works(day) {
+		sp := z.at(t)
+		day, _ := splitCivil(t + sp.off)
+		if r.calendar.works(day) { // to the next holiday
+			n := 1
+			for ; n < farthest && r.calendar.works(day+n); n++ {
+			}
+			t = max(t, z.edge(day+n, 1)-1)
 			continue
 		}
-		h := Holiday{At: time.Unix(t, 0).UTC()}
-		date := time.Unix(joinCivil(day, 0), 0).UTC()
-		h.Day = date.Format(time.DateOnly)
-		h.Name, _ = names.Holiday(date)
-		if target, ok := r.targetOf(day); ok && r.moves() {
-			h.Instead = time.Unix(joinCivil(target, 0), 0).UTC().Format(time.DateOnly)
+		if h, told := r.holiday(t, day, &plain, names, &b); told {
+			list = append(list, h)
 		}
-		list = append(list, h)
+		t = min(joinCivil(day+1, 0)-sp.off, sp.to) - 1
 	}
 	return list, nil
+}
+
+// holiday is what becomes of an occurrence on a day without work, and whether
+// that is worth a word. plain is the rule without the calendar.
+func (r *Rule) holiday(t int64, day int, plain *Rule, names *Calendar, b *budget) (h Holiday, told bool) {
+	date := time.Unix(joinCivil(day, 0), 0).UTC()
+	h = Holiday{At: time.Unix(t, 0).UTC(), Day: date.Format(time.DateOnly)}
+	h.Name, _ = names.Holiday(date)
+	target, ok := r.targetOf(day)
+	if !ok || !r.moves() {
+		return h, r.calendar.named(day)
+	}
+	h.Instead = time.Unix(joinCivil(target, 0), 0).UTC().Format(time.DateOnly)
+	if moved, n := r.movedTo(t, joinCivil(target-day, 0)); !r.calendar.named(day) && n > 0 {
+		at, ok := plain.rawNext(moved[0], b)
+		return h, !ok || at != moved[0]
+	}
+	return h, true
 }

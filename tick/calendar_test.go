@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -43,6 +45,44 @@ func nominal(t *testing.T, d *storetest.DB, want string) {
 	}
 }
 
+// shows compares what is said of the coming holidays of the job, of its schedule, and in the list of all jobs.
+func shows(t *testing.T, d *storetest.DB, want string) {
+	t.Helper()
+	status, err := d.Job(t.Context(), "j")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := tick.Forecast(t.Context(), d.Store, &status, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Schedule(t.Context(), "daily")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := tick.Holidays(t.Context(), d.Store, &c, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := tick.Upcoming(t.Context(), d.Store, d.Clock.Now(), d.Clock.Now().AddDate(0, 0, 30), 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []rules.Holiday
+	for _, h := range u.Holidays {
+		all = append(all, h.Holiday)
+	}
+	for _, list := range [][]rules.Holiday{f.Holidays, of, all} {
+		got := ""
+		for i := range list {
+			got += list[i].Text()
+		}
+		if got != want {
+			t.Errorf("the holidays are %q, want %q", got, want)
+		}
+	}
+}
+
 // A job runs on working days only, or in their place; what the calendar takes is no gap.
 func TestCalendarSkipsAndMoves(t *testing.T) {
 	for on, want := range map[string]string{
@@ -53,8 +93,10 @@ func TestCalendarSkipsAndMoves(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				d.Clock.Set(day(21, 8))
 				ticktest.Apply(t, d, holidays(on, "2026-12-25 Christmas Day"))
+				shows(t, d, map[string]string{"skip": "2026-12-25 skipped: Christmas Day", "next": "2026-12-28 instead of 2026-12-25: Christmas Day"}[on])
 				eachDay(t, d, 22, 29)
 				nominal(t, d, want)
+				shows(t, d, "")
 			})
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
@@ -33,4 +34,25 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 		return decide.Forecast{}, err
 	}
 	return n.Forecast(now, v, count), nil
+}
+
+// Holidays are times of the next three months that the calendar of a schedule takes out or moves, the next ones: at most
+// count. A schedule that cannot be planned has none.
+func Holidays(ctx context.Context, s *store.Store, c *store.Schedule, count int) ([]rules.Holiday, error) {
+	if c.Calendar == "" {
+		return nil, nil
+	}
+	known, err := s.KnownCalendars(ctx, store.Definitions{Schedules: []store.Schedule{*c}})
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := decide.NewNominal(&store.Job{}, []store.Rule{{Schedule: *c, Calendar: known[c.Calendar]}})
+	if err != nil {
+		return nil, nil //nolint:nilerr // jobs that use the schedule say why
+	}
+	return n.Holidays(now, now.AddDate(0, 3, 0), count), nil
 }

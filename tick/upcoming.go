@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
@@ -14,6 +15,12 @@ import (
 type UpcomingRun struct {
 	At  time.Time `json:"at"`
 	Job string    `json:"job"`
+}
+
+// UpcomingHoliday is a time of a job that a calendar takes out or moves.
+type UpcomingHoliday struct {
+	Job string `json:"job"`
+	rules.Holiday
 }
 
 // UpcomingRuns are the nominal times of all jobs in an interval, the next ones first.
@@ -27,6 +34,8 @@ type UpcomingRuns struct {
 	Idle []string `json:"idle"`
 	// Skipped are the times that somebody has decided not to run.
 	Skipped []SkippedRun `json:"skipped"`
+	// Holidays are the times in the interval that calendars take out or move, the first ones: at most the limit.
+	Holidays []UpcomingHoliday `json:"holidays,omitempty"`
 }
 
 // SkippedRun is a nominal time of a job that is not to run.
@@ -76,11 +85,18 @@ func Upcoming(ctx context.Context, s *store.Store, from, to time.Time, limit int
 		for _, t := range n.Before(u.From, end, v, limit+1) {
 			u.Runs = append(u.Runs, UpcomingRun{t, v.FullName()})
 		}
+		for _, h := range n.Holidays(u.From.Add(-time.Microsecond), to, limit) {
+			u.Holidays = append(u.Holidays, UpcomingHoliday{v.FullName(), h})
+		}
+		if len(u.Holidays) > 8*(limit+1) {
+			u.Holidays = firstHolidays(u.Holidays, limit)
+		}
 		if len(u.Runs) > 8*(limit+1) {
 			u.Runs = next(u.Runs, limit+1)
 			end = u.Runs[limit].At.Add(time.Microsecond)
 		}
 	}
+	u.Holidays = firstHolidays(u.Holidays, limit)
 	if u.Runs = next(u.Runs, limit+1); len(u.Runs) > limit {
 		u.Runs, u.More = u.Runs[:limit], true
 	}
@@ -92,5 +108,11 @@ func next(list []UpcomingRun, most int) []UpcomingRun {
 	slices.SortFunc(list, func(x, y UpcomingRun) int {
 		return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Job, y.Job))
 	})
+	return list[:min(most, len(list))]
+}
+
+// firstHolidays sorts holidays by their times, and keeps the first ones.
+func firstHolidays(list []UpcomingHoliday, most int) []UpcomingHoliday {
+	slices.SortFunc(list, func(x, y UpcomingHoliday) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Job, y.Job)) })
 	return list[:min(most, len(list))]
 }

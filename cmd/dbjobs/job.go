@@ -160,7 +160,7 @@ func (c *cli) jobShow() *cobra.Command {
 			if status.Parked == "" {
 				status.Parked = o.Problem
 			}
-			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: report.List(gaps)}
+			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: report.List(gaps), Holidays: o.Holidays}
 			return c.print(j, func() error { return report.Job(c.stdout, j) })
 		}),
 	})

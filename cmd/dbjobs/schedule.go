@@ -9,6 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 func (c *cli) schedule() *cobra.Command {
@@ -74,7 +75,11 @@ func (c *cli) scheduleShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(list[0], func() error { return report.Schedule(c.stdout, list[0]) })
+			d := report.ScheduleDetail{ScheduleStatus: list[0]}
+			if d.Holidays, err = tick.Holidays(ctx, s, &list[0].Schedule, 5); err != nil {
+				return err
+			}
+			return c.print(d, func() error { return report.Schedule(c.stdout, d) })
 		}),
 	})
 }

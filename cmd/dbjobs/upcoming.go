@@ -54,6 +54,9 @@ waits, is in "run list".`,
 			if u.More {
 				c.say("there are more until %s; raise --limit", report.Instant(end))
 			}
+			for i := range u.Holidays {
+				c.say("job %s: %s", u.Holidays[i].Job, u.Holidays[i].Text())
+			}
 			if len(u.Idle) > 0 {
 				c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(u.Idle), "job"))
 			}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
 
@@ -13,6 +14,8 @@ type Forecast struct {
 	// Late is the delay of the run that ended last: from its nominal time and jitter to its first
 	// delivery. It is zero for a requested run.
 	Late time.Duration
+	// Holidays are times of the next three months that calendars take out or move, the next ones.
+	Holidays []rules.Holiday
 	// Problem says why a rule gives no time. The next pass parks the job for it.
 	Problem string
 }
@@ -45,6 +48,7 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 		}
 		f.Next = append(f.Next, t)
 	}
+	f.Holidays = n.Holidays(now, now.AddDate(0, 3, 0), count)
 	return f
 }
 

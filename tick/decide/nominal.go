@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -10,9 +11,10 @@ import (
 
 // Nominal finds nominal times of a job by its present definition.
 type Nominal struct {
-	job   *store.Job
-	rules []*rules.Rule
-	ids   []int64 // of their schedules
+	job       *store.Job
+	rules     []*rules.Rule
+	ids       []int64           // of their schedules
+	calendars []*rules.Calendar // of the rules, with the names of days; nil: none
 }
 
 // NewNominal reads the rules of a job.
@@ -28,6 +30,7 @@ func NewNominal(j *store.Job, list []store.Rule) (*Nominal, error) {
 			return nil, fmt.Errorf("job %s: %w", j.FullName(), err)
 		}
 		n.rules, n.ids = append(n.rules, r), append(n.ids, list[i].ScheduleID)
+		n.calendars = append(n.calendars, known.calendar(list[i].Calendar))
 	}
 	return n, nil
 }
@@ -50,6 +53,23 @@ func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 		return time.Time{}, nil
 	}
 	return first, nil
+}
+
+// Holidays are the times in (from, to] that calendars take out or move, in their order: at most count. Before it reads the
+// first one, it may look at many others, so it looks at a year at most.
+func (n *Nominal) Holidays(from, to time.Time, count int) (all []rules.Holiday) {
+	if year := from.AddDate(1, 0, 0); to.After(year) {
+		to = year
+	}
+	for i, r := range n.rules {
+		if n.calendars[i] == nil {
+			continue
+		}
+		list, _ := r.Holidays(from, to, count, n.calendars[i]) // as far as they are found
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(x, y rules.Holiday) int { return x.At.Compare(y.At) })
+	return all[:min(count, len(all))]
 }
 
 // prev is the last time of a rule before an instant, also one before not_before: a data interval

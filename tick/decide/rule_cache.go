@@ -78,6 +78,18 @@ func (c *ruleCache) readCalendar(key string, from *store.Calendar) error {
 	return nil
 }
 
+// calendar is a calendar as it is read, where it can be; nil: there is none.
+func (c *ruleCache) calendar(from *store.Calendar) *rules.Calendar {
+	if from == nil {
+		return nil
+	}
+	key := from.Name + " " + from.Version()
+	if c.readCalendar(key, from) != nil {
+		return nil
+	}
+	return c.calendars[key]
+}
+
 // current parses the rule of the plan, or that of the definition if it was changed since.
 func (c *ruleCache) current(r *store.Rule, j *store.Job) (*rules.Rule, error) {
 	if r.Changed() || r.Text == "" || r.Calendar == nil && r.Schedule.Calendar != "" {

@@ -23,8 +23,15 @@ func Schedules(w io.Writer, schedules []store.ScheduleStatus) error {
 	return t.flush()
 }
 
+// ScheduleDetail is a schedule and what follows from its calendar.
+type ScheduleDetail struct {
+	store.ScheduleStatus
+	// Holidays are the next times that the calendar takes out or moves, within three months.
+	Holidays []rules.Holiday `json:"holidays,omitempty"`
+}
+
 // Schedule prints the facts of schedule show.
-func Schedule(w io.Writer, s store.ScheduleStatus) error {
+func Schedule(w io.Writer, s ScheduleDetail) error {
 	f := newFacts(w)
 	f.add("schedule", s.Name)
 	f.add("state", s.State)
@@ -38,6 +45,9 @@ func Schedule(w io.Writer, s store.ScheduleStatus) error {
 	f.add("ambiguous", s.Ambiguous)
 	f.add("calendar", s.Calendar)
 	f.add("on holiday", s.OnHoliday)
+	for i := range s.Holidays {
+		f.add("holiday", s.Holidays[i].Text())
+	}
 	f.add("jobs", count(int64(s.Jobs)))
 	f.add("manifest", s.Manifest)
 	f.add("created", Instant(s.CreatedAt))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -63,6 +64,8 @@ type JobDetail struct {
 	NextTimes []time.Time    `json:"next_times"` // the next nominal times, not decided yet
 	Lateness  store.Duration `json:"lateness"`   // of the last run, when it was first delivered
 	Gaps      []store.Gap    `json:"gaps"`
+	// Holidays are the next times that calendars take out or move, within three months.
+	Holidays []rules.Holiday `json:"holidays,omitempty"`
 }
 
 // Job prints the facts of job show.
@@ -86,6 +89,9 @@ func Job(w io.Writer, j JobDetail) error {
 	f.add("next times", instants(j.NextTimes))
 	for _, k := range j.Skips {
 		f.add("skipped", Skipped(k))
+	}
+	for i := range j.Holidays {
+		f.add("holiday", j.Holidays[i].Text())
 	}
 	f.add("last run", Instant(j.LastFinished))
 	f.add("started late", length(j.Lateness))
