@@ -75,6 +75,9 @@
 //	hook.go                            events of jobs, and the runs that they make
 //	after.go, ends.go                  which jobs run after which; ends of runs that wait for those of other jobs
 //	apply.go and apply_*.go, change.go writing definitions, in batches, with the change log
+//	alter.go, rename.go,
+//	remove_schedule.go                 changing one definition in place
+//	skip.go                            nominal times to come that are not to run
 //	read.go, schedule_read.go          reading definitions
 //	ledger_read.go, state.go           reading for commands
 //	migrate.go                         the schema and its version

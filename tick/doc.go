@@ -118,7 +118,9 @@
 //     decision changes, by Store.lockMoved (store/decide.go).
 //  4. definitions, to mark them as planned, by writer.writeRules (store/advance.go), and to remove
 //     jobs that are done, by writer.writeDone (store/done.go). Store.Mark (store/mark.go) marks
-//     schedules and pauses in a transaction of its own.
+//     schedules and pauses in a transaction of its own. A command that changes a definition in place,
+//     such as Store.AlterJob (store/alter.go), locks its row and nothing before it; one that skips
+//     times, Store.Skips (store/skip.go), locks the plan alone.
 //
 // Plans, runs and definitions are locked with SKIP LOCKED: what another session holds is left to a
 // later pass, because waiting for it would delay every job of the batch. Taking a run, ending it,
