@@ -42,7 +42,7 @@ dbjobs export what the file would have to say.`,
 	}
 	given := definitionFlags(cmd, manifest.AlterFlags())
 	resets(cmd, &e.Reset)
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if e.Given = given(); len(e.Given)+len(e.Reset) == 0 {
 			return badInput("job alter needs a flag that says what to change; see dbjobs job alter --help")
 		}

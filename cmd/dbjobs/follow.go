@@ -30,7 +30,12 @@ type follower struct {
 
 // follow waits for the end of a run and tells its states. It returns an error for each end but
 // success. The end of ctx ends the waiting only.
-func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) error {
+func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			c.say("run %s goes on; dbjobs run show %[1]s shows it, dbjobs run cancel %[1]s ends it", r.ID)
+		}
+	}()
 	if err := c.stdout.Flush(); err != nil { // the id, for who reads it while the run goes on
 		return fmt.Errorf("writing the output: %w", err)
 	}
@@ -47,12 +52,11 @@ func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) error {
 		if err == nil && d.Ended() {
 			return f.ended(&d)
 		}
-		if err = f.look(ctx, &d, err); err != nil && ctx.Err() == nil {
+		if err := f.look(ctx, &d, err); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			c.say("run %s goes on; dbjobs run show %[1]s shows it, dbjobs run cancel %[1]s ends it", r.ID)
 			return ctx.Err()
 		case <-every.C:
 		}

@@ -88,7 +88,7 @@ func (f *file) ofFlags(step int) {
 	for i := range f.m.elsewhere {
 		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
 	}
-	for _, r := range f.decoder.targets {
+	for _, r := range f.targets {
 		r.at = Problem{File: f.file, Path: "--target"}
 		f.m.targets = append(f.m.targets, r)
 	}
