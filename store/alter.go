@@ -101,9 +101,5 @@ func (a *applier) rewriteAll(ctx context.Context, manifest string, jobs []Job) e
 	if err := a.findDone(ctx, jobs); err != nil {
 		return err
 	}
-	for _, j := range a.dry.renamed { // a dry run finds it by its old name
-		a.known.byName[j.FullName()] = j
-		a.known.byPlain[j.Name] = append(a.known.byPlain[j.Name], j)
-	}
 	return a.jobs(ctx, jobs)
 }

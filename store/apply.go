@@ -25,6 +25,7 @@ type Definitions struct {
 	Jobs      []Job      `json:"jobs,omitempty"`
 	Groups    []Group    `json:"groups,omitempty"`
 	Calendars []Calendar `json:"calendars,omitempty"`
+	Renames   []Rename   `json:"-"`
 }
 
 // ApplyOptions say how definitions are brought in.
@@ -113,6 +114,9 @@ type applier struct {
 }
 
 func (a *applier) all(ctx context.Context, d Definitions) error {
+	if err := a.renames(ctx, d); err != nil {
+		return err
+	}
 	groups, err := a.s.groups(ctx, a.tx)
 	if err != nil {
 		return err
@@ -132,6 +136,9 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	schedules, err := a.s.schedulesNamed(ctx, a.tx, names)
 	if err != nil {
 		return err
+	}
+	for _, r := range a.dry.shared {
+		schedules[r.is.Name] = r.is
 	}
 	a.schedules = schedules
 	for i := range d.Schedules {

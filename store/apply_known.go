@@ -96,11 +96,22 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 	}
 	names = legible(names)
 	for part := range slices.Chunk(names, page) {
-		if err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": part}, a.known.add); err != nil {
+		if err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": part}, a.knows); err != nil {
 			return err
 		}
 	}
+	if a.dry.on {
+		for _, j := range a.dry.renamed {
+			a.known.add(&Job{ID: j.ID, Owner: j.Owner, Name: j.Name, Manifest: j.Manifest})
+		}
+	}
 	return a.findPredecessors(ctx, jobs)
+}
+
+// knows adds a job that was read, by the name that it has by now.
+func (a *applier) knows(j *Job) {
+	a.dry.job(j)
+	a.known.add(j)
 }
 
 // findOwned reads which jobs the manifest owns.
@@ -109,6 +120,7 @@ func (a *applier) findOwned(ctx context.Context) error {
 		return nil
 	}
 	return a.s.known(ctx, a.tx, "jobs_owned", engine.Args{"manifest": a.o.Manifest}, func(j *Job) {
+		a.dry.job(j)
 		a.known.owned = append(a.known.owned, j)
 	})
 }
@@ -140,5 +152,9 @@ func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) 
 	for i := range list {
 		jobs[i] = &list[i]
 	}
-	return list, a.s.complete(ctx, a.tx, jobs)
+	err = a.s.complete(ctx, a.tx, jobs)
+	for _, j := range jobs {
+		a.dry.job(j)
+	}
+	return list, err
 }

@@ -12,9 +12,12 @@ import (
 // would else be read from the database.
 type dryRun struct {
 	on      bool
-	last    int64        // the newest of the ids that it made up, which are negative
-	renamed []*Job       // by their new names
-	links   map[link]int // 1: the job uses the schedule from now on; -1: it does no longer
+	last    int64  // the newest of the ids that it made up, which are negative
+	renamed []*Job // by their new names
+	// formerly are the same jobs as they were, and shared the schedules that would have another name.
+	formerly []Job
+	shared   []renamedSchedule
+	links    map[link]int // 1: the job uses the schedule from now on; -1: it does no longer
 }
 
 // link names a shared schedule and a job that uses it.

@@ -50,7 +50,10 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 
 func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	var gone []Schedule
-	err := a.s.readSchedules(ctx, a.tx, "schedules_owned", engine.Args{"manifest": a.o.Manifest}, func(c Schedule, _ int64) { gone = append(gone, c) })
+	err := a.s.readSchedules(ctx, a.tx, "schedules_owned", engine.Args{"manifest": a.o.Manifest}, func(c Schedule, _ int64) {
+		a.dry.schedule(&c)
+		gone = append(gone, c)
+	})
 	if err != nil {
 		return err
 	}

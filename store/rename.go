@@ -81,6 +81,11 @@ func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) er
 		if j.ID == is.ID {
 			j.Name = is.Name
 		}
+		for i := range j.After { // they were read with the old name, and are looked up by it
+			if j.After[i].id == is.ID {
+				j.After[i].Job = is.FullName()
+			}
+		}
 		_ = j.On.Each(func(_ string, hook *string) error { // never fails
 			if *hook == was.FullName() || *hook == was.Name && j.Owner == was.Owner {
 				*hook = is.FullName()

@@ -107,7 +107,10 @@ func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manife
 	}
 	seen := map[string]bool{}
 	for _, ch := range changes {
-		if ch.Kind == "job" && (ch.Action == "create" || ch.Action == "change") {
+		if ch.Action == "rename" { // by its new name
+			p.rename(ch)
+		}
+		if ch.Kind == "job" && !seen[ch.Subject] && (ch.Action == "rename" || ch.Action == "create" || ch.Action == "change") {
 			seen[ch.Subject] = true
 			add(p.times(ch.Subject, plainSubject(ch)))
 		}
@@ -180,6 +183,23 @@ func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manife
 // definitions are those that the calendars of the preview are named by.
 func (p *preview) definitions(calendars []store.Calendar) store.Definitions {
 	return store.Definitions{Calendars: calendars, Schedules: slices.Collect(maps.Values(p.schedules)), Jobs: slices.Collect(maps.Values(p.to))}
+}
+
+// rename knows what has another name by its new one, too.
+func (p *preview) rename(ch store.Change) {
+	for _, f := range ch.Fields {
+		if f.Field != "name" {
+			continue
+		}
+		if ch.Kind == "schedule" {
+			p.users[ch.Subject] = p.users[f.Before]
+			continue
+		}
+		owner := strings.TrimSuffix(ch.Subject, plainSubject(ch))
+		if is := p.jobs[owner+f.Before]; is != nil {
+			p.jobs[ch.Subject] = is
+		}
+	}
 }
 
 // times are those of a job as it is, and as it is to be: as in the file, where it has a name there.

@@ -21,13 +21,14 @@ func (f *file) readJob(p pair) {
 	path := join("jobs", j.Name)
 	single := &given{values: map[string]any{}}
 	var when whenNodes
+	var former string
 	var stepsNode *yaml.Node
 	fields := []field{
 		{"schedule", holds(&when.schedule)}, {"schedules", holds(&when.schedules)}, {"rule", holds(&when.rule)}, {"zone", holds(&when.zone)},
 		{"steps", func(d *decoder, n *yaml.Node, path string) { stepsNode = n; j.Steps = readSteps(d, n, path) }},
 	}
 	fields = append(append(append(fields, single.fields()...), policies(&j, false)...), policies(&j, true)...)
-	f.mapping(p.value, path, fields)
+	f.mapping(p.value, path, append(fields, field{"renamed_from", text(&former)}))
 
 	zone := f.readWhen(&j, when, path)
 	if len(f.problems) > before {
@@ -49,6 +50,17 @@ func (f *file) readJob(p pair) {
 		return
 	}
 	f.m.Jobs = append(f.m.Jobs, j)
+	f.renamed("job", former, j.Name, path)
+}
+
+// renamed notes that a definition had another name.
+func (f *file) renamed(kind, from, to, path string) {
+	switch {
+	case from == to && from != "":
+		f.problem(f.places[join(path, "renamed_from")], join(path, "renamed_from"), "is the name that it has")
+	case from != "":
+		f.m.Renames = append(f.m.Renames, store.Rename{Kind: kind, From: from, To: to})
+	}
 }
 
 // readStart checks the start schedule. Its zone is start_zone, or that of the job's own rule, or the one given.

@@ -45,13 +45,13 @@ func (f *file) readSchedules(n *yaml.Node) {
 		return
 	}
 	for _, p := range f.pairs(n, "schedules", "a mapping of schedules by name") {
-		s := store.Schedule{Name: p.key.Value}
+		s, former := store.Schedule{Name: p.key.Value}, ""
 		path := join("schedules", s.Name)
 		if !f.once(p.key, path) {
 			continue
 		}
 		f.names[s.Name] = true
-		if !f.readRule(&s, p.value, path, "schedule "+s.Name, s.Name, f.zone) {
+		if !f.readRule(&s, p.value, path, "schedule "+s.Name, s.Name, f.zone, field{"renamed_from", text(&former)}) {
 			continue
 		}
 		if err := s.Validate(); err != nil {
@@ -59,12 +59,13 @@ func (f *file) readSchedules(n *yaml.Node) {
 			continue
 		}
 		f.m.Schedules = append(f.m.Schedules, s)
+		f.renamed("schedule", former, s.Name, path)
 	}
 }
 
 // readRule reads a bare rule, or a mapping with a rule, its zone and so on, and parses the rule. The zone given is that
-// of a rule without one, and subject is whose rule it is. It returns false if it found a problem.
-func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zone string) bool {
+// of a rule without one, and subject is whose rule it is; more are keys of a schedule that a rule of a job has not. It returns false if it found a problem.
+func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zone string, more ...field) bool {
 	before := len(f.problems)
 	f.places = map[string]*yaml.Node{}
 	rulePath := path
@@ -72,7 +73,7 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 		return false
 	} else if v.Kind == yaml.MappingNode {
 		rulePath = join(path, "rule")
-		f.mapping(v, path, scheduleFields(s))
+		f.mapping(v, path, append(scheduleFields(s), more...))
 		if s.Rule == "" && len(f.problems) == before {
 			f.problem(v, path, "rule is missing")
 		}

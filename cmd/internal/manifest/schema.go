@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func Schema() ([]byte, error) {
 		"zone":      schema{"$ref": "#/definitions/zone"},
 		"defaults":  mappingOf(policyKeys(true), "policies for all jobs of the file"),
 		"groups":    byName(anyOf(integer(1, math.MaxInt32), group), "caps on runs at the same time, by name"),
-		"schedules": byName(schema{"$ref": "#/definitions/rule"}, "rules that jobs may share, by name"),
+		"schedules": byName(schema{"$ref": "#/definitions/schedule"}, "rules that jobs may share, by name"),
 		"jobs":      byName(schema{"$ref": "#/definitions/job"}, "jobs by name"),
 		"include":   several(described("string", ""), "files that belong to this manifest, from its folder; a pattern such as jobs.d/*.yaml means several"),
 	}, "")
@@ -37,7 +38,7 @@ func Schema() ([]byte, error) {
 	whole["$schema"] = "http://json-schema.org/draft-07/schema#"
 	whole["title"] = "dbjobs manifest"
 	whole["definitions"] = schema{
-		"job": job, "step": step, "rule": rule(),
+		"job": job, "step": step, "rule": rule(nil), "schedule": rule(schema{"renamed_from": formerName()}),
 		"zone":     described("string", "time zone, such as Europe/Berlin (UTC)"),
 		"variable": schema{"type": "string", "pattern": `\$\{env:`, "description": "a variable of the environment: ${env:NAME}"},
 		"duration": anyOf(schema{"type": "string", "pattern": `^([0-9.]+ ?[A-Za-zµ]+ ?)+$|^0$`}, schema{"const": 0}),
@@ -95,7 +96,7 @@ func required(keys []string) (list []schema) {
 }
 
 // rule is a text, or a mapping of the keys that readRule reads.
-func rule() schema {
+func rule(more schema) schema {
 	known := schema{
 		"rule": described("string", "when: an RRULE text, a cron line, every 5m, daily at 02:30, at 2026-12-01T17:30:00, ..."),
 		"zone": schema{"$ref": "#/definitions/zone"},
@@ -111,10 +112,13 @@ func rule() schema {
 			keys[f.key] = described("string", "")
 		}
 	}
+	maps.Copy(keys, more)
 	mapping := mappingOf(keys, "")
 	mapping["required"] = []string{"rule"}
 	return anyOf(described("string", ""), mapping)
 }
+
+func formerName() schema { return described("string", "the name that it had: apply renames it, once") }
 
 func jobKeys() schema {
 	keys := schema{
@@ -122,7 +126,9 @@ func jobKeys() schema {
 		"schedules": several(described("string", ""), "names of schedules"),
 		"rule":      schema{"$ref": "#/definitions/rule", "description": "a rule of the job's own"},
 		"zone":      schema{"$ref": "#/definitions/zone"},
-		"steps":     schema{"type": "array", "minItems": 1, "items": schema{"$ref": "#/definitions/step"}, "description": "steps, executed in order"},
+
+		"renamed_from": formerName(),
+		"steps":        schema{"type": "array", "minItems": 1, "items": schema{"$ref": "#/definitions/step"}, "description": "steps, executed in order"},
 	}
 	for _, shared := range []bool{false, true} {
 		for k, v := range policyKeys(shared) {

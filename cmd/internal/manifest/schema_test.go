@@ -165,7 +165,7 @@ func TestSchemaHasEachKey(t *testing.T) {
 		{"nosuchkey: 1", whole.Properties},
 		{"jobs: {a: {nosuchkey: 1}}", d["job"].Properties},
 		{"jobs: {a: {steps: [{nosuchkey: 1}]}}", d["step"].Properties},
-		{"schedules: {a: {nosuchkey: 1}}", d["rule"].AnyOf[1].Properties},
+		{"schedules: {a: {nosuchkey: 1}}", d["schedule"].AnyOf[1].Properties},
 	} {
 		_, err := decode(t, c.file)
 		named := regexp.MustCompile(`unknown key; one of ([\w, ]+)`).FindStringSubmatch(fmt.Sprint(err))

@@ -94,7 +94,7 @@ func Changes(w io.Writer, a Applied) error {
 	for _, f := range a.FirstRuns {
 		firsts[f.Job] = f
 	}
-	marks := map[string]string{"create": "+", "change": "~", "remove": "-"}
+	marks := map[string]string{"create": "+", "change": "~", "rename": "~", "remove": "-"}
 	for _, c := range a.Changes {
 		if c.Action == "done" {
 			if _, err := fmt.Fprintf(w, "= %s %s is done, and was removed: it is made again when its entry changes\n", c.Kind, Line(c.Subject)); err != nil {
@@ -120,7 +120,7 @@ func Changes(w io.Writer, a Applied) error {
 				return err
 			}
 		}
-		if c.Action != "change" {
+		if c.Action != "change" && c.Action != "rename" {
 			continue
 		}
 		for _, f := range c.Fields {
@@ -135,7 +135,7 @@ func Changes(w io.Writer, a Applied) error {
 	}
 	text := "no change"
 	if len(a.Changes) > tallies["done"]+tallies["left"] {
-		text = fmt.Sprintf("%d created, %d changed, %d removed", tallies["create"], tallies["change"], tallies["remove"])
+		text = fmt.Sprintf("%d created, %d changed, %d removed", tallies["create"], tallies["change"]+tallies["rename"], tallies["remove"])
 	}
 	if a.DryRun {
 		text += " (dry run: nothing was written)"

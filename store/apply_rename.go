@@ -1,0 +1,170 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// Rename says that a definition had another name. It is done once: where nothing has the old name, or the definitions name
+// that, too, there is nothing to do.
+type Rename struct {
+	Kind     string // job, schedule
+	From, To string // names without an owner
+}
+
+// renames gives definitions their new names, before anything else is looked up.
+func (a *applier) renames(ctx context.Context, d Definitions) error {
+	inFile := func(kind, name string) bool {
+		if kind == "schedule" {
+			return slices.ContainsFunc(d.Schedules, func(c Schedule) bool { return c.Name == name })
+		}
+		return slices.ContainsFunc(d.Jobs, func(j Job) bool { return j.Name == name })
+	}
+	for _, r := range d.Renames {
+		stays := inFile(r.Kind, r.From)
+		if r.Kind == "schedule" {
+			if err := a.renameShared(ctx, r, stays); err != nil {
+				return err
+			}
+			continue
+		}
+		i := slices.IndexFunc(d.Jobs, func(j Job) bool { return j.Name == r.To })
+		if i < 0 {
+			return fmt.Errorf("rename job %s: %w", r.To, ErrNotFound)
+		}
+		if err := a.renameOne(ctx, r, cmp.Or(d.Jobs[i].Owner, a.login), stays); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bothThere refuses a rename where both names are taken.
+func bothThere(kind, from, to string) error {
+	return &FieldError{kind + " " + to, "renamed_from", fmt.Sprintf("%s %s and %s are both there; remove one of them, or this key", kind, from, to)}
+}
+
+func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error {
+	there, err := a.s.schedulesNamed(ctx, a.tx, []string{r.From, r.To})
+	if err != nil {
+		return err
+	}
+	was, old := there[r.From]
+	_, taken := there[r.To]
+	switch {
+	case !old || taken && stays:
+		return nil
+	case taken:
+		return bothThere("schedule", r.From, r.To)
+	}
+	if err := a.mayTake("schedule "+r.From, was.Manifest); err != nil {
+		return err
+	}
+	is := was
+	is.Name = r.To
+	if err := a.run(ctx, "rename_schedule", engine.Args{"id": was.ID, "name": r.To}); err != nil {
+		return err
+	}
+	if a.dry.on {
+		a.dry.shared = append(a.dry.shared, renamedSchedule{was.Name, is})
+	}
+	return a.record("schedule", r.To, "rename", was.ID, was, is)
+}
+
+func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays bool) error {
+	full := func(name string) string { return strings.TrimPrefix(owner+"/"+name, "/") }
+	there := newKnownJobs()
+	if err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": legible([]string{r.From, r.To})}, there.add); err != nil {
+		return err
+	}
+	old, taken := there.byName[full(r.From)], there.byName[full(r.To)] != nil
+	switch {
+	case old == nil || taken && stays:
+		return nil
+	case taken:
+		return bothThere("job", full(r.From), full(r.To))
+	}
+	if err := a.mayTake("job "+old.FullName(), old.Manifest); err != nil {
+		return err
+	}
+	list, err := a.definitions(ctx, []*Job{old})
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	was := list[0]
+	is := was
+	is.Name = r.To
+	hooked, err := a.hookedBy(ctx, &was)
+	if err != nil {
+		return err
+	}
+	if err := a.run(ctx, "rename_job", engine.Args{"id": was.ID, "name": r.To}); err != nil {
+		return err
+	}
+	if err := a.record("job", is.FullName(), "rename", was.ID, was, is); err != nil {
+		return err
+	}
+	manifest := a.o.Manifest
+	defer func() { a.o.Manifest = manifest }()
+	err = a.followHook(ctx, hooked, &was, &is)
+	a.dry.formerly = append(a.dry.formerly, was) // the hooks have the new name from here on
+	return err
+}
+
+// renamedSchedule is one whose row a dry run left as it is.
+type renamedSchedule struct {
+	from string
+	is   Schedule
+}
+
+// job gives a job that was read the names that a dry run did not write.
+func (d *dryRun) job(j *Job) {
+	if !d.on {
+		return
+	}
+	for i, is := range d.renamed {
+		if j.ID == is.ID {
+			j.Name = is.Name
+		}
+		for k := range j.After {
+			if j.After[k].id == is.ID {
+				j.After[k].Job = is.FullName()
+			}
+		}
+		if i >= len(d.formerly) {
+			continue
+		}
+		was := &d.formerly[i]
+		_ = j.On.Each(func(_ string, hook *string) error { // never fails
+			switch {
+			case *hook == was.FullName():
+				*hook = is.FullName()
+			case *hook == was.Name && j.Owner == was.Owner:
+				*hook = is.Name
+			}
+			return nil
+		})
+	}
+	sortAfter(j.After)
+	for _, r := range d.shared {
+		if i := slices.Index(j.Schedules, r.from); i >= 0 {
+			j.Schedules = slices.Clone(j.Schedules)
+			j.Schedules[i] = r.is.Name
+			slices.Sort(j.Schedules)
+		}
+	}
+}
+
+// schedule does the same for a shared schedule.
+func (d *dryRun) schedule(c *Schedule) {
+	for _, r := range d.shared {
+		if c.ID == r.is.ID {
+			c.Name = r.is.Name
+		}
+	}
+}
