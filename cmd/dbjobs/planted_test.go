@@ -250,6 +250,8 @@ func TestAPlantedPasswordIsNotRecorded(t *testing.T) {
 			}
 			check("job list", do("job", "list"))
 			check("run list", do("run", "list")+do("run", "list", "--json"))
+			check("report", do("report", "-o", "-"))
+			check("feed", do("export", "--ical"))
 			var runs []store.Run
 			if err := json.Unmarshal([]byte(do("run", "list", "--json")), &runs); err != nil || len(runs) != 4*len(statements) {
 				t.Fatalf("%d runs, %v", len(runs), err)
