@@ -111,7 +111,7 @@ func (w *world) jobs(names ...string) []store.Job {
 }
 
 func (w *world) define(jobs []store.Job) {
-	defs := store.Definitions{Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}}, Jobs: jobs}
+	defs := store.Definitions{Calendars: []store.Calendar{{Name: "rest"}}, Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h", Calendar: "rest"}}, Jobs: jobs}
 	if _, err := w.d.Apply(context.Background(), defs, store.ApplyOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -133,6 +133,7 @@ func rich() []stage {
 		{name: "outage", at: 3*time.Hour + 5*time.Minute}, // the first occurrences: three of each
 		{name: "requests", at: 3*time.Hour + 30*time.Minute, edit: func(w *world) {
 			w.abandon("orphan")
+			w.d.Exec(w.t, "UPDATE "+w.d.Table("calendars")+" SET days = '2000-01-01'") // so that a pass sees an edit of a calendar
 			w.request("once")
 			w.request("forks")
 		}},
