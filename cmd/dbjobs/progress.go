@@ -45,7 +45,7 @@ func (l *liveLine) show(format string, args ...any) {
 
 func (l *liveLine) clear() {
 	if l.shown {
-		io.WriteString(l.w, "\r\x1b[K")
+		fmt.Fprint(l.w, "\r\x1b[K")
 		l.shown = false
 	}
 }
