@@ -30,6 +30,7 @@ func Schema() ([]byte, error) {
 		"zone":      schema{"$ref": "#/definitions/zone"},
 		"defaults":  mappingOf(policyKeys(true), "policies for all jobs of the file"),
 		"groups":    byName(anyOf(integer(1, math.MaxInt32), group), "caps on runs at the same time, by name"),
+		"calendars": byName(calendar(), "sets of days that schedules may keep, by name"),
 		"schedules": byName(schema{"$ref": "#/definitions/schedule"}, "rules that jobs may share, by name"),
 		"jobs":      byName(schema{"$ref": "#/definitions/job"}, "jobs by name"),
 		"include":   several(described("string", ""), "files that belong to this manifest, from its folder; a pattern such as jobs.d/*.yaml means several"),
@@ -104,6 +105,9 @@ func rule(more schema) schema {
 			"description": "a wall time that a clock change leaves out"},
 		"ambiguous": schema{"enum": []string{store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth}, "default": store.AmbiguousFirst,
 			"description": "a wall time that a clock change repeats"},
+		"calendar": described("string", "name of a calendar, whose days the rule keeps"),
+		"on_holiday": schema{"enum": []string{store.HolidaySkip, store.HolidayNext, store.HolidayPrevious}, "default": store.HolidaySkip,
+			"description": "a time on a day that the calendar takes"},
 		"description": described("string", "what it is for"),
 	}
 	keys := schema{}
@@ -119,6 +123,15 @@ func rule(more schema) schema {
 }
 
 func formerName() schema { return described("string", "the name that it had: apply renames it, once") }
+
+// calendar is a list of days, or a mapping of the keys that readCalendars reads.
+func calendar() schema {
+	keys := schema{}
+	for _, f := range (&file{}).calendarFields(&store.Calendar{}) {
+		keys[f.key] = schema{}
+	}
+	return anyOf(several(schema{"type": "string"}, ""), mappingOf(keys, ""))
+}
 
 func jobKeys() schema {
 	keys := schema{
