@@ -77,6 +77,8 @@ var actions = map[string]string{
 	"lock_stale_after":   "lock after which jobs the jobs run",
 	"job_name":           "read the name of a job",
 	"job_names":          "read the names of jobs",
+	"contents":           "count what there is",
+	"others_in_schema":   "look for what others have put into the schema",
 	"durations":          "read how long runs took",
 	"jobs":               "read jobs",
 	"jobs_among":         "read jobs",

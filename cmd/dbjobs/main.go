@@ -146,6 +146,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
 	root.AddCommand(
 		c.migrate(),
+		c.uninstall(),
 		c.apply(),
 		c.diff(),
 		c.export(),

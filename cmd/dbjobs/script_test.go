@@ -109,6 +109,7 @@ func forEngine(e *testscript.Env, engine, raw string) error {
 	e.Setenv("LOGIN", u.User.Username())
 	e.Setenv("WRONG_PASSWORD", wrong.String())
 	e.Setenv("READ_ONLY", u.String())
+	e.Setenv("DATABASE_NAME", databaseName(u.Opaque+u.Path))
 	return emptyHome(e)
 }
 

@@ -25,6 +25,10 @@ func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (In
 		s.CreatedAt = at
 		schedules[s.Name] = s
 	}
+	calendars := map[string]*store.Calendar{}
+	for i := range d.Calendars {
+		calendars[d.Calendars[i].Name] = &d.Calendars[i]
+	}
 	ids := map[string]int64{}
 	for i := range d.Jobs {
 		j := Job{Job: d.Jobs[i], AsPlanned: d.Jobs[i].Disabled}
@@ -35,7 +39,7 @@ func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (In
 				s.CreatedAt = at
 			}
 			s.ID = id
-			j.Rules = append(j.Rules, store.Rule{ScheduleID: id, Linked: true, LinkedAt: at, NewInput: "new", Schedule: s, ChangedAt: at})
+			j.Rules = append(j.Rules, store.Rule{ScheduleID: id, Linked: true, LinkedAt: at, NewInput: "new", Schedule: s, ChangedAt: at, Calendar: calendars[s.Calendar]})
 		}
 		for _, name := range j.Schedules {
 			s, ok := schedules[name]
@@ -76,11 +80,15 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 	var last int64
 	known := map[string]*Job{}
 	schedules := map[string]store.Rule{}
+	calendars := map[string]*store.Calendar{}
 	for i := range in.Jobs {
 		j := &in.Jobs[i]
 		known[j.FullName()], last = j, max(last, j.ID)
 		for _, r := range j.Rules {
 			last = max(last, r.ScheduleID)
+			if r.Calendar != nil {
+				calendars[r.Schedule.Calendar] = r.Calendar
+			}
 			if r.Schedule.Name != "" {
 				schedules[r.Schedule.Name] = r
 			}
@@ -99,6 +107,9 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 		}
 		for k := range j.Rules {
 			r := &j.Rules[k]
+			if r.Calendar == nil {
+				r.Calendar = calendars[r.Schedule.Calendar]
+			}
 			switch old, ok := schedules[r.Schedule.Name]; {
 			case ok && r.Schedule.Name != "":
 				r.ScheduleID, r.Schedule.CreatedAt = old.ScheduleID, old.Schedule.CreatedAt
@@ -113,7 +124,7 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 	}
 	for i := range in.Jobs {
 		if j := in.Jobs[i]; !redefined[j.FullName()] {
-			j.follow(d.Schedules, at)
+			j.follow(d, at)
 			became.Jobs = append(became.Jobs, j)
 		}
 	}
@@ -121,20 +132,24 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 	return became, nil
 }
 
-// follow takes over what schedules of the job have become.
-func (j *Job) follow(list []store.Schedule, at time.Time) {
+// follow takes over what schedules and calendars of the job have become.
+func (j *Job) follow(d store.Definitions, at time.Time) {
 	j.Rules = slices.Clone(j.Rules)
 	for i := range j.Rules {
 		r := &j.Rules[i]
-		k := slices.IndexFunc(list, func(s store.Schedule) bool { return s.Name != "" && s.Name == r.Schedule.Name })
-		if k < 0 {
-			continue
+		was, days := r.Schedule, r.Calendar
+		if k := slices.IndexFunc(d.Schedules, func(s store.Schedule) bool { return s.Name != "" && s.Name == was.Name }); k >= 0 {
+			r.Schedule = d.Schedules[k]
+			r.Schedule.ID, r.Schedule.CreatedAt = was.ID, was.CreatedAt
 		}
-		s := list[k]
-		if s.CreatedAt = r.Schedule.CreatedAt; s.Rule == r.Schedule.Rule && s.Zone == r.Schedule.Zone && s.Nonexistent == r.Schedule.Nonexistent && s.Ambiguous == r.Schedule.Ambiguous {
-			continue
+		if k := slices.IndexFunc(d.Calendars, func(c store.Calendar) bool { return c.Name == r.Schedule.Calendar }); k >= 0 {
+			r.Calendar = &d.Calendars[k]
 		}
-		r.Schedule, r.NewInput, r.ChangedAt, j.AsPlanned = s, "new", at, false
+		n := &r.Schedule
+		same := n.Rule == was.Rule && n.Zone == was.Zone && n.Nonexistent == was.Nonexistent && n.Ambiguous == was.Ambiguous && n.Calendar == was.Calendar && n.OnHoliday == was.OnHoliday
+		if alike := days == nil && r.Calendar == nil || days != nil && r.Calendar != nil && days.Version() == r.Calendar.Version(); !same || !alike {
+			r.NewInput, r.ChangedAt, j.AsPlanned = "new", at, false
+		}
 	}
 }
 

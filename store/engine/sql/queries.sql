@@ -678,6 +678,12 @@ SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL ORDER BY j.name, j.ow
 -- name: jobs_among
 SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL AND j.id @among ORDER BY j.name, j.owner;
 
+-- What is lost with the tables.
+
+-- name: contents
+SELECT (SELECT COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL), (SELECT COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL),
+  (SELECT COUNT(*) FROM dbjobs.runs), (SELECT COUNT(*) FROM dbjobs.runs WHERE state = 'running');
+
 -- How long the recent runs of all jobs took: of each job those that succeeded among its last ones.
 
 -- name: durations

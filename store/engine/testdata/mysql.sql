@@ -181,6 +181,10 @@ FROM dbjobs_job_after a WHERE a.job_id IN (each_);
 SELECT p.job_id FROM dbjobs_plans p
 WHERE p.owner IN (each_) AND p.next_run > ? AND p.next_run < ? AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.next_run, p.job_id LIMIT ?;
 
+-- name: contents
+SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL),
+  (SELECT COUNT(*) FROM dbjobs_runs), (SELECT COUNT(*) FROM dbjobs_runs WHERE state = 'running');
+
 -- name: count_ahead
 -- arguments: now, later_ms
 SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);

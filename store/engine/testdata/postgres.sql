@@ -192,6 +192,10 @@ FROM dbjobs.job_after a WHERE a.job_id = ANY($1::bigint[]);
 SELECT p.job_id FROM dbjobs.plans p
 WHERE p.owner = ANY($1::text[]) AND p.next_run > $2 AND p.next_run < $3 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.next_run, p.job_id LIMIT $4;
 
+-- name: contents
+SELECT (SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL), (SELECT pg_catalog.COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs), (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE state = 'running');
+
 -- name: count_ahead
 -- arguments: now, later_ms
 SELECT pg_catalog.COUNT(*), pg_catalog.MAX(decided_through) FROM dbjobs.plans WHERE decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond');
@@ -1044,6 +1048,11 @@ SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, 
     FROM dbjobs.runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
   GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
 LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT $2;
+
+-- name: others_in_schema
+SELECT (SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs')
+  + (SELECT count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'dbjobs')
+  + (SELECT count(*) FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = 'dbjobs');
 
 -- name: own_plans
 -- arguments: ids

@@ -147,6 +147,13 @@ DELETE FROM dbjobs.job_schedules AS l USING @rows(job_id bigint, schedule_id big
 -- name: catalogue
 SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs';
 
+-- What others have put into our schema.
+
+-- name: others_in_schema
+SELECT (SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs')
+  + (SELECT count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'dbjobs')
+  + (SELECT count(*) FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = 'dbjobs');
+
 -- name: server_settings
 SELECT s.name, s.setting FROM pg_catalog.pg_settings s
 WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'transaction_read_only', 'in_hot_standby');

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+func (c *cli) uninstall() *cobra.Command {
+	var yes string
+	var force bool
+	cmd := &cobra.Command{
+		Use: "uninstall", Short: "Drop the tables of dbjobs, with all jobs and runs", Args: positional(),
+		Long: `Drops all tables of dbjobs and what is in them: definitions, runs, and the log of changes. It asks for the name of the
+database before, unless that is given with --yes. Nothing else in the database is touched, and no file is deleted.
+It needs the login that made the tables.
+
+Stop the triggers first. While runs are being executed, it does nothing without --force: what they do would not be
+recorded. "dbjobs export > jobs.yaml" keeps the definitions; "dbjobs migrate" begins anew.`,
+		Example: `  dbjobs export > jobs.yaml
+  dbjobs uninstall
+  dbjobs uninstall --yes app --database postgres://owner@db.example.org/app`,
+	}
+	cmd.Flags().StringVar(&yes, "yes", "", "`NAME` of the database, instead of being asked for it")
+	cmd.Flags().BoolVar(&force, "force", false, "also while runs are being executed")
+	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		s, err := c.open(cmd, probe)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		schema, err := s.Schema(cmd.Context())
+		if err != nil {
+			return err
+		}
+		u := report.Uninstalled{Database: s.Where()}
+		if schema.Version == 0 {
+			return &usageError{problem: u.Database + " has no tables of dbjobs"}
+		}
+		if u.Contents, err = s.Contents(cmd.Context()); err != nil {
+			return err
+		}
+		if err := c.agreed(cmd, s, u, yes); err != nil {
+			return err
+		}
+		u.SchemaStays, err = s.Uninstall(cmd.Context(), force)
+		if errors.Is(err, store.ErrBusy) {
+			return &usageError{problem: fmt.Sprintf("%v; nothing was dropped", err), hint: "stop the triggers and wait, or cancel the runs; --force drops the tables all the same"}
+		}
+		if err != nil {
+			return err
+		}
+		return c.print(u, func() error { return u.Print(c.stdout) })
+	})
+	return c.prints(cmd)
+}
+
+// agreed says what will be lost, and returns nil if that is meant: somebody gives the name of the database.
+func (c *cli) agreed(cmd *cobra.Command, s *store.Store, u report.Uninstalled, yes string) error {
+	name := databaseName(s.Where())
+	if yes != "" {
+		if yes != name {
+			return badInput("--yes: found %s, but the database is %s; nothing was dropped", shown(yes), name)
+		}
+		return nil
+	}
+	c.say("this drops the tables of dbjobs in %s, with %s", u.Database, u.Lost())
+	if u.Jobs > 0 {
+		c.say("dbjobs export > jobs.yaml keeps the definitions")
+	}
+	c.say("type the name of the database, %s, to go on:", name)
+	line, err := bufio.NewReader(interruptible{cmd.Context(), c.stdin}).ReadString('\n')
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	if given := strings.TrimSpace(line); given != name || err != nil && given == "" {
+		return badInput("found %s, want %s; nothing was dropped", shown(given), name)
+	}
+	return nil
+}
+
+// databaseName is the name of a database, or of its file, without what is before it.
+func databaseName(where string) string { return where[strings.LastIndexAny(where, "/:")+1:] }

@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"context"
+	"slices"
+)
+
+// DropTables drops the tables that the migrations make, the last one first, and nothing else. What somebody
+// else has built on one of them, such as a view, makes that an error. Where DDL ends a transaction, it can
+// be done again after a crash: the table that records the version goes last.
+func (db *DB) DropTables(ctx context.Context, tx *Tx) error {
+	tables, _, err := db.e.schema()
+	if err != nil {
+		return err
+	}
+	q := tx.q
+	if db.e.ddlCommits {
+		q = db.pool
+	}
+	for _, t := range slices.Backward(tables) {
+		if _, err := q.ExecContext(ctx, "DROP TABLE IF EXISTS "+t.name); err != nil {
+			return db.Wrap("drop "+t.name, err)
+		}
+	}
+	return nil
+}
+
+// DropSchema drops the schema that the migrations make, if the engine has such. It reports whether that
+// stays, because there is something else in it.
+func (db *DB) DropSchema(ctx context.Context) (stays bool, err error) {
+	if db.e.Name != "postgres" {
+		return false, nil
+	}
+	var others int
+	if err := db.Row(ctx, "others_in_schema", nil, &others); err != nil || others > 0 {
+		return others > 0, err
+	}
+	_, err = db.pool.ExecContext(ctx, "DROP SCHEMA IF EXISTS dbjobs")
+	return false, db.Wrap("drop the schema", err)
+}
