@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -11,11 +13,13 @@ import (
 
 // RunFilter selects runs; empty fields select all.
 type RunFilter struct {
-	Job   string // name or owner/name
-	State string
-	Since time.Time // made then or later; zero: whenever
-	Until time.Time // made before; zero: whenever
-	Limit int       // 0: 100
+	Job      string    // name or owner/name
+	States   []string  // any of these
+	Schedule string    // of jobs that use this one
+	Step     string    // that tried this step
+	Since    time.Time // made then or later; zero: whenever
+	Until    time.Time // made before; zero: whenever
+	Limit    int       // 0: 100
 }
 
 // Runs lists runs, newest first.
@@ -30,15 +34,13 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if f.Limit == 0 {
 		f.Limit = 100
 	}
-	statement := "runs"
-	switch f.State {
-	case Failed, Cancelled, Lost:
-		statement = "runs_unwell"
-	case Waiting, Queued, Running:
-		statement = "runs_under_way"
-	}
-	if job != 0 {
-		statement = "runs"
+	var schedule int64
+	if f.Schedule != "" {
+		c, err := s.Schedule(ctx, f.Schedule)
+		if err != nil {
+			return nil, err
+		}
+		schedule = c.ID
 	}
 	until := f.Until
 	if until.IsZero() {
@@ -48,7 +50,38 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if since.IsZero() {
 		since = engine.First
 	}
-	return s.listRuns(ctx, statement, engine.Args{"job": job, "state": f.State, "since": since, "until": until, "limit": f.Limit})
+	states := f.States
+	if len(states) == 0 {
+		states = []string{""}
+	}
+	var list []Run
+	for _, state := range states {
+		some, err := s.listRuns(ctx, runsOf(state, job), engine.Args{"job": job, "state": state, "schedule": schedule, "step": f.Step,
+			"since": since, "until": until, "limit": f.Limit})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	if len(states) > 1 {
+		slices.SortFunc(list, func(x, y Run) int { return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(y.ID, x.ID)) })
+	}
+	return list[:min(f.Limit, len(list))], nil
+}
+
+// runsOf is the statement that finds the runs of a state, or of a job, by an index.
+func runsOf(state string, job int64) string {
+	switch state {
+	case Failed, Cancelled, Lost:
+		if job == 0 {
+			return "runs_unwell"
+		}
+	case Waiting, Queued, Running:
+		if job == 0 {
+			return "runs_under_way"
+		}
+	}
+	return "runs"
 }
 
 // jobWithRuns finds a job. Where there is none, it finds the last removed job of that name.

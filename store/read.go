@@ -161,7 +161,10 @@ func (s *Store) JobName(ctx context.Context, id int64) (string, error) {
 }
 
 // JobFilter selects jobs; empty fields select all.
-type JobFilter struct{ Owner, Manifest string }
+type JobFilter struct {
+	Owner, Manifest, Tag string
+	States               []string // any of JobStates
+}
 
 // Jobs lists jobs with the facts of their plans, by name.
 func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
@@ -170,9 +173,14 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 		return nil, err
 	}
 	list = slices.DeleteFunc(list, func(v JobStatus) bool {
-		return f.Owner != "" && v.Owner != f.Owner || f.Manifest != "" && v.Manifest != f.Manifest
+		return f.Owner != "" && v.Owner != f.Owner || f.Manifest != "" && v.Manifest != f.Manifest || f.Tag != "" && !slices.Contains(v.Tags, f.Tag)
 	})
-	return list, s.deriveAll(ctx, list)
+	if err := s.deriveAll(ctx, list); err != nil || len(f.States) == 0 {
+		return list, err
+	}
+	return slices.DeleteFunc(list, func(v JobStatus) bool {
+		return !slices.Contains(f.States, v.State) && !(v.Failing() && slices.Contains(f.States, JobFailing))
+	}), nil
 }
 
 // deriveAll finds the states of jobs as of now.

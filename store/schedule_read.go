@@ -104,13 +104,33 @@ func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleSt
 		return nil, err
 	}
 	pauses, err := s.Pauses(ctx, false, maxPauses)
-	out := make([]ScheduleStatus, len(list))
-	for i, c := range list {
-		out[i].Schedule = c
-		out[i].derive(pauses)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	out := make([]ScheduleStatus, len(list))
+	at := make(map[int64]int, len(list))
+	for i, c := range list {
+		out[i].Schedule, out[i].Users = c, []string{}
+		out[i].derive(pauses)
+		at[c.ID] = i
+	}
+	for part := range slices.Chunk(slices.Collect(maps.Keys(at)), page) {
+		var id int64
+		var j Job
+		err := s.db.Query(ctx, "users", engine.Args{"ids": part, "limit": usersNamed}, engine.Reads(&id, &j.Owner, &j.Name).Each(func(string) error {
+			out[at[id]].Users = append(out[at[id]].Users, j.FullName())
+			j = Job{}
+			return nil
+		}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
+
+// usersNamed is how many jobs of a schedule are named.
+const usersNamed = 5
 
 // Schedule finds a shared schedule by name.
 func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {

@@ -18,6 +18,17 @@ const (
 	JobEnabled  = "enabled"  // runs on request, or has not been decided for yet
 )
 
+// JobFailing is no state, but how the last run of a job ended: it can be asked for like one.
+const JobFailing = "failing"
+
+// JobStates are what a JobFilter takes.
+var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobParked, JobPaused, JobResumed, JobDisabled, JobAborted, JobFinished}
+
+// Failing reports whether the last run of the job has failed, and nothing else says more about it.
+func (v *JobStatus) Failing() bool {
+	return v.Streak > 0 && v.State != JobDisabled && v.State != JobAborted
+}
+
 // derive finds the state from the facts. It is the only place that sets a state. If several fit, the first
 // of the list counts.
 func (v *JobStatus) derive(now time.Time, pauses []Pause) {
@@ -68,8 +79,10 @@ const (
 // ScheduleStatus is a shared schedule, with the pause that applies to it.
 type ScheduleStatus struct {
 	Schedule
-	State  string `json:"state"`
-	Paused *Pause `json:"paused,omitempty"` // the one that ends last
+	State  string    `json:"state"`
+	Paused *Pause    `json:"paused,omitempty"` // the one that ends last
+	Users  []string  `json:"job_names"`        // owner/name of the first jobs that use it; Jobs is how many do
+	Next   time.Time `json:"next,omitzero"`    // its next nominal time, set by package tick; none while it is paused
 }
 
 func (c *ScheduleStatus) derive(pauses []Pause) {

@@ -61,6 +61,7 @@ var actions = map[string]string{
 	"finish_schedules":   "remove the jobs' own schedules",
 	"first_installation": "record the installation",
 	"first_users":        "read which jobs use a schedule",
+	"users":              "read which jobs use schedules",
 	"followers":          "read which jobs run after these",
 	"gaps":               "read gaps",
 	"give_back":          "give back a run",

@@ -105,7 +105,7 @@ func TestRequestForALaterTimeHoldsUpNothing(t *testing.T) {
 				t.Errorf("pass %d: the request for %s is %s for %s, want %s", i, at, is.State, is.ScheduledFor, want)
 			}
 		}
-		if list, err := d.Runs(t.Context(), store.RunFilter{State: store.Succeeded}); err != nil || len(list) != 3 {
+		if list, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Succeeded}}); err != nil || len(list) != 3 {
 			t.Errorf("%d runs, %v; want the request, and those of the five minutes before it", len(list), err)
 		}
 	})

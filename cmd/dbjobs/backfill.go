@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ the range gets a run.`,
 		b := report.Backfilled{Job: args[0], Runs: report.List(made), More: more}
 		return c.print(b, func() error {
 			c.say("%s", b)
-			return report.Runs(c.stdout, made)
+			return report.Runs(c.stdout, made, time.Time{}) // none executes
 		})
 	})
 	return c.prints(c.authored(cmd))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,10 +128,16 @@ func (c *cli) jobList() *cobra.Command {
 	var f store.JobFilter
 	cmd := &cobra.Command{Use: "list", Short: "List the jobs", Args: positional(),
 		Example: `  dbjobs job list
+  dbjobs job list --state failing,parked
   dbjobs job list --manifest jobs --json`}
 	cmd.Flags().StringVar(&f.Owner, "owner", "", "only jobs of this owner")
 	cmd.Flags().StringVar(&f.Manifest, "manifest", "", "only jobs that belong to this manifest")
+	cmd.Flags().StringVar(&f.Tag, "tag", "", "only jobs with this tag")
+	cmd.Flags().StringSliceVar(&f.States, "state", nil, "only jobs in one of these states, with commas between them: "+strings.Join(store.JobStates, ", "))
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
+		if err := among("state", f.States, store.JobStates); err != nil {
+			return err
+		}
 		jobs, err := s.Jobs(ctx, f)
 		if err != nil {
 			return err

@@ -24,15 +24,18 @@ func (c *cli) runList() *cobra.Command {
 	states := []string{store.Waiting, store.Queued, store.Running, store.Succeeded, store.Failed, store.Cancelled, store.Lost}
 	cmd := &cobra.Command{Use: "list", Short: "List runs, the newest first", Args: positional(),
 		Example: `  dbjobs run list --state failed --since yesterday
+  dbjobs run list --state queued,running --schedule nightly
   dbjobs run list --job rollup --limit 5 --json`}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job; if it was removed, of the last job with that name")
-	cmd.Flags().StringVar(&f.State, "state", "", "only runs in this state: "+strings.Join(states, ", "))
+	cmd.Flags().StringSliceVar(&f.States, "state", nil, "only runs in one of these states, with commas between them: "+strings.Join(states, ", "))
+	cmd.Flags().StringVar(&f.Schedule, "schedule", "", "only runs of jobs that use this schedule")
+	cmd.Flags().StringVar(&f.Step, "step", "", "only runs that tried the step of this name")
 	cmd.Flags().StringVar(&since, "since", "", "only runs made since then: 24h ago, yesterday, 2026-12-01T08:00:00Z")
 	cmd.Flags().StringVar(&until, "until", "", "only runs made before")
 	cmd.Flags().IntVar(&f.Limit, "limit", 20, "show at most `N` runs")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
-		if f.State != "" && !slices.Contains(states, f.State) {
-			return badInput("--state: found %q, want one of %s", f.State, strings.Join(states, ", "))
+		if err := among("state", f.States, states); err != nil {
+			return err
 		}
 		if f.Limit < 1 {
 			return badInput("--limit: found %d, want at least 1", f.Limit)
@@ -48,9 +51,23 @@ func (c *cli) runList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.print(report.List(runs), func() error { return report.Runs(c.stdout, runs) })
+		now, err := s.Now(ctx)
+		if err != nil {
+			return err
+		}
+		return c.print(report.List(runs), func() error { return report.Runs(c.stdout, runs, now) })
 	})
 	return c.prints(cmd)
+}
+
+// among refuses values of a flag that are not among the known ones.
+func among(flag string, found, known []string) error {
+	for _, v := range found {
+		if !slices.Contains(known, v) {
+			return badInput("--%s: found %s, want one of %s", flag, shown(v), strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // runs is the end of the sentence "the next tick ...", for a run of the queue.

@@ -61,6 +61,9 @@ func (c *cli) scheduleList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := tick.NextOfSchedules(ctx, s, list); err != nil {
+				return err
+			}
 			return c.print(report.List(list), func() error { return report.Schedules(c.stdout, list) })
 		}),
 	})
@@ -73,6 +76,9 @@ func (c *cli) scheduleShow() *cobra.Command {
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 			list, err := s.ScheduleStatuses(ctx, args[0])
 			if err != nil {
+				return err
+			}
+			if err := tick.NextOfSchedules(ctx, s, list); err != nil {
 				return err
 			}
 			d := report.ScheduleDetail{ScheduleStatus: list[0]}

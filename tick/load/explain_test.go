@@ -98,7 +98,7 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 			t.Logf("filled in %s", time.Since(began).Round(time.Second))
 			calls := aDay(t, d, &c, n)
 			c.Reset()
-			if _, err := d.Runs(t.Context(), store.RunFilter{State: store.Failed}); err != nil {
+			if _, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Failed}}); err != nil {
 				t.Fatal(err)
 			}
 			calls = append(calls, c.All()[1:]...) // the pauses are read whole

@@ -28,7 +28,7 @@ func TestExplainOneJobIsReadAlone(t *testing.T) {
 				d.Exec(t, "SELECT setval(pg_get_serial_sequence('dbjobs.jobs', 'id'), 1000000), setval(pg_get_serial_sequence('dbjobs.schedules', 'id'), 1000000)")
 			}
 			d.Analyze(t)
-			failed, err := d.Runs(t.Context(), store.RunFilter{State: store.Failed, Limit: 1})
+			failed, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Failed}, Limit: 1})
 			if err != nil || len(failed) != 1 {
 				t.Fatal(err, len(failed))
 			}

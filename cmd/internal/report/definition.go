@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -12,13 +13,13 @@ import (
 
 // Schedules prints the table of schedule list.
 func Schedules(w io.Writer, schedules []store.ScheduleStatus) error {
-	t := newTable(w, "SCHEDULE", "STATE", "RULE", "ZONE", "JOBS")
+	t := newTable(w, "SCHEDULE", "STATE", "NEXT", "RULE", "ZONE", "JOBS")
 	for _, s := range schedules {
 		state := s.State
 		if s.Paused != nil && !s.Paused.Until.IsZero() {
 			state += " until " + Instant(s.Paused.Until)
 		}
-		t.row(s.Name, state, s.Rule, s.Zone, count(int64(s.Jobs)))
+		t.row(s.Name, state, Instant(s.Next), s.Rule, s.Zone, users(s))
 	}
 	return t.flush()
 }
@@ -28,6 +29,15 @@ type ScheduleDetail struct {
 	store.ScheduleStatus
 	// Holidays are the next times that the calendar takes out or moves, within three months.
 	Holidays []rules.Holiday `json:"holidays,omitempty"`
+}
+
+// users names the first jobs that use a schedule, and counts the others.
+func users(s store.ScheduleStatus) string {
+	names := strings.Join(s.Users, ", ")
+	if more := s.Jobs - len(s.Users); more > 0 && names != "" {
+		names += fmt.Sprintf(", %d more", more)
+	}
+	return names
 }
 
 // Schedule prints the facts of schedule show.
@@ -48,7 +58,8 @@ func Schedule(w io.Writer, s ScheduleDetail) error {
 	for i := range s.Holidays {
 		f.add("holiday", s.Holidays[i].Text())
 	}
-	f.add("jobs", count(int64(s.Jobs)))
+	f.add("next", Instant(s.Next))
+	f.add("jobs", cmp.Or(users(s.ScheduleStatus), "none"))
 	f.add("manifest", s.Manifest)
 	f.add("created", Instant(s.CreatedAt))
 	return f.flush()

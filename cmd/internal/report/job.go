@@ -17,9 +17,21 @@ import (
 func Jobs(w io.Writer, jobs []store.JobStatus) error {
 	t := newTable(w, "JOB", "OWNER", "STATE", "NEXT RUN", "OVERDUE", "LAST RUN", "RESULT", "FAILED", "SCHEDULE")
 	for _, j := range jobs {
-		t.row(j.Name, j.Owner, j.State, nextRun(j), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), When(j.Job))
+		t.row(j.Name, j.Owner, jobState(j), nextRun(j), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), When(j.Job))
 	}
 	return t.flush()
+}
+
+// jobState is the state of a job in a list: of a paused one with when the pause ends, and of one that waits with how its last
+// runs ended.
+func jobState(j store.JobStatus) string {
+	switch {
+	case j.State == store.JobPaused && !j.Paused.Until.IsZero():
+		return j.State + " until " + Instant(j.Paused.Until)
+	case j.Failing() && (j.State == store.JobSleeping || j.State == store.JobEnabled):
+		return store.JobFailing
+	}
+	return j.State
 }
 
 // notPlanned is shown instead of a next run that was planned from an older definition.

@@ -21,7 +21,7 @@ var manners = map[string]manner{
 	"RUN":              {cut: cutMiddle, min: 20},
 	"ID":               {rank: 1},
 	"JOB":              {cut: cutMiddle, min: 16},
-	"JOBS":             {cut: cutEnd, min: 16},
+	"JOBS":             {cut: cutEnd, min: 12, soft: true},
 	"NAME":             {cut: cutMiddle, min: 16},
 	"STEP":             {cut: cutMiddle, min: 12},
 	"PAUSED":           {cut: cutMiddle, min: 20},

@@ -31,7 +31,7 @@ func TestTablesStayOnTheirLines(t *testing.T) {
 	hostile := "x\ny\x1b]0;title\a\tz"
 	var out bytes.Buffer
 	run := store.Run{ID: "1", Job: hostile, Error: hostile}
-	if err := Runs(&out, []store.Run{run}); err != nil {
+	if err := Runs(&out, []store.Run{run}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Jobs(&out, []store.JobStatus{{Job: store.Job{Name: hostile}}}); err != nil {

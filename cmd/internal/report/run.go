@@ -10,11 +10,15 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// Runs prints the table of run list.
-func Runs(w io.Writer, runs []store.Run) error {
+// Runs prints the table of run list. A run that executes took the time until now so far.
+func Runs(w io.Writer, runs []store.Run, now time.Time) error {
 	t := newTable(w, "RUN", "SCHEDULED FOR", "STATE", "STARTED", "TOOK", "ID", "ERROR")
 	for _, r := range runs {
-		t.row(r.Label(), scheduled(&r), runState(r), Instant(r.StartedAt), between(r.StartedAt, r.FinishedAt), r.ID, r.Error)
+		took := between(r.StartedAt, r.FinishedAt)
+		if r.State == store.Running && !now.IsZero() {
+			took = span(now.Sub(r.StartedAt))
+		}
+		t.row(r.Label(), scheduled(&r), runState(r), Instant(r.StartedAt), took, r.ID, r.Error)
 	}
 	return t.flush()
 }

@@ -49,13 +49,13 @@ func TestScreens(t *testing.T) {
 		{Job: store.Job{Owner: "etl", Name: "cleanup"}, State: "ok", NextRun: at("03:00:00").AddDate(0, 2, 0), LastFinished: at("02:10:01"), LastState: store.Succeeded},
 	}
 	schedules := []store.ScheduleStatus{
-		{Schedule: store.Schedule{Name: "nightly", Rule: "30 2 * * *", Zone: "Europe/Berlin", Jobs: 12}, State: "active"},
+		{Schedule: store.Schedule{Name: "nightly", Rule: "30 2 * * *", Zone: "Europe/Berlin", Jobs: 7}, State: "active", Next: at("02:30:00"), Users: []string{"etl/load", "etl/nightly-warehouse-rollup", "etl/tidy"}},
 		{Schedule: store.Schedule{Name: "last working day of the month without holidays", Rule: "DTSTART:20260101T080000\nRRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", Zone: "America/Argentina/Buenos_Aires"},
 			State: "paused", Paused: &store.Pause{Until: at("08:00:00")}},
 	}
 	upcoming := tick.UpcomingRuns{Runs: []tick.UpcomingRun{{At: at("23:00:00"), Job: "etl/nightly-warehouse-rollup-eu-central"}, {At: at("23:00:00"), Job: "etl/" + strings.Repeat("long-", 20) + "end"}}}
 	for name, print := range map[string]func(o *Output) error{
-		"run list":      func(o *Output) error { return Runs(o, runs) },
+		"run list":      func(o *Output) error { return Runs(o, runs, at("23:30:00")) },
 		"job list":      func(o *Output) error { return Jobs(o, jobs) },
 		"schedule list": func(o *Output) error { return Schedules(o, schedules) },
 		"upcoming":      func(o *Output) error { return Upcoming(o, upcoming) },
@@ -144,7 +144,7 @@ func TestColours(t *testing.T) {
 		o, shown := screen(80)
 		o.Colour = colour
 		runs := []store.Run{{ID: "1", Job: "load", Number: 1, State: store.Failed, Error: strings.Repeat("x", 100)}, {ID: "2", Job: "load", Number: 2, State: store.Waiting, HeldBy: "pause"}, {Job: "failed", Number: 3, State: store.Succeeded}}
-		if err := Runs(o, runs); err != nil {
+		if err := Runs(o, runs, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := Run(o, store.RunDetail{Run: runs[0], Tries: []store.Attempt{{State: store.Failed}}}); err != nil {

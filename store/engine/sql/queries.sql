@@ -604,6 +604,12 @@ SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.job_id @among;
 -- name: schedule_users
 SELECT schedule_id, COUNT(*) FROM dbjobs.job_schedules WHERE schedule_id @among GROUP BY schedule_id;
 
+-- name: users
+SELECT u.schedule_id, u.owner, u.name FROM (
+  SELECT l.schedule_id, j.owner, j.name, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY j.name, j.owner) AS place
+  FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id WHERE l.schedule_id @among) AS u
+WHERE u.place <= :limit ORDER BY u.schedule_id, u.place;
+
 -- name: first_users
 SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id
 WHERE l.schedule_id = :id ORDER BY l.job_id LIMIT :limit;
@@ -914,17 +920,17 @@ WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR int
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) AND r.created_at >= :since AND r.created_at < :until ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) AND @selected ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- Of states that are rare among all runs, which else would be read to their end.
 
 -- name: runs_unwell
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE @unwell = :state AND r.created_at >= :since AND r.created_at < :until ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE @unwell = :state AND @selected ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: runs_under_way
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE @open IS NOT NULL AND r.state = :state AND r.created_at >= :since AND r.created_at < :until ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE @open IS NOT NULL AND r.state = :state AND @selected ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: run_by_prefix
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id

@@ -1251,11 +1251,13 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE r.job_id = ? AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: runs
--- arguments: job, job, state, state, since, until, limit
+-- arguments: job, job, state, state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ?
+AND (? = 0 OR EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?))
+AND (? = '' OR EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?)) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: runs_longest
 -- arguments: limit
@@ -1265,18 +1267,22 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE open_job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT ?;
 
 -- name: runs_under_way
--- arguments: state, since, until, limit
+-- arguments: state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE open_job_id IS NOT NULL AND r.state = ? AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+WHERE open_job_id IS NOT NULL AND r.state = ? AND r.created_at >= ? AND r.created_at < ?
+AND (? = 0 OR EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?))
+AND (? = '' OR EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?)) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: runs_unwell
--- arguments: state, since, until, limit
+-- arguments: state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE r.unwell = ? AND r.created_at >= ? AND r.created_at < ? ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+WHERE r.unwell = ? AND r.created_at >= ? AND r.created_at < ?
+AND (? = 0 OR EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?))
+AND (? = '' OR EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?)) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: schedule_id
 -- arguments: name
@@ -1477,6 +1483,13 @@ UPDATE dbjobs_schedules SET changed_at = CASE WHEN rule = ? AND zone = ? AND non
   rule = ?, zone = ?, nonexistent = ?, ambiguous = ?,
   calendar = ?, on_holiday = ?, calendar_version = ?, description = ?, manifest = ?
 WHERE id = ?;
+
+-- name: users
+-- arguments: each_ids, limit
+SELECT u.schedule_id, u.owner, u.name FROM (
+  SELECT l.schedule_id, j.owner, j.name, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY j.name, j.owner) AS place
+  FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = l.job_id WHERE l.schedule_id IN (each_)) AS u
+WHERE u.place <= ? ORDER BY u.schedule_id, u.place;
 
 -- name: wake_group
 -- arguments: name

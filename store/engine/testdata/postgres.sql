@@ -1291,11 +1291,13 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE r.job_id = $1 AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: runs
--- arguments: job, state, since, until, limit
+-- arguments: job, state, since, until, schedule, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE (r.job_id = $1 OR $1 = 0) AND ($2 = '' OR r.state = $2) AND r.created_at >= $3 AND r.created_at < $4 ORDER BY r.created_at DESC, r.id DESC LIMIT $5;
+WHERE (r.job_id = $1 OR $1 = 0) AND ($2 = '' OR r.state = $2) AND r.created_at >= $3 AND r.created_at < $4
+AND ($5 = 0 OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $5))
+AND ($6 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $6)) ORDER BY r.created_at DESC, r.id DESC LIMIT $7;
 
 -- name: runs_longest
 -- arguments: limit
@@ -1305,18 +1307,22 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT $1;
 
 -- name: runs_under_way
--- arguments: state, since, until, limit
+-- arguments: state, since, until, schedule, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = $1 AND r.created_at >= $2 AND r.created_at < $3 ORDER BY r.created_at DESC, r.id DESC LIMIT $4;
+WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = $1 AND r.created_at >= $2 AND r.created_at < $3
+AND ($4 = 0 OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4))
+AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
 
 -- name: runs_unwell
--- arguments: state, since, until, limit
+-- arguments: state, since, until, schedule, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = $1 AND r.created_at >= $2 AND r.created_at < $3 ORDER BY r.created_at DESC, r.id DESC LIMIT $4;
+WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = $1 AND r.created_at >= $2 AND r.created_at < $3
+AND ($4 = 0 OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4))
+AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
 
 -- name: schedule_id
 -- arguments: name
@@ -1523,6 +1529,13 @@ UPDATE dbjobs.schedules SET changed_at = CASE WHEN rule = $1 AND zone = $2 AND n
   rule = $1, zone = $2, nonexistent = $3, ambiguous = $4,
   calendar = $5, on_holiday = $6, calendar_version = $8, description = $9, manifest = $10
 WHERE id = $11;
+
+-- name: users
+-- arguments: ids, limit
+SELECT u.schedule_id, u.owner, u.name FROM (
+  SELECT l.schedule_id, j.owner, j.name, pg_catalog.ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY j.name, j.owner) AS place
+  FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id WHERE l.schedule_id = ANY($1::bigint[])) AS u
+WHERE u.place <= $2 ORDER BY u.schedule_id, u.place;
 
 -- name: wake_group
 -- arguments: name
