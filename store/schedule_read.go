@@ -117,7 +117,7 @@ func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleSt
 	for part := range slices.Chunk(slices.Collect(maps.Keys(at)), page) {
 		var id int64
 		var j Job
-		err := s.db.Query(ctx, "users", engine.Args{"ids": part, "limit": usersNamed}, engine.Reads(&id, &j.Owner, &j.Name).Each(func(string) error {
+		err := s.db.Query(ctx, "users", engine.Args{"ids": part, "limit": usersNamed}, engine.Reads(&id, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) error {
 			out[at[id]].Users = append(out[at[id]].Users, j.FullName())
 			j = Job{}
 			return nil

@@ -605,9 +605,9 @@ SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.job_id @among;
 SELECT schedule_id, COUNT(*) FROM dbjobs.job_schedules WHERE schedule_id @among GROUP BY schedule_id;
 
 -- name: users
-SELECT u.schedule_id, u.owner, u.name FROM (
-  SELECT l.schedule_id, j.owner, j.name, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY j.name, j.owner) AS place
-  FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id WHERE l.schedule_id @among) AS u
+SELECT u.schedule_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = u.job_id) FROM (
+  SELECT l.schedule_id, l.job_id, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
+  FROM dbjobs.job_schedules l WHERE l.schedule_id @among) AS u
 WHERE u.place <= :limit ORDER BY u.schedule_id, u.place;
 
 -- name: first_users

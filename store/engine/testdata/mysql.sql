@@ -1486,9 +1486,9 @@ WHERE id = ?;
 
 -- name: users
 -- arguments: each_ids, limit
-SELECT u.schedule_id, u.owner, u.name FROM (
-  SELECT l.schedule_id, j.owner, j.name, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY j.name, j.owner) AS place
-  FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = l.job_id WHERE l.schedule_id IN (each_)) AS u
+SELECT u.schedule_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = u.job_id) FROM (
+  SELECT l.schedule_id, l.job_id, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
+  FROM dbjobs_job_schedules l WHERE l.schedule_id IN (each_)) AS u
 WHERE u.place <= ? ORDER BY u.schedule_id, u.place;
 
 -- name: wake_group
