@@ -84,7 +84,7 @@ func (r *reality) until(from, to time.Time, o simulate.Options) {
 			took, fails := r.outcome(&r.keys, &task.Run)
 			r.held = append(r.held, &holding{task, now.Add(took), fails})
 		}
-		runs, err := r.d.Runs(r.t.Context(), store.RunFilter{State: store.Running, Limit: 10_000})
+		runs, err := r.d.Runs(r.t.Context(), store.RunFilter{States: []string{store.Running}, Limit: 10_000})
 		r.must(err)
 		for i := range runs {
 			if !runs[i].CancelAt.IsZero() {
