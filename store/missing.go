@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Missing says that there is nothing with a name that somebody gave. It wraps ErrNotFound.
-type Missing struct {
+// MissingError says that there is nothing with a name that somebody gave. It wraps ErrNotFound.
+type MissingError struct {
 	Kind    string // job, schedule, run, tag or owner
 	Name    string // as it was given
 	Nearest string // a name that there is; empty: none is near, or nobody has looked
@@ -17,16 +17,16 @@ type Missing struct {
 }
 
 // missingRun is the error for a run that is not there.
-func missingRun(name string) *Missing {
-	return &Missing{Kind: "run", Name: name, said: "run " + name, want: "want JOB#NUMBER, JOB for its latest run, or an id; "}
+func missingRun(name string) *MissingError {
+	return &MissingError{Kind: "run", Name: name, said: "run " + name, want: "want JOB#NUMBER, JOB for its latest run, or an id; "}
 }
 
 // missing is the error for a job or a schedule that is not there.
-func missing(kind, name string) *Missing {
-	return &Missing{Kind: kind, Name: name, said: fmt.Sprintf("%s %q", kind, name)}
+func missing(kind, name string) *MissingError {
+	return &MissingError{Kind: kind, Name: name, said: fmt.Sprintf("%s %q", kind, name)}
 }
 
-func (m *Missing) Error() string {
+func (m *MissingError) Error() string {
 	if m.Nearest != "" {
 		return m.said + ": not found; nearest: " + m.Nearest
 	}
@@ -37,11 +37,11 @@ func (m *Missing) Error() string {
 	return m.said + ": not found; " + m.want + "`dbjobs " + list + " list` shows them"
 }
 
-func (m *Missing) Unwrap() error { return ErrNotFound }
+func (m *MissingError) Unwrap() error { return ErrNotFound }
 
 // Names are the names of all that a missing name could have meant, in order. Those of jobs have their owner where the
 // name has one.
-func (s *Store) Names(ctx context.Context, m *Missing) (names []string, err error) {
+func (s *Store) Names(ctx context.Context, m *MissingError) (names []string, err error) {
 	if m.Kind == ScopeSchedule {
 		list, err := s.Schedules(ctx)
 		for _, c := range list {

@@ -161,7 +161,7 @@ func (a *applier) anybody(ctx context.Context, on Subject) error {
 		return on.Scope == ScopeOwner && j.Owner == on.Name || on.Scope == ScopeTag && slices.Contains(j.Tags, on.Name)
 	})
 	if !known {
-		return &Missing{Kind: on.Scope, Name: on.Name, said: on.String()}
+		return &MissingError{Kind: on.Scope, Name: on.Name, said: on.String()}
 	}
 	return nil
 }

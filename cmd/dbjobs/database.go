@@ -134,7 +134,7 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 
 // meant adds to an error about a name that is not there the name that was probably meant.
 func meant(ctx context.Context, s *store.Store, err error) error {
-	m, ok := errors.AsType[*store.Missing](err)
+	m, ok := errors.AsType[*store.MissingError](err)
 	if !ok {
 		return err
 	}

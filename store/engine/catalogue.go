@@ -97,7 +97,8 @@ func (db *DB) explain(ctx context.Context, statement string) error {
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	for rows.Next() {
 	}
-	return rows.Close()
+	return rows.Err()
 }

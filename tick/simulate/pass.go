@@ -98,7 +98,7 @@ func (l *ledger) thawed(t time.Time) time.Time {
 // ones of a pass are for all needs. Those after the end of a run are for jobs that their runs wake.
 func (l *ledger) rounds(began time.Time, first bool) {
 	l.pass.Began = began
-	for idle, taken := 0, 0; ; first = false {
+	for idle := 0; ; first = false {
 		l.moved, l.metMoved = 0, 0
 		if first {
 			l.decideChanged()
@@ -110,8 +110,7 @@ func (l *ledger) rounds(began time.Time, first bool) {
 		for more := first || l.metMoved > 0; more && len(l.met) > 0; {
 			l.decideMet()
 		}
-		taken = l.take(began)
-		if idle++; taken > 0 {
+		if idle++; l.take(began) > 0 {
 			idle = 0
 		}
 		if idle > 0 && (l.moved == 0 || idle > 10) {

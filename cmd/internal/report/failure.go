@@ -29,7 +29,7 @@ func Missed(w io.Writer, list []tick.MissedTimes) error {
 		if v.Times != nil {
 			n = count(*v.Times)
 		}
-		t.row(v.Job, v.Gap.Reason, n, Instant(v.From), Instant(v.Through))
+		t.row(v.Job, v.Reason, n, Instant(v.From), Instant(v.Through))
 	}
 	return t.flush()
 }
