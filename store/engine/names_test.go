@@ -30,6 +30,8 @@ func TestNamesOfEnginesStayHere(t *testing.T) {
 				return fs.SkipDir
 			case d.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go"):
 				return nil
+			case rel == "cmd/dbjobs/import_database.go": // each scheduler that it reads lives on one engine
+				return nil
 			case rel == "cmd/internal/settings/login.go": // which reads the names that AWS gives to engines
 				return nil
 			}
