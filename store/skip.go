@@ -61,6 +61,16 @@ func (v *JobStatus) passSkips(now time.Time) {
 	}
 }
 
+// comeSkips are the skips of times that have come, and that no pass has decided yet: they stay.
+func (v *JobStatus) comeSkips(now time.Time) (list []Skip) {
+	for _, k := range v.Skips {
+		if !k.At.After(now) && k.At.After(v.DecidedThrough) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
 // maxSkips bounds the times of a job that are skipped.
 const maxSkips = 100
 
@@ -71,8 +81,8 @@ type SkipInput struct {
 	Rules []Rule    // as they stand
 }
 
-// Skips changes which nominal times of a job are not to run: choose returns all of them, as they are to
-// be. It is called under the lock of the plan, so that no time is decided meanwhile, and may be called more
+// Skips changes which nominal times of a job are not to run: choose returns all of those to come, as they
+// are to be. It is called under the lock of the plan, so that no time is decided meanwhile, and may be called more
 // than once. action is what the change log calls it.
 //
 // Crash windows: around COMMIT, the plan has the skips or it has not. A decision for a skipped time reads
@@ -90,6 +100,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 			return err
 		}
 		in := SkipInput{Now: a.now, Job: v}
+		come := v.comeSkips(a.now)
 		in.Job.passSkips(a.now)
 		if in.Rules, err = s.rulesOf(ctx, a.tx, v.ID); err != nil {
 			return err
@@ -111,7 +122,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 		if changed = differing(before, list); len(changed) == 0 {
 			return nil
 		}
-		if _, err := a.tx.Exec(ctx, "write_skips", engine.Args{"job": v.ID, "skips": engine.Null(writeSkips(list))}); err != nil {
+		if _, err := a.tx.Exec(ctx, "write_skips", engine.Args{"job": v.ID, "skips": engine.Null(writeSkips(append(come, list...)))}); err != nil {
 			return err
 		}
 		type skipped struct {

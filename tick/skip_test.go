@@ -170,3 +170,34 @@ func TestSkipsAtOnceLoseNothing(t *testing.T) {
 		}
 	})
 }
+
+// Between the moment that a skipped time comes and the pass that decides it, commands leave its skip alone.
+func TestSkipsOfTimesThatHaveComeStay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll,
+			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d) // 08:00
+		skip := func(want string) {
+			t.Helper()
+			list, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameTimes(t, list, want)
+		}
+		skip("08:05")
+		d.Clock.Add(6 * time.Minute)
+		skip("08:10")
+		undone, err := tick.UndoSkips(t.Context(), d.Store, "job", "", store.Author{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTimes(t, undone, "08:10")
+		skip("08:10")
+		d.Clock.Add(9 * time.Minute)
+		ticktest.Run(t, d)
+		if got := ticktest.ToldIn(t, d, "job", "15:04"); got != "08:15 succeeded; skipped (08:04:59.999999, 08:05:00]; skipped (08:09:59.999999, 08:10:00]; next 08:20" {
+			t.Error(got)
+		}
+	})
+}
