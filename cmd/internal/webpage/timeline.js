@@ -3,7 +3,9 @@
 const timeline = (() => {
   const canvas = $("timeline"), box = $("lanes"), spacer = $("spacer"), pen = canvas.getContext("2d");
   const lane = 22, head = 26;
-  const view = { from: facts.from, to: facts.made };
+  // It begins with what there is: a week of which only the last hour has runs would show nothing.
+  const begun = Math.min(facts.made - 60e3, ...[...facts.gaps, ...facts.silences].map(g => g.from), ...runs.slice(0, 1).map(r => r.from));
+  const view = { from: Math.max(facts.from, begun - (facts.made - begun) * .02), to: facts.made };
   let lanes = [], of = new Map(), picked = -1, chosen = null, width = 0, height = 0, margin = 0, colours = {}, waiting = false;
   const least = 10e3; // the shortest time that the width shows
 
@@ -124,7 +126,7 @@ const timeline = (() => {
     pen.fillRect(0, 0, width, head);
     pen.fillStyle = colours.line;
     pen.fillRect(0, head - 1, width, 1);
-    const room = (view.to - view.from) / (width - margin) * 64;
+    const room = (view.to - view.from) / (width - margin) * 88;
     const steps = [1e3, 5e3, 15e3, 60e3, 5 * 60e3, 15 * 60e3, 30 * 60e3, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 3 * day, 7 * day, 14 * day, 28 * day];
     const step = steps.find(s => s >= room) || 91 * day;
     const base = startOfDay(view.from);
