@@ -79,12 +79,13 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 	if err != nil {
 		return err
 	}
-	a := report.Altered{DryRun: dryRun, Changes: report.List(r.Changes), Times: []report.Times{}}
+	a := report.NewAltered(dryRun, r.Changes)
 	if len(r.Changes) > 0 {
 		p.jobs[v.FullName()], p.to[v.Name] = &r.Before, r.After
 		a.Times = append(a.Times, p.times(v.FullName(), v.Name))
 	}
-	c.warnOf(m, r.Changes)
+	a.Warnings = c.warnings(m, r.Changes)
+	c.warn(a.Warnings)
 	return c.print(a, func() error {
 		c.sayAltered("job "+v.FullName(), v.Manifest, a)
 		return a.Print(c.stdout)

@@ -42,11 +42,12 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		if err != nil {
 			return err
 		}
-		a := report.Altered{DryRun: dryRun, Changes: report.List(r.Changes), Times: []report.Times{}}
+		a := report.NewAltered(dryRun, r.Changes)
 		if len(r.Changes) > 0 {
 			a.Times = append(a.Times, report.Times{Schedule: args[0], Before: timesOf(r.Before), After: timesOf(r.After)})
 		}
-		c.warnOf(m, r.Changes)
+		a.Warnings = c.warnings(m, r.Changes)
+		c.warn(a.Warnings)
 		return c.print(a, func() error {
 			c.sayAltered(fmt.Sprintf("schedule %s of %s", args[0], report.Plural(r.Before.Jobs, "job")), r.Before.Manifest, a)
 			return a.Print(c.stdout)
@@ -88,7 +89,7 @@ uses.`,
 		if err != nil {
 			return err
 		}
-		a := report.Altered{DryRun: dryRun, Changes: report.List(changes), Times: []report.Times{}}
+		a := report.NewAltered(dryRun, changes)
 		return c.print(a, func() error {
 			if !unused && !dryRun {
 				c.say("removed schedule %s", args[0])

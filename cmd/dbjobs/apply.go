@@ -49,8 +49,9 @@ ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`
 		if err != nil {
 			return err
 		}
-		c.warnOf(m, changes)
-		a := report.Applied{Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes), FirstRuns: report.List(c.firstRuns(m.Definitions, changes))}
+		warnings := c.warnings(m, changes)
+		c.warn(warnings)
+		a := report.Applied{Warnings: warnings, Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes), FirstRuns: report.List(c.firstRuns(m.Definitions, changes))}
 		return c.print(a, func() error { return report.Changes(c.stdout, a) })
 	})
 	return c.prints(c.authored(cmd))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/holiday"
+	"github.com/dbjobs/dbjobs/cmd/internal/lint"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
@@ -79,9 +80,7 @@ that recur are written down for ten years.
 		} else {
 			c.say("%sd calendar %s: %s", changes[0].Action, cal.Name, report.Plural(len(cal.Days), "line"))
 		}
-		if why := report.Outdated(&cal, time.Now()); why != "" {
-			c.say("warning: calendar %s: %s", cal.Name, why)
-		}
+		c.warn(lint.Calendar(&cal, time.Now()))
 		if !c.asJSON {
 			return nil
 		}

@@ -49,7 +49,8 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		if err != nil {
 			return err
 		}
-		c.warnOf(m, changes)
+		d.Warnings = c.warnings(m, changes)
+		c.warn(d.Warnings)
 		if err := c.print(d, func() error { return report.Differences(c.stdout, d) }); err != nil || !d.Differs {
 			return err
 		}

@@ -106,10 +106,22 @@ func (c *cli) jobCreate() *cobra.Command {
 			first = "; first run: " + report.First(f)
 		}
 		c.say("created job %s%s", args[0], first)
-		c.warnOf(m, changes)
-		return c.showJob(cmd.Context(), s, m.Jobs[0].FullName())
+		return c.showCreated(cmd.Context(), s, m, changes)
 	})
 	return c.prints(c.authored(cmd))
+}
+
+// showCreated warns of what a created job may not mean, and prints it as JSON, if --json is given.
+func (c *cli) showCreated(ctx context.Context, s *store.Store, m *manifest.Manifest, changes []store.Change) error {
+	warnings := c.warnings(m, changes)
+	if c.warn(warnings); !c.asJSON {
+		return nil
+	}
+	j, err := s.Job(ctx, m.Jobs[0].FullName())
+	if err != nil {
+		return err
+	}
+	return report.JSON(c.stdout, report.CreatedJob{JobStatus: j, Warnings: warnings})
 }
 
 // showJob prints a job as JSON after a command changed it, if --json is given.

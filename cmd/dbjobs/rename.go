@@ -26,7 +26,7 @@ A jitter, and a time that a rule leaves to a hash (H), are computed from the nam
 		if err != nil {
 			return taken(err, "job", args[1])
 		}
-		return c.renamed("job", args[0], r.Job.FullName(), r.Job.Manifest, report.Altered{DryRun: dryRun, Changes: report.List(r.Changes), Times: []report.Times{}})
+		return c.renamed("job", args[0], r.Job.FullName(), r.Job.Manifest, report.NewAltered(dryRun, r.Changes))
 	})
 	return c.alters(cmd, &dryRun)
 }
@@ -46,7 +46,7 @@ A time that a rule leaves to a hash (H) is computed from the name, so it may mov
 		if err != nil {
 			return taken(err, "schedule", args[1])
 		}
-		return c.renamed("schedule", args[0], args[1], r.Before.Manifest, report.Altered{DryRun: dryRun, Changes: report.List(r.Changes), Times: []report.Times{}})
+		return c.renamed("schedule", args[0], args[1], r.Before.Manifest, report.NewAltered(dryRun, r.Changes))
 	})
 	return c.alters(cmd, &dryRun)
 }

@@ -39,15 +39,15 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			return already(err, "schedule", args[0])
 		}
 		c.say("created schedule %s", args[0])
-		c.warnOf(m, changes)
-		if !c.asJSON {
+		warnings := c.warnings(m, changes)
+		if c.warn(warnings); !c.asJSON {
 			return nil
 		}
 		v, err := s.Schedule(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		return report.JSON(c.stdout, v)
+		return report.JSON(c.stdout, report.CreatedSchedule{Schedule: v, Warnings: warnings})
 	})
 	return c.prints(c.authored(cmd))
 }

@@ -80,7 +80,8 @@ type Applied struct {
 	DryRun   bool           `json:"dry_run"`
 	Changes  []store.Change `json:"changes"`
 	// FirstRuns are of the jobs that are created. They are left out where there are more than 1,000.
-	FirstRuns []FirstRun `json:"first_runs"`
+	FirstRuns []FirstRun          `json:"first_runs"`
+	Warnings  []DefinitionWarning `json:"warnings"`
 }
 
 // FirstRun is when a new job runs first.

@@ -14,10 +14,11 @@ import (
 
 // Difference is what apply would change.
 type Difference struct {
-	Manifest string         `json:"manifest"`
-	Differs  bool           `json:"differs"`
-	Changes  []store.Change `json:"changes"`
-	Times    []Times        `json:"times"` // of jobs whose next times differ
+	Manifest string              `json:"manifest"`
+	Differs  bool                `json:"differs"`
+	Changes  []store.Change      `json:"changes"`
+	Times    []Times             `json:"times"` // of jobs whose next times differ
+	Warnings []DefinitionWarning `json:"warnings"`
 
 	New map[string]string `json:"-"` // the text of what is created, by kind and subject
 }
@@ -65,9 +66,15 @@ func Differences(w io.Writer, d Difference) error {
 
 // Altered is what a command changed in place, or with --dry-run would change.
 type Altered struct {
-	DryRun  bool           `json:"dry_run"`
-	Changes []store.Change `json:"changes"`
-	Times   []Times        `json:"times"`
+	DryRun   bool                `json:"dry_run"`
+	Changes  []store.Change      `json:"changes"`
+	Times    []Times             `json:"times"`
+	Warnings []DefinitionWarning `json:"warnings"`
+}
+
+// NewAltered is a change without times and warnings.
+func NewAltered(dryRun bool, changes []store.Change) Altered {
+	return Altered{DryRun: dryRun, Changes: List(changes), Times: []Times{}, Warnings: []DefinitionWarning{}}
 }
 
 // Print prints the fields before and after, and the next times.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/lint"
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// TestReadmeNamesTheWarnings: each code of a warning is in the table of them, and no other.
+func TestReadmeNamesTheWarnings(t *testing.T) {
+	var named []string
+	for _, row := range readPage(t, programPage).rows("What may not be meant") {
+		named = append(named, codeIn(row[0])...)
+	}
+	if slices.Sort(named); !slices.Equal(named, lint.Codes()) {
+		t.Errorf("%s names the warnings\n%q\nand there are\n%q", programPage, named, lint.Codes())
+	}
+}
+
+// remarks are the warnings that a good manifest may have: of its times, which are to be read once.
+var remarks = []string{rules.WarnClockChange, rules.WarnPastStart, rules.WarnDense, lint.Zoneless}
+
+// TestGoodManifestsGetNoWarning: the manifests of the pages and those that the tests call good have none but remarks.
+func TestGoodManifestsGetNoWarning(t *testing.T) {
+	files := map[string]string{}
+	good, err := filepath.Glob(filepath.Join(root, "cmd/internal/manifest/testdata/good/*.yaml"))
+	if err != nil || len(good) == 0 {
+		t.Fatalf("no good manifests: %v", err)
+	}
+	for _, path := range good {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = string(text)
+	}
+	for _, p := range pages(t) {
+		for _, b := range p.blocks() {
+			if b.language == "yaml" && regexp.MustCompile(`(?m)^(jobs|schedules):`).MatchString(b.text) {
+				files[p.path+"\n"+b.text] = b.text
+			}
+		}
+	}
+	for path, text := range files {
+		m, err := manifest.Read([]manifest.Input{{Path: path, In: strings.NewReader(text)}}, manifest.Options{Name: "jobs", Now: time.Now(), Env: unset})
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, w := range lint.Of(lint.Options{Manifest: m, Changes: allNew(m), Env: unset, Now: time.Now()}) {
+			if !slices.Contains(remarks, w.Code) {
+				t.Errorf("%s: %s", path, w)
+			}
+		}
+	}
+}
+
+// allNew are the changes of a manifest in an empty database.
+func allNew(m *manifest.Manifest) (list []store.Change) {
+	for _, s := range m.Schedules {
+		list = append(list, store.Change{Kind: "schedule", Subject: s.Name, Action: "create"})
+	}
+	for _, j := range m.Jobs {
+		list = append(list, store.Change{Kind: "job", Subject: j.Name, Action: "create"})
+	}
+	return list
+}

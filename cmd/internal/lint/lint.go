@@ -1,0 +1,141 @@
+// Package lint warns of definitions that work, and may not be meant. Of does all of it, without a database: it asks
+// the definitions, and what is handed to it. Codes are the warnings that there are, by their names.
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Options are what Of looks at.
+type Options struct {
+	Manifest *manifest.Manifest
+	// Changes are those that the manifest makes. Only what they create or change is warned of: what stays as it is was
+	// warned of before.
+	Changes   []store.Change
+	Shared    map[string]store.Schedule  // schedules of the database that the manifest names
+	Calendars map[string]*store.Calendar // those that schedules keep
+	Env       func(string) (string, bool)
+	Now       time.Time
+}
+
+// Of lists the warnings of what changes. The work for each definition is bounded.
+func Of(o Options) []report.DefinitionWarning {
+	l := linter{Options: o, changes: map[string][]store.Change{}}
+	for _, c := range o.Changes {
+		key := c.Kind + " " + c.Subject[strings.LastIndexByte(c.Subject, '/')+1:] // without the owner of a job
+		l.changes[key] = append(l.changes[key], c)
+	}
+	l.variables()
+	for i := range o.Manifest.Calendars {
+		if cal := &o.Manifest.Calendars[i]; len(l.changes["calendar "+cal.Name]) > 0 {
+			l.list = append(l.list, Calendar(cal, o.Now)...)
+		}
+	}
+	for i := range o.Manifest.Schedules {
+		l.schedule(&o.Manifest.Schedules[i])
+	}
+	for i := range o.Manifest.Jobs {
+		l.job(&o.Manifest.Jobs[i])
+	}
+	return l.list
+}
+
+type linter struct {
+	Options
+	changes map[string][]store.Change // by kind and name
+	list    []report.DefinitionWarning
+}
+
+// warn adds a warning. What to do is that of the code, unless the text says it.
+func (l *linter) warn(kind, subject, code, format string, args ...any) {
+	l.list = append(l.list, report.DefinitionWarning{Kind: kind, Subject: subject, Code: code, Text: fmt.Sprintf(format, args...), Do: advice[code]})
+}
+
+// Calendar lists the warnings of a calendar.
+func Calendar(c *store.Calendar, now time.Time) []report.DefinitionWarning {
+	l := linter{}
+	if why := report.Outdated(c, now); why != "" {
+		l.warn("calendar", c.Name, CalendarEnds, "%s", why)
+	}
+	return l.list
+}
+
+// broughtIn reports whether a change creates the definition, or changes one of the fields.
+func (l *linter) broughtIn(kind, name string, fields ...string) bool {
+	return slices.ContainsFunc(l.changes[kind+" "+name], func(c store.Change) bool {
+		return c.Action == "create" || c.Action == "change" && slices.ContainsFunc(c.Fields, func(f store.FieldChange) bool {
+			top, _, _ := strings.Cut(f.Field, ".")
+			return slices.Contains(fields, top)
+		})
+	})
+}
+
+// variables warns of variables whose values look like secrets.
+func (l *linter) variables() {
+	if len(l.Changes) == 0 {
+		return
+	}
+	for _, v := range l.Manifest.Exposed(l.Env) {
+		l.warn("variable", v.Name, SecretInVariable, "what %s:%d gets from it looks like a secret, for all to see who may read the database", v.Place.File, v.Place.Line)
+	}
+}
+
+func (l *linter) schedule(s *store.Schedule) {
+	if !l.broughtIn("schedule", s.Name, "rule", "zone", "nonexistent", "ambiguous", "calendar", "on_holiday") {
+		return
+	}
+	if l.broughtIn("schedule", s.Name, "rule") {
+		l.zoneless("schedule", s.Name, s.Name)
+	}
+	l.rule("schedule", s.Name, s.Name, s)
+}
+
+func (l *linter) job(j *store.Job) {
+	if j.Own != nil && l.broughtIn("job", j.Name, "own") {
+		l.zoneless("job", j.FullName(), j.Name)
+		l.rule("job", j.FullName(), j.FullName(), j.Own)
+	}
+	if l.broughtIn("job", j.Name, "steps") {
+		for i := range j.Steps {
+			l.step(j, &j.Steps[i])
+		}
+	}
+}
+
+// zoneless warns of a cron text without a zone.
+func (l *linter) zoneless(kind, subject, name string) {
+	if slices.Contains(l.Manifest.Zoneless, kind+" "+name) {
+		l.warn(kind, subject, Zoneless, "its cron text is read in UTC")
+	}
+}
+
+// rule warns as rule lint does.
+func (l *linter) rule(kind, subject, seed string, s *store.Schedule) {
+	is := rules.Defaults{Zone: s.Zone, Start: l.Now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
+	if cal := l.Calendars[s.Calendar]; cal != nil {
+		is.OnHoliday = s.OnHoliday
+		is.Calendar, _ = rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()) // of one that cannot be read, calendar-ends says so
+		if why := report.Outdated(cal, l.Now); why != "" && len(l.changes["calendar "+cal.Name]) == 0 {
+			l.warn(kind, subject, CalendarEnds, "of its calendar %s: %s", cal.Name, why)
+		}
+	}
+	r, err := rules.Parse(s.Rule, is)
+	if err != nil {
+		return // a rule that cannot be read was refused before
+	}
+	list, err := rules.Lint(r, rules.LintOptions{Now: l.Now})
+	if err != nil {
+		return
+	}
+	for _, w := range list {
+		l.warn(kind, subject, w.Code, "%s", w.Message)
+	}
+}

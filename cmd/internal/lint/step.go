@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+func (l *linter) step(j *store.Job, s *store.Step) {
+	if what := secretIn(s.Spec); what != "" {
+		l.warn("job", j.FullName(), SecretInStep, "step %s holds what looks like %s, for all to see who may read the database", s.Name, what)
+	}
+	if k := executor.KindOf(s.Executor); k != nil && k.Warn != nil {
+		if what := k.Warn(s.Spec); what != "" {
+			l.warn("job", j.FullName(), UnlikelyStep, "step %s: %s", s.Name, what)
+		}
+	}
+}
+
+// noSecret is a place in a spec whose name is that of a secret, and whose value is a word.
+const noSecret = ".auth.gcp.token"
+
+// secretIn says which kind of secret a value of a step seems to be; empty: none.
+func secretIn(spec json.RawMessage) string {
+	var values any
+	if json.Unmarshal(spec, &values) != nil {
+		return ""
+	}
+	var look func(path, name string, v any) string
+	look = func(path, name string, v any) string {
+		switch v := v.(type) {
+		case string:
+			if secret.IsName(name) && v != "" && !strings.Contains(v, "${") && path != noSecret {
+				return "a password"
+			}
+			return secret.Like(v)
+		case []any:
+			for _, e := range v {
+				if what := look(path+"[]", name, e); what != "" {
+					return what
+				}
+			}
+		case map[string]any:
+			for name, e := range v {
+				if what := look(path+"."+name, name, e); what != "" {
+					return what
+				}
+			}
+		}
+		return ""
+	}
+	return look("", "", values)
+}
