@@ -197,27 +197,6 @@ func (s *Store) readCalendars(ctx context.Context, q engine.Runner, ids []int64,
 	return nil
 }
 
-// SeeCalendars tells the schedules of calendars that plain SQL has edited: they become stale, and the
-// decisions that follow plan their jobs with the new days. A crash before its COMMIT leaves the
-// calendars unmarked, for the next pass. What another session edits just now is left to a later one.
-func (s *Store) SeeCalendars(ctx context.Context) error {
-	return s.db.InTx(ctx, func(tx *engine.Tx) error {
-		var stale []Calendar
-		if err := readCalendar(ctx, tx, "stale_calendars", engine.Args{"window": window}, func(c Calendar) { stale = append(stale, c) }); err != nil {
-			return err
-		}
-		for i := range stale {
-			if _, err := tx.Exec(ctx, "see_calendar", engine.Args{"name": stale[i].Name, "version": stale[i].Version()}); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, "mark_calendar", engine.Args{"name": stale[i].Name}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // allCalendars brings in the calendars of the definitions, and reads those that their schedules name.
 func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
 	names := d.calendarNames()

@@ -33,7 +33,7 @@
 // Rows of job_schedules and job_after have no plan_input: planned is the id that they lead to.
 //
 // A calendar is one row, with its days as a text, so that each edit of it changes plan_input.
-// Store.SeeCalendars (store/calendar.go) gives the calendar's version to the schedules that name it,
+// Store.SeeCalendars (store/calendar_edit.go) gives the calendar's version to the schedules that name it,
 // and that makes these stale. Plans contain the days, so a decision reads no calendar, but for a
 // schedule that may have changed.
 //

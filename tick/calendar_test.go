@@ -184,3 +184,36 @@ func TestCalendarMissingOrUnreadable(t *testing.T) {
 		nominal(t, d, "next 23T06")
 	})
 }
+
+// While somebody holds a schedule of an edited calendar, passes leave that calendar to a later one, and go on with all else:
+// other jobs run, and other calendars are seen.
+func TestCalendarWhoseScheduleIsLocked(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(21, 8))
+		defs := holidays("skip", "2026-12-25")
+		defs.Calendars = append(defs.Calendars, store.Calendar{Name: "fr"})
+		defs.Schedules = append(defs.Schedules, store.Schedule{Name: "french", Rule: "0 6 * * *", Calendar: "fr"})
+		defs.Jobs = append(defs.Jobs, store.Job{Name: "k", Schedules: []string{"french"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		d.Exec(t, "UPDATE "+d.Table("calendars")+" SET days = '2026-12-22'")
+		tx, err := d.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.Exec("UPDATE " + d.Table("schedules") + " SET description = 'mine' WHERE name = 'daily'"); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d) // ends without an error
+		if got := ticktest.ToldIn(t, d, "k", "02T15"); got != "next 23T06" {
+			t.Errorf("the other calendar: %s", got)
+		}
+		nominal(t, d, "next 22T06")
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		nominal(t, d, "next 23T06")
+	})
+}

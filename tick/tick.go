@@ -95,8 +95,12 @@ func (p *pass) decideAndExecute(work context.Context) error {
 	p.queues = []string{OwnQueue}
 	p.through = p.probe.Now
 	if p.probe.Calendar {
-		if err := p.t.Store.SeeCalendars(work); err != nil {
+		left, err := p.t.Store.SeeCalendars(work, p.waits)
+		if err != nil {
 			return err
+		}
+		if p.waits -= len(left); len(left) > 0 {
+			p.log.Warn("another session has locked schedules of edited calendars: a later pass tells them", "calendars", left)
 		}
 		p.probe.Need[store.ScheduleChanged] = true
 	}

@@ -641,7 +641,10 @@ UPDATE dbjobs.calendars SET working_days = :working_days, days = :days, descript
 DELETE FROM dbjobs.calendars WHERE name = :name;
 
 -- name: stale_calendars
-SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE @stale ORDER BY name LIMIT :window @skip;
+SELECT name FROM dbjobs.calendars WHERE @stale ORDER BY name LIMIT :window;
+
+-- name: lock_calendar
+SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE name = :name AND @stale @skip;
 
 -- name: mark_calendar
 UPDATE dbjobs.calendars SET planned = plan_input WHERE name = :name;

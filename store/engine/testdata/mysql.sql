@@ -773,6 +773,10 @@ FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIME
 -- arguments: each_ids
 SELECT id FROM dbjobs_schedules WHERE id IN (each_) ORDER BY id FOR UPDATE;
 
+-- name: lock_calendar
+-- arguments: name
+SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE name = ? AND stale = 1 FOR UPDATE SKIP LOCKED;
+
 -- name: lock_done_schedules
 -- arguments: each_ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_) FOR UPDATE SKIP LOCKED;
@@ -1327,7 +1331,7 @@ UPDATE dbjobs_installation SET instance = ? WHERE id = 1;
 
 -- name: stale_calendars
 -- arguments: window
-SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT ? FOR UPDATE SKIP LOCKED;
+SELECT name FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT ?;
 
 -- name: stale_pauses
 -- arguments: window

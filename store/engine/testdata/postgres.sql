@@ -786,6 +786,10 @@ FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_cata
 -- arguments: ids
 SELECT id FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE;
 
+-- name: lock_calendar
+-- arguments: name
+SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE name = $1 AND planned IS DISTINCT FROM plan_input FOR UPDATE SKIP LOCKED;
+
 -- name: lock_done_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
@@ -1372,7 +1376,7 @@ UPDATE dbjobs.installation SET instance = $1 WHERE id = 1;
 
 -- name: stale_calendars
 -- arguments: window
-SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT $1 FOR UPDATE SKIP LOCKED;
+SELECT name FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT $1;
 
 -- name: stale_pauses
 -- arguments: window

@@ -778,6 +778,10 @@ FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', 
 -- arguments: ids
 SELECT id FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id ;
 
+-- name: lock_calendar
+-- arguments: name
+SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE name = ?1 AND planned IS NOT plan_input ;
+
 -- name: lock_done_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each(?1)) ;
@@ -1337,7 +1341,7 @@ UPDATE dbjobs_installation SET instance = ?1 WHERE id = 1;
 
 -- name: stale_calendars
 -- arguments: window
-SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT ?1 ;
+SELECT name FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT ?1;
 
 -- name: stale_pauses
 -- arguments: window
