@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -88,7 +90,24 @@ func (a *applier) rewrite(ctx context.Context, was *Job, j Job) (Job, error) {
 	return j, a.start(&j, *was)
 }
 
-// rewriteAll does that for jobs of one manifest.
+// rewriteEach writes jobs as definitions has read them, with something changed.
+func (a *applier) rewriteEach(ctx context.Context, jobs []Job) error {
+	byManifest := map[string][]Job{}
+	for _, j := range jobs {
+		if j.Start != "" { // not_before was computed from start, and nobody wrote both
+			j.NotBefore = time.Time{}
+		}
+		byManifest[j.Manifest] = append(byManifest[j.Manifest], j)
+	}
+	for _, manifest := range slices.Sorted(maps.Keys(byManifest)) {
+		if err := a.rewriteAll(ctx, manifest, byManifest[manifest]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewriteAll is rewrite for jobs of one manifest.
 func (a *applier) rewriteAll(ctx context.Context, manifest string, jobs []Job) error {
 	var err error
 	if a.groups, err = a.s.groups(ctx, a.tx); err != nil {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"maps"
 	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -71,15 +70,11 @@ func (a *applier) detach(ctx context.Context, c *Schedule) error {
 		if err != nil {
 			return err
 		}
-		byManifest := map[string][]Job{}
-		for _, j := range jobs {
-			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == c.Name })
-			byManifest[j.Manifest] = append(byManifest[j.Manifest], j)
+		for i := range jobs {
+			jobs[i].Schedules = slices.DeleteFunc(slices.Clone(jobs[i].Schedules), func(name string) bool { return name == c.Name })
 		}
-		for _, manifest := range slices.Sorted(maps.Keys(byManifest)) {
-			if err := a.rewriteAll(ctx, manifest, byManifest[manifest]); err != nil {
-				return err
-			}
+		if err := a.rewriteEach(ctx, jobs); err != nil {
+			return err
 		}
 	}
 	if c.Jobs = 0; a.dry.on {

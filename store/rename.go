@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -76,8 +74,8 @@ func (a *applier) hookedBy(ctx context.Context, j *Job) ([]Job, error) {
 // followHook gives the hooks of jobs the new name.
 func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) error {
 	a.dry.renamed = append(a.dry.renamed, is)
-	byManifest := map[string][]Job{}
-	for _, j := range hooked {
+	for i := range hooked {
+		j := &hooked[i]
 		if j.ID == is.ID {
 			j.Name = is.Name
 		}
@@ -92,14 +90,8 @@ func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) er
 			}
 			return nil
 		})
-		byManifest[j.Manifest] = append(byManifest[j.Manifest], j)
 	}
-	for _, manifest := range slices.Sorted(maps.Keys(byManifest)) {
-		if err := a.rewriteAll(ctx, manifest, byManifest[manifest]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.rewriteEach(ctx, hooked)
 }
 
 // AlteredSchedule is a schedule before and after a change in place.
