@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// random makes definitions of which each key of a job, a step and a schedule may be given, with texts that YAML has to put in
-// quotes. It notes the keys that it gave.
+// random makes definitions of which each key of a job, a step, a schedule and a calendar may be given, with texts that YAML
+// has to put in quotes. It notes the keys that it gave.
 type random struct {
 	*rand.Rand
 	t      *testing.T
@@ -49,11 +51,14 @@ func (r *random) line() string {
 
 func (r *random) name(i int) string { return fmt.Sprintf("%s %d", r.line(), i) }
 
-// definitions are schedules, groups and jobs that use them.
+// definitions are calendars, schedules, groups and jobs that use them.
 func (r *random) definitions(prefix string, jobs int) store.Definitions {
 	var d store.Definitions
+	for i := range 3 {
+		d.Calendars = append(d.Calendars, r.calendar(prefix+r.name(i)))
+	}
 	for i := range 5 {
-		d.Schedules = append(d.Schedules, r.schedule(prefix+r.name(i)))
+		d.Schedules = append(d.Schedules, r.schedule(prefix+r.name(i), &d))
 		d.Groups = append(d.Groups, store.Group{Name: prefix + r.name(i), MaxRunning: 1 + r.IntN(9)})
 	}
 	for i := range jobs {
@@ -62,20 +67,60 @@ func (r *random) definitions(prefix string, jobs int) store.Definitions {
 	return d
 }
 
-func (r *random) schedule(name string) store.Schedule {
-	s := store.Schedule{Name: name, Rule: pick(r, randomRules...), Zone: pick(r, "", "UTC", "Europe/Berlin", "Asia/Tokyo", "America/New_York")}
-	keys := map[string]func(){
+// some gives some of the keys of a definition, and notes them.
+func (r *random) some(percent int, of string, keys map[string]func()) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if r.chance(percent) {
+			keys[key]()
+			r.given[of+" "+key] = true
+		}
+	}
+}
+
+// schedule makes one that fires: a rule of one time may lie on a holiday.
+func (r *random) schedule(name string, d *store.Definitions) store.Schedule {
+	calendar := pick(r, d.Calendars...)
+	read, err := rules.ParseCalendar(calendar.Name, calendar.WorkingDays, calendar.Text())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := store.Schedule{Name: name, Rule: pick(r, randomRules...)}
+	r.given["schedule rule"] = true
+	r.some(30, "schedule", map[string]func(){
+		"zone":        func() { s.Zone = pick(r, "UTC", "Europe/Berlin", "Asia/Tokyo", "America/New_York") },
 		"nonexistent": func() { s.Nonexistent = pick(r, store.NonexistentForward, store.NonexistentSkip) },
 		"ambiguous":   func() { s.Ambiguous = pick(r, store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth) },
 		"description": func() { s.Description = r.text() },
+		"calendar":    func() { s.Calendar = calendar.Name },
+	})
+	if s.Calendar == "" {
+		return s
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if r.chance(30) {
-			keys[key]()
-			r.given["schedule "+key] = true
-		}
+	r.some(70, "schedule", map[string]func(){
+		"on_holiday": func() { s.OnHoliday = pick(r, store.HolidaySkip, store.HolidayNext, store.HolidayPrevious) },
+	})
+	if _, err := rules.Parse(s.Rule, rules.Defaults{Zone: s.Zone, Seed: name + "x", Calendar: read, OnHoliday: s.OnHoliday}); err != nil {
+		s.Calendar, s.OnHoliday = "", ""
 	}
 	return s
+}
+
+// calendar makes one with days in each form.
+func (r *random) calendar(name string) store.Calendar {
+	c := store.Calendar{Name: name}
+	day := func() time.Time { return time.Date(2026, 1, 1+r.IntN(4000), 0, 0, 0, 0, time.UTC) }
+	r.some(60, "calendar", map[string]func(){
+		"working_days": func() { c.WorkingDays = pick(r, "MO-FR", "SU-TH", "mo,we-fr", "SA-MO") },
+		"description":  func() { c.Description = r.text() },
+		"days": func() {
+			for range 1 + r.IntN(40) {
+				from := day()
+				text := pick(r, from.Format("2006-01-02"), from.Format("2006-01-02")+".."+from.AddDate(0, 0, r.IntN(9)).Format("2006-01-02"), from.Format("01-02"))
+				c.Days = append(c.Days, text+pick(r, "", " "+r.line(), " Christmas Day"))
+			}
+		},
+	})
+	return c
 }
 
 // job makes one that can be: what contradicts another policy is taken back.
@@ -94,7 +139,7 @@ func (r *random) job(name string, d *store.Definitions) store.Job {
 		r.ways(&j.Steps[i], i, j.Steps)
 	}
 	if r.chance(40) {
-		own := r.schedule("")
+		own := r.schedule("", d)
 		j.Own = &own
 	}
 	for _, s := range d.Schedules {
@@ -268,12 +313,7 @@ func (r *random) ways(s *store.Step, i int, all []store.Step) {
 		"on_success": func() { s.OnSuccess = pick(r, next...) },
 		"on_failure": func() { s.OnFailure = pick(r, next...) },
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if r.chance(30) {
-			keys[key]()
-			r.given["step "+key] = true
-		}
-	}
+	r.some(30, "step", keys)
 }
 
 // values are those of some of the keys.
@@ -354,10 +394,46 @@ func (r *random) missing() (list []string) {
 		}
 		return all
 	}
-	all := []string{"step timeout", "step on_success", "step on_failure", "step retry.attempts", "step retry.backoff", "step retry.max_backoff", "step retry.jitter",
-		"schedule nonexistent", "schedule ambiguous", "schedule description"}
+	all := append(r.written(), "step timeout", "step on_success", "step on_failure", "step retry.attempts", "step retry.backoff", "step retry.max_backoff", "step retry.jitter")
 	for _, k := range executor.Kinds {
 		all = append(all, keys(k.Keys, "")...)
 	}
 	return append(list, slices.DeleteFunc(all, func(key string) bool { return r.given[key] })...)
+}
+
+// written are the keys of a schedule and a calendar that export writes, by the schema: all but the file of a calendar, whose
+// days it writes instead.
+func (r *random) written() (all []string) {
+	type object struct {
+		AnyOf []struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"anyOf"`
+	}
+	var schema struct {
+		Definitions map[string]object `json:"definitions"`
+		Properties  struct {
+			Calendars struct {
+				Each object `json:"additionalProperties"`
+			} `json:"calendars"`
+		} `json:"properties"`
+	}
+	text, err := manifest.Schema()
+	if err == nil {
+		err = json.Unmarshal(text, &schema)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for of, o := range map[string]object{"schedule": schema.Definitions["rule"], "calendar": schema.Properties.Calendars.Each} {
+		before := len(all)
+		for _, form := range o.AnyOf {
+			for key := range form.Properties {
+				all = append(all, of+" "+key)
+			}
+		}
+		if len(all) == before {
+			r.t.Fatalf("the schema has no keys of a %s", of)
+		}
+	}
+	return slices.DeleteFunc(all, func(key string) bool { return key == "calendar file" })
 }

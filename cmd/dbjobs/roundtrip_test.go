@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,11 +14,13 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 // TestExportAppliesWithoutAChange: what export writes of random definitions, apply reads back without a change, and diff
-// finds no difference. Each key of a job, a step and a schedule is among them.
+// finds no difference. Each key of a job, a step, a schedule and a calendar is among them; some jobs and schedules got another
+// name, and some jobs skip their next time.
 func TestExportAppliesWithoutAChange(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		seed := rand.Uint64()
@@ -26,7 +29,7 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 		}
 		t.Logf("DBJOBS_TEST_SEED=%d", seed)
 		r := &random{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, logins: d.Store.Engine().KnowsLogins, given: map[string]bool{}}
-		manifests, jobs := 10, 100
+		manifests, jobs, skips := 10, 100, 0
 		if d.Engine != "sqlite" {
 			manifests = 3
 		}
@@ -36,6 +39,7 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: name, Start: decide.Start}); err != nil {
 				t.Fatal(err)
 			}
+			skips += r.rename(d, &defs)
 			exported := dbjobs(t, d.URL, "", exitDone, "export", "--manifest", name)
 			if n := strings.Count(exported, "\n    steps:") + strings.Count(exported, "\n    "); n < jobs {
 				t.Fatalf("exported only\n%s", exported)
@@ -47,10 +51,44 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 				t.Fatalf("%s", got)
 			}
 		}
+		if skips == 0 {
+			t.Error("no job could skip its next time")
+		}
 		if keys := r.missing(); len(keys) > 0 {
 			t.Errorf("these keys were never given: %q", keys)
 		}
 	})
+}
+
+// rename gives some jobs and schedules another name, and lets some jobs skip a time. It returns how many can.
+func (r *random) rename(d *storetest.DB, defs *store.Definitions) (skips int) {
+	ctx, who := r.t.Context(), store.Author{By: "somebody"}
+	for i := range defs.Jobs {
+		if !r.chance(5) {
+			continue
+		}
+		_, err := tick.SkipNext(ctx, d.Store, defs.Jobs[i].FullName(), "", 2, who)
+		if _, refused := errors.AsType[*store.FieldError](err); err != nil && !refused { // such as one that has no schedule
+			r.t.Fatal(err)
+		} else if err == nil {
+			skips++
+		}
+	}
+	for i := range defs.Jobs {
+		if j := &defs.Jobs[i]; r.chance(5) {
+			if _, err := d.Store.RenameJob(ctx, j.FullName(), j.Name+" later", store.AlterOptions{Author: who}); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	}
+	for i := range defs.Schedules {
+		if s := &defs.Schedules[i]; r.chance(30) {
+			if _, err := d.Store.RenameSchedule(ctx, s.Name, s.Name+" later", store.AlterOptions{Author: who}); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	}
+	return skips
 }
 
 // dbjobs runs a command and returns its output.
