@@ -32,8 +32,9 @@ type Kind struct {
 	First []JobStatus
 }
 
-// Standing reads how the jobs stand: at most limit of each kind, of those to come those with a time within a length.
-func (s *Store) Standing(ctx context.Context, within time.Duration, limit int) (st Standing, err error) {
+// Standing reads how the jobs stand: at most limit of each kind, of those overdue those that are so by a length, of those
+// to come those with a time within a length.
+func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit int) (st Standing, err error) {
 	if st.Now, err = s.Now(ctx); err != nil {
 		return st, err
 	}
@@ -47,7 +48,7 @@ func (s *Store) Standing(ctx context.Context, within time.Duration, limit int) (
 	if err != nil || len(owners) == 0 { // nothing was planned yet
 		return st, err
 	}
-	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-OverdueAfter), "until": st.Now.Add(within), "limit": 2 * limit}
+	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-late), "until": st.Now.Add(within), "limit": 2 * limit}
 	if err = s.db.Row(ctx, "standing", a, &st.Overdue.Count, &st.Parked.Count, &st.Failing.Count); err != nil {
 		return st, err
 	}
@@ -92,7 +93,7 @@ func (s *Store) Standing(ctx context.Context, within time.Duration, limit int) (
 		}
 		return found[:min(limit, len(found))]
 	}
-	st.Overdue.First = first("overdue", func(v JobStatus) bool { return v.Overdue >= Duration(OverdueAfter) })
+	st.Overdue.First = first("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) })
 	st.Parked.First = first("parked", func(v JobStatus) bool { return v.Parked != "" })
 	st.Failing.First = first("failing", func(v JobStatus) bool { return v.Streak > 0 })
 	st.Coming = first("coming", func(v JobStatus) bool { return !v.NextRun.IsZero() })
@@ -165,4 +166,34 @@ func (s *Store) OpenRuns(ctx context.Context, limit int) (list []OpenRuns, err e
 // LongestRuns are the runs that execute, those that do so for longest first.
 func (s *Store) LongestRuns(ctx context.Context, limit int) ([]Run, error) {
 	return s.listRuns(ctx, "runs_longest", engine.Args{"limit": limit})
+}
+
+// Figures are what a monitor counts.
+type Figures struct {
+	Jobs, Running, Stuck int
+	StuckSince           time.Time // the first was ready, or lost its lease, or ended, then
+	StuckJob             string    // its job; empty: it is gone
+}
+
+// Figures counts jobs, runs that execute, and runs that are stuck: for a length nobody took them although they were ready, or
+// decided for them although they waited, had ended, or their lease had. It looks at no run that is settled.
+func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return f, err
+	}
+	a := engine.Args{"before": now.Add(-stuck), "limit": 1}
+	if err = s.db.Row(ctx, "count_jobs", nil, &f.Jobs); err != nil {
+		return f, err
+	}
+	if err = s.db.Row(ctx, "figures", a, &f.Running, &f.Stuck); err != nil || f.Stuck == 0 {
+		return f, err
+	}
+	var j Job
+	rd := engine.Reads(engine.At(&f.StuckSince), engine.Nullable(&j.Owner), engine.Nullable(&j.Name))
+	err = s.db.Query(ctx, "stuck", a, rd.Each(func(string) error {
+		f.StuckJob = j.FullName()
+		return nil
+	}))
+	return f, err
 }

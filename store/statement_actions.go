@@ -114,6 +114,8 @@ var actions = map[string]string{
 	"stretches":          "read the silences of a trigger",
 	"owners":             "read the owners of jobs",
 	"standing":           "count jobs that are overdue, parked or failing",
+	"figures":            "count runs that execute or are stuck",
+	"stuck":              "look for a run that is stuck",
 	"standing_jobs":      "look for jobs that are overdue, parked, failing",
 	"coming_jobs":        "look for the jobs that come next",
 	"open_runs":          "count the runs that wait",

@@ -18,25 +18,28 @@ func (v verdict) Error() string { return report.Level(v).String() }
 
 func (c *cli) check() *cobra.Command {
 	var trigger string
-	lastPass, overdue := store.Duration(5*time.Minute), store.Duration(15*time.Minute)
+	lastPass, overdue, stuck := store.Duration(5*time.Minute), store.Duration(15*time.Minute), store.Duration(time.Hour)
 	cmd := &cobra.Command{
 		Use: "check", Short: "Say in one line whether all is well, for a monitor", Args: positional(),
 		Long: `Prints one line, and ends with the exit codes of monitoring plugins (Nagios, Icinga, Zabbix, Sensu):
 
   0 OK        all is well
-  1 WARNING   the last run of a job has failed, a job is parked, or a calendar ends within 60 days
+  1 WARNING   the last run of a job has failed, a job is parked, a run is stuck, or a calendar ends within 60 days
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
-What follows the sign | are the figures. Jobs that are disabled or paused count as nothing.`,
+A run is stuck where for --stuck nobody has taken it although it is ready, its lease has been over, or no pass has decided
+what comes next. What follows the sign | are the figures. Jobs that are disabled or paused count as nothing, but where more
+than 20 are failing, or parked. In a freeze, only the last pass counts. It takes no longer where there are many runs.`,
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
 	}
 	cmd.Flags().Var(durationFlag{&lastPass}, "last-pass", "how old the last pass of a tick may be")
 	cmd.Flags().Var(durationFlag{&overdue}, "overdue", "how long nobody may have come for the next time of a job")
+	cmd.Flags().Var(durationFlag{&stuck}, "stuck", "how long a run may wait to be taken or decided")
 	cmd.Flags().StringVar(&trigger, "trigger", "", "only the passes of this trigger, by the name of its ticks (any)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		h, err := c.health(cmd, trigger)
+		h, err := c.health(cmd, trigger, time.Duration(stuck))
 		if err != nil {
 			h = report.Health{Unknown: c.explain(exitCode(cmd.Context(), err), err)[0]}
 		}
@@ -50,27 +53,33 @@ What follows the sign | are the figures. Jobs that are disabled or paused count 
 	return c.prints(cmd)
 }
 
+// judged is how many jobs of a kind are looked at one by one, to leave out those that are paused.
+const judged = 20
+
 // health asks the database for what check judges.
-func (c *cli) health(cmd *cobra.Command, trigger string) (h report.Health, err error) {
+func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h report.Health, err error) {
 	s, err := c.open(cmd, use)
 	if err != nil {
 		return h, err
 	}
 	defer c.close(s)
 	ctx := cmd.Context()
-	if h.Now, err = s.Now(ctx); err != nil {
-		return h, err
-	}
 	if err := c.lastPass(ctx, s, trigger, &h); err != nil {
 		return h, err
 	}
-	jobs, err := s.Jobs(ctx, store.JobFilter{})
-	for _, j := range jobs {
-		h.Add(j)
-	}
+	standing, err := s.Standing(ctx, 0, 0, judged)
 	if err != nil {
 		return h, err
 	}
+	figures, err := s.Figures(ctx, stuck)
+	if err != nil {
+		return h, err
+	}
+	pauses, err := s.Pauses(ctx, false, mostPauses)
+	if err != nil {
+		return h, err
+	}
+	h.Stand(standing, figures, pauses)
 	calendars, err := s.Calendars(ctx)
 	h.AddCalendars(calendars)
 	return h, err

@@ -45,7 +45,7 @@ left out. It takes no longer where there are many jobs, changes nothing, and end
 
 // readStatus asks the database for all that status shows.
 func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status, err error) {
-	standing, err := s.Standing(ctx, comingWithin, limit)
+	standing, err := s.Standing(ctx, store.OverdueAfter, comingWithin, limit)
 	if err != nil {
 		return v, err
 	}

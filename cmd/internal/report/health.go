@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,33 +38,42 @@ type Health struct {
 	Failing  int            `json:"failing"`
 	Parked   int            `json:"parked"`
 	Running  int            `json:"running"` // runs
+	Stuck    int            `json:"stuck"`   // runs
 	Unknown  string         `json:"error,omitempty"`
 	// Calendars that schedules keep, and that have to be renewed, each with the problem.
 	Calendars []string `json:"calendars,omitempty"`
 
-	latest, failing, parked string // a job of each kind
+	latest, failing, parked, stuck string // a job of each kind
+	stuckFor                       time.Duration
 }
 
-// Add counts a job. One that is disabled or paused is only a job.
-func (h *Health) Add(j store.JobStatus) {
-	h.Jobs++
-	h.Running += j.RunsRunning
-	if j.Disabled || j.Paused != nil {
+// Stand notes how jobs and runs stand. A job that is paused is only a job, and while everything is, nothing is stuck.
+func (h *Health) Stand(st store.Standing, f store.Figures, pauses []store.Pause) {
+	h.Now, h.Jobs, h.Running = st.Now, f.Jobs, f.Running
+	if slices.ContainsFunc(pauses, func(p store.Pause) bool { return p.Scope == store.ScopeAll }) {
 		return
 	}
-	if j.Overdue > h.Overdue {
-		h.Overdue, h.latest = j.Overdue, j.FullName()
+	if len(st.Overdue.First) > 0 {
+		h.Overdue, h.latest = st.Overdue.First[0].Overdue, st.Overdue.First[0].FullName()
 	}
-	if j.Streak > 0 {
-		if h.Failing++; h.failing == "" {
-			h.failing = j.FullName()
+	h.Failing, h.failing = unpaused(st.Failing)
+	h.Parked, h.parked = unpaused(st.Parked)
+	if h.Stuck = f.Stuck; f.Stuck > 0 {
+		h.stuck, h.stuckFor = f.StuckJob, h.Now.Sub(f.StuckSince).Truncate(time.Second)
+	}
+}
+
+// unpaused counts the jobs of a kind without those that are paused, as far as they are known, and names one.
+func unpaused(k store.Kind) (n int, first string) {
+	n = k.Count
+	for _, v := range slices.Backward(k.First) {
+		if v.Paused != nil {
+			n--
+		} else {
+			first = v.FullName()
 		}
 	}
-	if j.Parked != "" {
-		if h.Parked++; h.parked == "" {
-			h.parked = j.FullName()
-		}
-	}
+	return n, first
 }
 
 // AddCalendars looks for calendars that schedules keep and that have to be renewed.
@@ -100,6 +110,17 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 	if h.Failing > 0 {
 		find(Warning, "%s", some(h.Failing, h.failing, "failing"))
 	}
+	if h.Stuck > 0 {
+		of := ""
+		if h.stuck != "" {
+			of = " of job " + h.stuck
+		}
+		if h.Stuck == 1 {
+			find(Warning, "a run%s has been stuck for %s", of, store.Duration(h.stuckFor))
+		} else {
+			find(Warning, "%d runs have been stuck, the first one%s for %s", h.Stuck, of, store.Duration(h.stuckFor))
+		}
+	}
 	for _, problem := range h.Calendars {
 		find(Warning, "%s", problem)
 	}
@@ -125,7 +146,7 @@ func (h *Health) Print(w io.Writer) error {
 		if !h.LastPass.IsZero() {
 			age = fmt.Sprintf("last_pass=%ds ", int64(h.Now.Sub(h.LastPass).Seconds()))
 		}
-		figures = fmt.Sprintf(" | %soverdue=%ds failing=%d parked=%d running=%d jobs=%d", age, int64(time.Duration(h.Overdue).Seconds()), h.Failing, h.Parked, h.Running, h.Jobs)
+		figures = fmt.Sprintf(" | %soverdue=%ds failing=%d parked=%d running=%d stuck=%d jobs=%d", age, int64(time.Duration(h.Overdue).Seconds()), h.Failing, h.Parked, h.Running, h.Stuck, h.Jobs)
 	}
 	_, err := fmt.Fprintf(w, "%s: %s%s\n", h.Level, text, figures)
 	return err

@@ -180,6 +180,30 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
+-- Of a table that was not vacuumed yet, PostgreSQL reads the rows.
+
+-- name: count_jobs
+SELECT COUNT(*) FROM dbjobs.jobs WHERE @live IS NOT NULL;
+
+-- How many runs execute, and how many are stuck: since an instant nobody takes them, or decides for
+-- them. A run that has ended wakes its job since it was made, so that its end is what counts.
+
+-- name: figures
+-- overridden: mysql
+SELECT
+  (SELECT COUNT(*) FROM dbjobs.runs r WHERE @open IS NOT NULL AND r.state = 'running'),
+  (SELECT COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < :before AND COALESCE(r.finished_at, r.wake_at) < :before)
+  + (SELECT COUNT(*) FROM dbjobs.runs r WHERE @queued IS NOT NULL AND r.ready_at < :before)
+FROM (SELECT 1 AS one) AS source;
+
+-- name: stuck
+SELECT u.since, j.owner, j.name FROM (
+  SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs.runs r
+    WHERE r.wake_at < :before AND COALESCE(r.finished_at, r.wake_at) < :before ORDER BY 1, 2 LIMIT :limit) AS a
+  UNION ALL
+  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs.runs r WHERE @queued IS NOT NULL AND r.ready_at < :before ORDER BY 1, 2 LIMIT :limit) AS b
+) AS u LEFT JOIN dbjobs.jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT :limit;
+
 -- ------------------------------------------------------------------- what needs a decision: one page of job ids
 
 -- name: need_plan

@@ -189,6 +189,9 @@ SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUN
 -- arguments: now, later_ms
 SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
 
+-- name: count_jobs
+SELECT COUNT(*) FROM dbjobs_jobs WHERE live_name IS NOT NULL;
+
 -- name: count_paused
 -- arguments: now, now
 SELECT COUNT(*) FROM (
@@ -467,6 +470,14 @@ SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.
 FROM dbjobs_runs r CROSS JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.job_id = ? AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ? AND a.finished_at < ?
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
+
+-- name: figures
+-- arguments: before, before, before
+SELECT
+  (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IS NOT NULL AND r.state = 'running'),
+  (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_wake) WHERE r.wake_at < ? AND COALESCE(r.finished_at, r.wake_at) < ?)
+  + (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_queued) WHERE queued_in IS NOT NULL AND r.ready_at < ?)
+FROM (SELECT 1 AS one) AS source;
 
 -- name: finish
 -- arguments: final, now, run_error, id, fence, number
@@ -1375,6 +1386,15 @@ WHERE run_id = ? AND state <> 'running' ORDER BY number DESC LIMIT ?;
 SELECT t.since, t.last_at, t.passes FROM dbjobs_ticks t
 WHERE t.name = ? AND t.since >= COALESCE((SELECT MAX(l.since) FROM dbjobs_ticks l WHERE l.name = ? AND l.since < ?), ?)
 ORDER BY t.since DESC LIMIT ?;
+
+-- name: stuck
+-- arguments: before, before, limit, before, limit, limit
+SELECT u.since, j.owner, j.name FROM (
+  SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs_runs r
+    WHERE r.wake_at < ? AND COALESCE(r.finished_at, r.wake_at) < ? ORDER BY 1, 2 LIMIT ?) AS a
+  UNION ALL
+  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs_runs r WHERE queued_in IS NOT NULL AND r.ready_at < ? ORDER BY 1, 2 LIMIT ?) AS b
+) AS u LEFT JOIN dbjobs_jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT ?;
 
 -- name: surplus_runs
 -- arguments: rows, limit

@@ -200,6 +200,9 @@ SELECT (SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL), (
 -- arguments: now, later_ms
 SELECT pg_catalog.COUNT(*), pg_catalog.MAX(decided_through) FROM dbjobs.plans WHERE decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond');
 
+-- name: count_jobs
+SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL AND name IS NOT NULL;
+
 -- name: count_paused
 -- arguments: now
 SELECT pg_catalog.COUNT(*) FROM (
@@ -462,6 +465,14 @@ SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.
 FROM dbjobs.runs r CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.run_id = r.id AND x.state IN ('failed', 'lost') OFFSET 0) AS a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = $1 AND a.finished_at >= $2 AND a.finished_at < $3
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT $4;
+
+-- name: figures
+-- arguments: before
+SELECT
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running'),
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < $1 AND COALESCE(r.finished_at, r.wake_at) < $1)
+  + (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < $1)
+FROM (SELECT 1 AS one) AS source;
 
 -- name: finish
 -- arguments: final, now, run_error, id, fence, number
@@ -1420,6 +1431,15 @@ WHERE run_id = $1 AND state <> 'running' ORDER BY number DESC LIMIT $2;
 SELECT t.since, t.last_at, t.passes FROM dbjobs.ticks t
 WHERE t.name = $1 AND t.since >= COALESCE((SELECT pg_catalog.MAX(l.since) FROM dbjobs.ticks l WHERE l.name = $1 AND l.since < $2), $2)
 ORDER BY t.since DESC LIMIT $3;
+
+-- name: stuck
+-- arguments: before, limit
+SELECT u.since, j.owner, j.name FROM (
+  SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs.runs r
+    WHERE r.wake_at < $1 AND COALESCE(r.finished_at, r.wake_at) < $1 ORDER BY 1, 2 LIMIT $2) AS a
+  UNION ALL
+  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs.runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < $1 ORDER BY 1, 2 LIMIT $2) AS b
+) AS u LEFT JOIN dbjobs.jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT $2;
 
 -- name: surplus_runs
 -- arguments: rows, limit

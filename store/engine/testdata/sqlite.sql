@@ -190,6 +190,9 @@ SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUN
 -- arguments: now, later_ms
 SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds');
 
+-- name: count_jobs
+SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL AND name IS NOT NULL;
+
 -- name: count_paused
 -- arguments: now
 SELECT COUNT(*) FROM (
@@ -466,6 +469,14 @@ SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.
 FROM dbjobs_runs r CROSS JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.job_id = ?1 AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ?2 AND a.finished_at < ?3
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?4;
+
+-- name: figures
+-- arguments: before
+SELECT
+  (SELECT COUNT(*) FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running'),
+  (SELECT COUNT(*) FROM dbjobs_runs r WHERE r.wake_at < ?1 AND COALESCE(r.finished_at, r.wake_at) < ?1)
+  + (SELECT COUNT(*) FROM dbjobs_runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < ?1)
+FROM (SELECT 1 AS one) AS source;
 
 -- name: file_faults
 SELECT quick_check FROM pragma_quick_check;
@@ -1385,6 +1396,15 @@ WHERE run_id = ?1 AND state <> 'running' ORDER BY number DESC LIMIT ?2;
 SELECT t.since, t.last_at, t.passes FROM dbjobs_ticks t
 WHERE t.name = ?1 AND t.since >= COALESCE((SELECT MAX(l.since) FROM dbjobs_ticks l WHERE l.name = ?1 AND l.since < ?2), ?2)
 ORDER BY t.since DESC LIMIT ?3;
+
+-- name: stuck
+-- arguments: before, limit
+SELECT u.since, j.owner, j.name FROM (
+  SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs_runs r
+    WHERE r.wake_at < ?1 AND COALESCE(r.finished_at, r.wake_at) < ?1 ORDER BY 1, 2 LIMIT ?2) AS a
+  UNION ALL
+  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs_runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < ?1 ORDER BY 1, 2 LIMIT ?2) AS b
+) AS u LEFT JOIN dbjobs_jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT ?2;
 
 -- name: surplus_runs
 -- arguments: rows, limit

@@ -39,6 +39,13 @@ SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, 
   GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
 LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :limit;
 
+-- name: figures
+SELECT
+  (SELECT COUNT(*) FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open IS NOT NULL AND r.state = 'running'),
+  (SELECT COUNT(*) FROM dbjobs.runs r FORCE INDEX (runs_wake) WHERE r.wake_at < :before AND COALESCE(r.finished_at, r.wake_at) < :before)
+  + (SELECT COUNT(*) FROM dbjobs.runs r FORCE INDEX (runs_queued) WHERE @queued IS NOT NULL AND r.ready_at < :before)
+FROM (SELECT 1 AS one) AS source;
+
 -- name: runs_longest
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
