@@ -217,3 +217,19 @@ func TestCalendarWhoseScheduleIsLocked(t *testing.T) {
 		nominal(t, d, "next 23T06")
 	})
 }
+
+// A calendar that takes the name of another one, by plain SQL, is noticed like an edit of the days.
+func TestCalendarThatTakesTheNameOfAnother(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(21, 8))
+		defs := holidays("skip", "2026-12-25")
+		defs.Calendars = append(defs.Calendars, store.Calendar{Name: "draft", WorkingDays: "MO-FR", Days: []string{"2026-12-22"}})
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		nominal(t, d, "next 22T06")
+		d.Exec(t, "DELETE FROM "+d.Table("calendars")+" WHERE name = 'de'")
+		d.Exec(t, "UPDATE "+d.Table("calendars")+" SET name = 'de'")
+		ticktest.Run(t, d)
+		nominal(t, d, "next 23T06")
+	})
+}

@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   days         mediumtext NOT NULL DEFAULT (''),               -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  varchar(190) NOT NULL DEFAULT '',
   manifest     varchar(190),                                   -- the manifest that owns the row, and may prune it
-  plan_input   mediumtext GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), working_days, days)) STORED,
+  plan_input   mediumtext GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), name, working_days, days)) STORED,
   planned      mediumtext,                                     -- the plan_input that its schedules know
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   KEY calendars_stale (stale, name)

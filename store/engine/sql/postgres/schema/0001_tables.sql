@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.calendars (
   days         text NOT NULL DEFAULT '',                       -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  plan_input   text GENERATED ALWAYS AS (working_days || E'\x1F' || days) STORED,
+  plan_input   text GENERATED ALWAYS AS (name || E'\x1F' || working_days || E'\x1F' || days) STORED,
   planned      text                                            -- the plan_input that its schedules know
 );
 CREATE INDEX IF NOT EXISTS calendars_stale ON dbjobs.calendars (name) WHERE planned IS DISTINCT FROM plan_input;

@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   days         text NOT NULL DEFAULT '',                       -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  plan_input   text GENERATED ALWAYS AS (working_days || char(31) || days) STORED,
+  plan_input   text GENERATED ALWAYS AS (name || char(31) || working_days || char(31) || days) STORED,
   planned      text                                            -- the plan_input that its schedules know
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_calendars_stale ON dbjobs_calendars (name) WHERE planned IS NOT plan_input;
