@@ -37,8 +37,8 @@ A login that may only read is enough; with -f, no database is needed.
 --down says when no pass comes, such as --down 2026-12-24T22:00:00Z/8h, and may be given several times. --diff shows
 what would run differently if another manifest were applied, or, with -f, were in the place of that one.
 
-From now on, it begins with the runs that are open. From another time on, all before counts as decided. A run
-takes as long as half of the last 30 successful ones of its job did not exceed, or with --slow, 95 of 100.
+From now on, it begins with the runs that are open. From another time on, all before counts as decided. A run takes
+the median of the last 30 successful ones of its job, or with --slow, what 95 of 100 of them did not exceed.
 
 What nobody can know beforehand is assumed: no run fails, nobody edits, pauses or requests anything, no host starts
 (on_startup), and there is always a process with room for a run.`,
