@@ -23,6 +23,7 @@ import (
 func (c *cli) apply() *cobra.Command {
 	var paths []string
 	var o store.ApplyOptions
+	var isStrict bool
 	cmd := &cobra.Command{
 		Use:   "apply -f jobs.yaml",
 		Short: "Make the jobs and schedules in the database match a manifest",
@@ -44,8 +45,18 @@ ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`
 	}
 	c.reads(cmd, &paths, &o)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print the changes; write nothing")
+	strict(cmd, &isStrict, "refuse what has warnings, before anything is written")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		m, changes, err := c.applied(cmd, paths, o)
+		m, err := c.manifest(cmd, paths, &o)
+		if err != nil {
+			return err
+		}
+		if isStrict {
+			if err := c.strictly(cmd, m, o); err != nil {
+				return err
+			}
+		}
+		changes, err := c.change(cmd, m.Definitions, o)
 		if err != nil {
 			return err
 		}
@@ -64,21 +75,17 @@ func (c *cli) reads(cmd *cobra.Command, paths *[]string, o *store.ApplyOptions) 
 	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "also change definitions that belong to another manifest, and take them over")
 }
 
-// applied reads a manifest and brings it in, or finds what that would change.
-func (c *cli) applied(cmd *cobra.Command, paths []string, o store.ApplyOptions) (*manifest.Manifest, []store.Change, error) {
+// manifest reads the manifest that is brought in, and looks up what it names.
+func (c *cli) manifest(cmd *cobra.Command, paths []string, o *store.ApplyOptions) (*manifest.Manifest, error) {
 	m, err := c.readManifest(cmd, paths)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if o.Prune && !m.Named { // a jobs.yaml in another folder may own definitions by the same name
-		return nil, nil, badInput("--prune needs a manifest that contains its own name; add the line manifest: NAME")
-	}
-	if err := c.resolve(cmd, m); err != nil {
-		return nil, nil, err
+		return nil, badInput("--prune needs a manifest that contains its own name; add the line manifest: NAME")
 	}
 	o.Manifest = m.Name
-	changes, err := c.change(cmd, m.Definitions, o)
-	return m, changes, err
+	return m, c.resolve(cmd, m)
 }
 
 // readManifest reads the files that a command is given, and those of folders. One file may be standard input.

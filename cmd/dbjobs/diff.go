@@ -24,6 +24,7 @@ const answers2 = "dbjobs_answers_2"
 
 func (c *cli) diff() *cobra.Command {
 	var paths []string
+	var isStrict bool
 	o := store.ApplyOptions{DryRun: true}
 	cmd := &cobra.Command{
 		Use:   "diff -f jobs.yaml",
@@ -40,8 +41,13 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		Annotations: map[string]string{answers2: "true"},
 	}
 	c.reads(cmd, &paths, &o)
+	strict(cmd, &isStrict, "end with 1 if what differs has warnings")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		m, changes, err := c.applied(cmd, paths, o)
+		m, err := c.manifest(cmd, paths, &o)
+		if err != nil {
+			return err
+		}
+		changes, err := c.change(cmd, m.Definitions, o)
 		if err != nil {
 			return err
 		}
@@ -49,10 +55,14 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		if err != nil {
 			return err
 		}
-		d.Warnings = c.warnings(m, changes)
-		c.warn(d.Warnings)
+		if d.Warnings = c.warnings(m, changes); !isStrict {
+			c.warn(d.Warnings)
+		}
 		if err := c.print(d, func() error { return report.Differences(c.stdout, d) }); err != nil || !d.Differs {
 			return err
+		}
+		if isStrict && len(d.Warnings) > 0 {
+			return refused(d.Warnings)
 		}
 		c.told = true
 		return errDiffers

@@ -83,6 +83,8 @@ func (c *cli) jobCreate() *cobra.Command {
   dbjobs job create ping --rule "every 5m" --http https://example.org/hook`,
 		Args: positional("NAME"),
 	}
+	var isStrict bool
+	strict(cmd, &isStrict, "refuse what has warnings, before anything is written")
 	given := definitionFlags(cmd, manifest.RuleFlags, manifest.JobFlags)
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		m, err := manifest.JobFromFlags(args[0], given(), time.Now())
@@ -91,6 +93,11 @@ func (c *cli) jobCreate() *cobra.Command {
 		}
 		if err := c.resolve(cmd, m); err != nil {
 			return err
+		}
+		if isStrict {
+			if err := c.strictly(cmd, m, store.ApplyOptions{CreateOnly: true}); err != nil {
+				return already(err, "job", args[0])
+			}
 		}
 		s, err := c.open(cmd, begin)
 		if err != nil {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/lint"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
@@ -15,6 +18,38 @@ func (c *cli) warnings(m *manifest.Manifest, changes []store.Change) []report.De
 	return report.List(lint.Of(lint.Options{
 		Manifest: m, Changes: changes, Shared: c.shared, Calendars: c.calendars, Env: c.env, Now: time.Now(),
 	}))
+}
+
+// strict adds --strict to a command.
+func strict(cmd *cobra.Command, into *bool, what string) {
+	cmd.Flags().BoolVar(into, "strict", false, what)
+}
+
+// strictly refuses a manifest that has warnings, before anything of it is written. A change by somebody else between this
+// and the writing may cause a warning that then is only printed.
+func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOptions) error {
+	if err := c.find(cmd); err != nil {
+		return err
+	}
+	is := lint.Options{Manifest: m, Env: c.env, Now: time.Now()}
+	if is.New = c.db.Embedded && !c.db.Exists(); !is.New {
+		var err error
+		o.DryRun = true
+		if is.Changes, err = c.change(cmd, m.Definitions, o); err != nil {
+			return err
+		}
+	}
+	is.Shared, is.Calendars = c.shared, c.calendars
+	return refused(lint.Of(is))
+}
+
+// refused is the refusal of what has warnings; nil: there are none. It names all of them.
+func refused(list []report.DefinitionWarning) error {
+	var all []error
+	for _, w := range list {
+		all = append(all, badInput("refused by --strict: %s", w))
+	}
+	return errors.Join(all...)
 }
 
 // warn prints warnings. Of many by one code, only the first are there: 200 jobs at night make 200 of the next clock

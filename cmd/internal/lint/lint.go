@@ -20,6 +20,7 @@ type Options struct {
 	// Changes are those that the manifest makes. Only what they create or change is warned of: what stays as it is was
 	// warned of before.
 	Changes   []store.Change
+	New       bool                       // there is no database yet: all of it is created
 	Shared    map[string]store.Schedule  // schedules of the database that the manifest names
 	Calendars map[string]*store.Calendar // those that schedules keep
 	Env       func(string) (string, bool)
@@ -35,7 +36,7 @@ func Of(o Options) []report.DefinitionWarning {
 	}
 	l.variables()
 	for i := range o.Manifest.Calendars {
-		if cal := &o.Manifest.Calendars[i]; len(l.changes["calendar "+cal.Name]) > 0 {
+		if cal := &o.Manifest.Calendars[i]; l.New || len(l.changes["calendar "+cal.Name]) > 0 {
 			l.list = append(l.list, Calendar(cal, o.Now)...)
 		}
 	}
@@ -70,7 +71,7 @@ func Calendar(c *store.Calendar, now time.Time) []report.DefinitionWarning {
 
 // broughtIn reports whether a change creates the definition, or changes one of the fields.
 func (l *linter) broughtIn(kind, name string, fields ...string) bool {
-	return slices.ContainsFunc(l.changes[kind+" "+name], func(c store.Change) bool {
+	return l.New || slices.ContainsFunc(l.changes[kind+" "+name], func(c store.Change) bool {
 		return c.Action == "create" || c.Action == "change" && slices.ContainsFunc(c.Fields, func(f store.FieldChange) bool {
 			top, _, _ := strings.Cut(f.Field, ".")
 			return slices.Contains(fields, top)
@@ -80,7 +81,7 @@ func (l *linter) broughtIn(kind, name string, fields ...string) bool {
 
 // variables warns of variables whose values look like secrets.
 func (l *linter) variables() {
-	if len(l.Changes) == 0 {
+	if len(l.Changes) == 0 && !l.New {
 		return
 	}
 	for _, v := range l.Manifest.Exposed(l.Env) {
