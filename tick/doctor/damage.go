@@ -53,6 +53,9 @@ var damages = map[string]damage{
 	"groups": {Wrong, func(d *store.Damage) string {
 		return fmt.Sprintf("its group %s is gone", d.What)
 	}, "apply the file that has the group, or insert its row into groups"},
+	"calendars": {Wrong, func(d *store.Damage) string {
+		return fmt.Sprintf("the calendar %s is gone, and schedules name it: %d", d.What, d.Count)
+	}, "apply the file that has the calendar, or take calendar out of the schedules; until then their jobs are parked"},
 	"pauses": {Warning, func(d *store.Damage) string {
 		return fmt.Sprintf("the pause %d holds a %s whose row is gone", d.Count, d.What)
 	}, "set resumed_at in its row of pauses"},

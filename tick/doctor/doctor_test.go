@@ -116,6 +116,8 @@ func TestDamageIsNamed(t *testing.T) {
 			{"runs edited", "UPDATE runs SET expires_at = NULL WHERE job_id = " + id("edited") + " AND settled_at IS NOT NULL"},
 			{"runs slow", "UPDATE runs SET state = 'running', lease_until = NULL WHERE job_id = " + id("slow") + " AND settled_at IS NULL"},
 			{"orphans number 999", "INSERT INTO steps (job_id, position, name, executor, spec) SELECT 999, 1, 'x', executor, spec FROM steps WHERE job_id = " + id("off")},
+			{"calendars", "UPDATE schedules SET calendar = 'gone' WHERE name = 'often'"},
+			{"calendars few", "UPDATE schedules SET calendar = 'gone' WHERE job_id = " + id("few")},
 			{"links shared", "DELETE FROM schedules WHERE name = 'often'"},
 			{"groups shared", "DELETE FROM groups"},
 			{"after follows", "UPDATE jobs SET removed_at = changed_at WHERE name = 'minutely'"},

@@ -1305,6 +1305,12 @@ SELECT j.id, NULL, j.group_name, 1 FROM dbjobs.jobs j
 WHERE j.removed_at IS NULL AND j.group_name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.groups g WHERE g.name = j.group_name)
 ORDER BY j.id LIMIT :limit;
 
+-- name: examine_calendars
+SELECT s.job_id, NULL, s.calendar, COUNT(*) FROM dbjobs.schedules s
+WHERE s.calendar <> '' AND NOT EXISTS (SELECT 1 FROM dbjobs.calendars c WHERE c.name = s.calendar)
+  AND (s.job_id IS NULL OR EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = s.job_id AND j.removed_at IS NULL))
+GROUP BY s.job_id, s.calendar ORDER BY s.job_id, s.calendar LIMIT :limit;
+
 -- name: examine_pauses
 SELECT NULL, p.since, p.scope, p.id FROM dbjobs.pauses p WHERE @holds AND (
   p.scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = p.subject_id)

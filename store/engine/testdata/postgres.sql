@@ -350,6 +350,13 @@ FROM dbjobs.attempts a LEFT JOIN dbjobs.runs r ON r.id = a.run_id
 WHERE r.id IS NULL OR a.number > r.attempts OR a.state = 'running' AND r.settled_at IS NOT NULL
 GROUP BY r.job_id ORDER BY r.job_id LIMIT $1;
 
+-- name: examine_calendars
+-- arguments: limit
+SELECT s.job_id, NULL, s.calendar, pg_catalog.COUNT(*) FROM dbjobs.schedules s
+WHERE s.calendar <> '' AND NOT EXISTS (SELECT 1 FROM dbjobs.calendars c WHERE c.name = s.calendar)
+  AND (s.job_id IS NULL OR EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = s.job_id AND j.removed_at IS NULL))
+GROUP BY s.job_id, s.calendar ORDER BY s.job_id, s.calendar LIMIT $1;
+
 -- name: examine_gaps
 -- arguments: limit
 SELECT g.job_id, pg_catalog.MIN(g.from_at), NULL, pg_catalog.COUNT(*) FROM dbjobs.gaps g WHERE g.from_at >= g.through_at GROUP BY g.job_id ORDER BY g.job_id LIMIT $1;
