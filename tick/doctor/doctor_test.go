@@ -32,7 +32,7 @@ func examine(t *testing.T, d *storetest.DB) (found []string, all doctor.Report) 
 }
 
 // lived is a database in which passes have decided for two hours, with an outage, a pause, an edit by a
-// command and one by SQL, overlaps, a chain, a hook, and history that is too old.
+// command and one by SQL, overlaps, a chain, also after a job that is done and gone, a hook, and history that is too old.
 func lived(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	ok := []store.Step{ticktest.Step("", "SELECT 1")}
@@ -50,6 +50,8 @@ func lived(t *testing.T, d *storetest.DB) {
 				{Name: "follows", After: []store.After{{Job: "minutely"}}, On: store.Hooks{Failed: "shared"}, Steps: ok},
 				{Name: "edited", Own: rule("every 10m"), Steps: ok},
 				{Name: "off", Own: rule("every 1m"), Disabled: true, Steps: ok},
+				{Name: "once", Own: rule("at 2026-01-05T08:05:00Z"), RemoveDone: true, Steps: ok},
+				{Name: "after once", After: []store.After{{Job: "once"}}, Steps: ok},
 			}})
 	}
 	apply("2m")

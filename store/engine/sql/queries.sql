@@ -1298,7 +1298,7 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = l.schedule_id) G
 
 -- name: examine_after
 SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs.job_after f
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND j.removed_at IS NULL) GROUP BY f.job_id ORDER BY f.job_id LIMIT :limit;
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)) GROUP BY f.job_id ORDER BY f.job_id LIMIT :limit;
 
 -- name: examine_groups
 SELECT j.id, NULL, j.group_name, 1 FROM dbjobs.jobs j

@@ -346,7 +346,7 @@ ON DUPLICATE KEY UPDATE name = dbjobs_group_plans.name;
 -- name: examine_after
 -- arguments: limit
 SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_after f
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = f.after_job_id AND j.removed_at IS NULL) GROUP BY f.job_id ORDER BY f.job_id LIMIT ?;
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = f.after_job_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)) GROUP BY f.job_id ORDER BY f.job_id LIMIT ?;
 
 -- name: examine_attempts
 -- arguments: limit

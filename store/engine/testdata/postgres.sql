@@ -341,7 +341,7 @@ ON CONFLICT DO NOTHING;
 -- name: examine_after
 -- arguments: limit
 SELECT f.job_id, NULL, NULL, pg_catalog.COUNT(*) FROM dbjobs.job_after f
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND j.removed_at IS NULL) GROUP BY f.job_id ORDER BY f.job_id LIMIT $1;
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)) GROUP BY f.job_id ORDER BY f.job_id LIMIT $1;
 
 -- name: examine_attempts
 -- arguments: limit
