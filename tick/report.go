@@ -48,6 +48,8 @@ type Report struct {
 	FailingJobs int             `json:"failing_jobs"`     // jobs whose last run has failed
 	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
+	// Remind: also a quiet pass tells the states. This one parked a job, or it is the first of an hour.
+	Remind bool `json:"-"`
 	// SilentSince is the pass before, if the trigger came regularly and has then been silent for
 	// longer than Tick.Late.
 	SilentSince time.Time `json:"silent_since,omitzero"`
@@ -145,7 +147,7 @@ func (r *Report) join(next Report) {
 	r.MoreDue, r.due = next.MoreDue, next.due
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
-	r.Unserved = next.Unserved
+	r.Unserved, r.Remind = next.Unserved, r.Remind || next.Remind
 	r.States, r.ParkedJobs, r.FailingJobs, r.Parked, r.Failing = next.States, next.ParkedJobs, next.FailingJobs, next.Parked, next.Failing
 	r.LockedJobs, r.Locked, r.LockHolders, r.Unrecorded = next.LockedJobs, next.Locked, next.LockHolders, next.Unrecorded
 }

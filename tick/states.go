@@ -10,6 +10,7 @@ import (
 // states names jobs that are parked or failing, and reads the figures that need another statement.
 func (p *pass) states(ctx context.Context) (err error) {
 	r := &p.report
+	r.Remind = len(r.Parked) > 0 || p.probe.CheckDue()
 	if r.States = true; r.ParkedJobs+r.FailingJobs > 0 {
 		var parked []store.Parked
 		if parked, r.Failing, err = p.t.Store.Troubled(ctx, named); err != nil {

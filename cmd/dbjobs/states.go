@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// tellStates warns of jobs that are parked or failing, one line each, in every pass until they are
-// repaired. Where the log format is for programs, they are members of the pass's log line instead. A
+// tellStates warns of jobs that are parked or failing, one line each, until they are repaired: in every
+// pass, or in a quiet one that is to remind. Where the log format is for programs, they are members of the pass's log line instead. A
 // job whose failed run is in the table of the pass is left out.
 func (c *cli) tellStates(r *tick.Report) {
 	if c.logFormat != logs.Text {

@@ -56,8 +56,9 @@ of ticks may run at the same time.
 
 A pass with nothing to do prints nothing, so cron sends no mail; --json always prints the report. With --quiet a pass
 prints only problems, such as failed runs. Every pass warns about jobs that are parked (the definition cannot be used) or
-failing (the last run has failed), also with --quiet; it does not warn about disabled or removed jobs. A failed run is
-recorded. It does not make the pass fail, unless --fail-on-job-error is given.
+failing (the last run has failed); with --quiet, only the pass that parks a job does, and the first pass of each hour. It
+does not warn about disabled or removed jobs. A failed run is recorded. It does not make the pass fail, unless
+--fail-on-job-error is given.
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
 trigger per minute is enough for schedules that are finer than a minute. A run that is still executing then continues,
@@ -230,7 +231,9 @@ func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run 
 
 // tellReport warns of what somebody should look at.
 func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
-	c.tellStates(r)
+	if !f.quiet || r.Remind {
+		c.tellStates(r)
+	}
 	if !r.SilentSince.IsZero() {
 		c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s; look at what starts it", r.Name,
 			r.StartedAt.Sub(r.SilentSince).Round(time.Second), report.Instant(r.SilentSince))

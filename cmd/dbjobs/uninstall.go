@@ -23,8 +23,7 @@ It needs the login that made the tables.
 
 Stop the triggers first. While runs are being executed, it does nothing without --force: what they do would not be
 recorded. "dbjobs export > jobs.yaml" keeps the definitions; "dbjobs migrate" begins anew.`,
-		Example: `  dbjobs export > jobs.yaml
-  dbjobs uninstall
+		Example: `  dbjobs uninstall --yes dbjobs.db
   dbjobs uninstall --yes app --database postgres://owner@db.example.org/app`,
 	}
 	cmd.Flags().StringVar(&yes, "yes", "", "`NAME` of the database, instead of being asked for it")

@@ -15,7 +15,7 @@
 -- schedule without a name that belongs to that job.
 CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   id           integer PRIMARY KEY AUTOINCREMENT,
-  name         text UNIQUE CHECK (octet_length(name) <= 190),  -- NULL: the own rule of the job in job_id
+  name         text UNIQUE CHECK (length(CAST(name AS BLOB)) <= 190),  -- NULL: the own rule of the job in job_id
   job_id       integer,                                         -- the job that this unnamed schedule belongs to
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         text NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
@@ -40,7 +40,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_schedules_calendar ON dbjobs_schedules (calend
 -- A calendar: the days on which schedules that name it do nothing. Plans contain the days, so an edit
 -- here reaches them by the next pass, as one of a schedule does.
 CREATE TABLE IF NOT EXISTS dbjobs_calendars (
-  name         text NOT NULL PRIMARY KEY CHECK (octet_length(name) <= 190),
+  name         text NOT NULL PRIMARY KEY CHECK (length(CAST(name AS BLOB)) <= 190),
   working_days text NOT NULL DEFAULT '',                       -- weekdays, as MO-FR; empty: all of them
   days         text NOT NULL DEFAULT '',                       -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  text NOT NULL DEFAULT '',
@@ -53,14 +53,14 @@ CREATE INDEX IF NOT EXISTS dbjobs_calendars_stale ON dbjobs_calendars (name) WHE
 -- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
 CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   id               integer PRIMARY KEY AUTOINCREMENT,
-  owner            text NOT NULL DEFAULT '' CHECK (octet_length(owner) <= 190),  -- the login that its SQL steps run as
-  name             text NOT NULL CHECK (octet_length(name) <= 190),
+  owner            text NOT NULL DEFAULT '' CHECK (length(CAST(owner AS BLOB)) <= 190),  -- the login that its SQL steps run as
+  name             text NOT NULL CHECK (length(CAST(name AS BLOB)) <= 190),
   description      text NOT NULL DEFAULT '',
   enabled          integer NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
   tags             text NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),  -- array of strings; a pause can name a tag
-  queue            text NOT NULL DEFAULT 'tick' CHECK (octet_length(queue) <= 190),  -- who takes its runs: the tick, or a worker of that queue
+  queue            text NOT NULL DEFAULT 'tick' CHECK (length(CAST(queue AS BLOB)) <= 190),  -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
-  group_name       text CHECK (octet_length(group_name) <= 190),  -- shares the cap of dbjobs_groups
+  group_name       text CHECK (length(CAST(group_name AS BLOB)) <= 190),  -- shares the cap of dbjobs_groups
   overlap          text NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
   max_running      integer NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
@@ -86,13 +86,13 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
   keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
   remove_when_done integer NOT NULL DEFAULT 0 CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
-  on_failed        text CHECK (octet_length(on_failed) <= 381),  -- the job that is run once for each failed run: its name, or owner/name; likewise below
-  on_recovered     text CHECK (octet_length(on_recovered) <= 381),
-  on_missed        text CHECK (octet_length(on_missed) <= 381),
-  on_late          text CHECK (octet_length(on_late) <= 381),
-  on_lost          text CHECK (octet_length(on_lost) <= 381),
-  on_parked        text CHECK (octet_length(on_parked) <= 381),
-  on_paused        text CHECK (octet_length(on_paused) <= 381),
+  on_failed        text CHECK (length(CAST(on_failed AS BLOB)) <= 381),  -- the job that is run once for each failed run: its name, or owner/name; likewise below
+  on_recovered     text CHECK (length(CAST(on_recovered AS BLOB)) <= 381),
+  on_missed        text CHECK (length(CAST(on_missed AS BLOB)) <= 381),
+  on_late          text CHECK (length(CAST(on_late AS BLOB)) <= 381),
+  on_lost          text CHECK (length(CAST(on_lost AS BLOB)) <= 381),
+  on_parked        text CHECK (length(CAST(on_parked AS BLOB)) <= 381),
+  on_paused        text CHECK (length(CAST(on_paused AS BLOB)) <= 381),
   heartbeat_url    text,                                       -- a service outside that learns of its runs; or a URL for each signal:
   heartbeat_start  text,
   heartbeat_success text,
@@ -130,7 +130,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_jobs_stale ON dbjobs_jobs (id) WHERE planned I
 CREATE TABLE IF NOT EXISTS dbjobs_steps (
   job_id               integer NOT NULL,
   position             integer NOT NULL CHECK (position > 0),  -- 1, 2, ...
-  name                 text NOT NULL CHECK (octet_length(name) <= 190),
+  name                 text NOT NULL CHECK (length(CAST(name AS BLOB)) <= 190),
   executor             text NOT NULL,                          -- sql, ...: what is done
   spec                 text NOT NULL,                         -- the executor's own arguments, as an object
   timeout_ms           integer CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
@@ -169,7 +169,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_job_after_stale ON dbjobs_job_after (job_id) W
 
 -- A cap that several jobs share.
 CREATE TABLE IF NOT EXISTS dbjobs_groups (
-  name        text NOT NULL PRIMARY KEY CHECK (octet_length(name) <= 190),
+  name        text NOT NULL PRIMARY KEY CHECK (length(CAST(name AS BLOB)) <= 190),
   max_running integer NOT NULL CHECK (max_running > 0)
 ) STRICT;
 
@@ -269,7 +269,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
   state          text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
-  queue          text NOT NULL DEFAULT 'tick' CHECK (octet_length(queue) <= 190),
+  queue          text NOT NULL DEFAULT 'tick' CHECK (length(CAST(queue AS BLOB)) <= 190),
   priority       integer NOT NULL DEFAULT 0,
   scheduled_for  text CHECK (coalesce(scheduled_for GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(scheduled_for, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', scheduled_for) AND scheduled_for BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', scheduled_for IS NULL)),                                  -- the nominal time; NULL: a request
   interval_start text CHECK (coalesce(interval_start GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_start, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_start) AND interval_start BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_start IS NULL)),                                  -- the data interval, from the last nominal time that became a run ...
