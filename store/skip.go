@@ -28,6 +28,9 @@ func (k *Skip) Of(schedule int64) bool { return k.ScheduleID == 0 || k.ScheduleI
 // SkipList returns the skips of a plan.
 func (l *Plan) SkipList() []Skip { return readSkips(l.Skips) }
 
+// SetSkips writes them.
+func (l *Plan) SetSkips(list []Skip) { l.Skips = writeSkips(list) }
+
 // KeepSkips forgets the skips of times up to an instant: those are decided.
 func (l *Plan) KeepSkips(after time.Time) {
 	if l.Skips != "" {

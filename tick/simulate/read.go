@@ -196,6 +196,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		j := Job{Job: v.Job, Rules: list[v.ID], Open: open[v.ID], Plan: store.Plan{JobID: v.ID, NextRun: v.NextRun, DecidedThrough: v.DecidedThrough, Parked: v.Parked,
 			LastScheduledFor: v.LastScheduled, LastState: v.LastState, LastFinishedAt: v.LastFinished, LastSuccessAt: v.LastSuccess, LastError: v.LastError,
 			Streak: v.Streak, Cycles: v.Cycles, RunsMade: v.RunsMade}}
+		j.Plan.SetSkips(v.Skips)
 		j.AsPlanned = !v.Stale && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
 		if v.RepeatAfter > 0 {
 			j.Plan.RepeatFrom = repeatsFrom(v, j.Open)

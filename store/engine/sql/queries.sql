@@ -1268,7 +1268,8 @@ WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT :limit;
 SELECT g.job_id, MIN(g.from_at), NULL, COUNT(*) FROM dbjobs.gaps g WHERE g.from_at >= g.through_at GROUP BY g.job_id ORDER BY g.job_id LIMIT :limit;
 
 -- name: examine_stuck
-SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < @later GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT :limit;
+SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs.runs r
+WHERE r.wake_at < @later AND COALESCE(r.finished_at, r.wake_at) < @later GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT :limit;
 
 -- name: examine_queued
 SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.ready_at < @later GROUP BY r.queue ORDER BY r.queue LIMIT :limit;

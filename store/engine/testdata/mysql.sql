@@ -426,8 +426,9 @@ SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
 WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT ?;
 
 -- name: examine_stuck
--- arguments: now, later_ms, limit
-SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r WHERE r.wake_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?;
+-- arguments: now, later_ms, now, later_ms, limit
+SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r
+WHERE r.wake_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE(r.finished_at, r.wake_at) < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?;
 
 -- name: examine_ticks
 -- arguments: now, later_ms, limit

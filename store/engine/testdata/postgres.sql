@@ -422,7 +422,8 @@ WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT $3;
 
 -- name: examine_stuck
 -- arguments: now, later_ms, limit
-SELECT r.job_id, pg_catalog.MIN(r.wake_at), r.state, pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.job_id, r.state ORDER BY pg_catalog.MIN(r.wake_at) LIMIT $3;
+SELECT r.job_id, pg_catalog.MIN(r.wake_at), r.state, pg_catalog.COUNT(*) FROM dbjobs.runs r
+WHERE r.wake_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND COALESCE(r.finished_at, r.wake_at) < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.job_id, r.state ORDER BY pg_catalog.MIN(r.wake_at) LIMIT $3;
 
 -- name: examine_ticks
 -- arguments: now, later_ms, limit

@@ -426,7 +426,8 @@ WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT ?3;
 
 -- name: examine_stuck
 -- arguments: now, later_ms, limit
-SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r WHERE r.wake_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?3;
+SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r
+WHERE r.wake_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE(r.finished_at, r.wake_at) < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?3;
 
 -- name: examine_ticks
 -- arguments: now, later_ms, limit
