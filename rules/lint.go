@@ -18,7 +18,7 @@ const (
 	WarnExhausted   = "exhausted"    // nothing is left after Now
 	WarnDense       = "dense"        // fires more often a day than MaxPerDay
 	WarnMonthEnd    = "month-end"    // names a day that some months lack
-	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time
+	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time, and nobody chose what then
 	WarnPastStart   = "past-start"   // starts before Now
 	WarnUnaligned   = "unaligned"    // DTSTART is not itself an occurrence
 	WarnEitherDay   = "either-day"   // cron: both day fields restricted, either will do
@@ -34,6 +34,10 @@ type LintOptions struct {
 	MaxPerDay int     // how many times in the 24 hours after Now are fine; 0 is 1440, one a minute
 	Others    []*Rule // rules of other jobs
 	MaxShared int     // how many others may share the next occurrence; 0 is 10
+
+	// NonexistentChosen and AmbiguousChosen say that the author chose what becomes of wall times that a clock change
+	// leaves out, or repeats: then Lint does not warn of such a change. A choice other than the default needs no word.
+	NonexistentChosen, AmbiguousChosen bool
 }
 
 // Lint warns of what a rule's author may not have meant. The error wraps
@@ -116,7 +120,7 @@ func (l *linter) monthEnds() error {
 }
 
 // clockChanges warns of wall times that one of the next two changes leaves out
-// or repeats.
+// or repeats, unless the author chose what becomes of them.
 func (l *linter) clockChanges() error {
 	s := l.rule.zone.at(floor(l.options.Now))
 	for range 2 {
@@ -125,7 +129,7 @@ func (l *linter) clockChanges() error {
 		}
 		if hit, _, err := l.rule.meetsChange(&s); err != nil {
 			return err
-		} else if hit {
+		} else if hit && !l.chosen(&s) {
 			night, err := l.rule.oddNight(&s)
 			if err != nil {
 				return err
@@ -136,6 +140,15 @@ func (l *linter) clockChanges() error {
 		s = l.rule.zone.at(s.to)
 	}
 	return nil
+}
+
+// chosen reports whether the author said what becomes of the times that the
+// change at the end of a span leaves out, or repeats.
+func (l *linter) chosen(s *span) bool {
+	if s.after > s.off {
+		return l.options.NonexistentChosen || l.rule.policy.skip
+	}
+	return l.options.AmbiguousChosen || l.rule.policy.last
 }
 
 // start warns of a start that is past, or is no occurrence.

@@ -96,13 +96,13 @@ func (l *linter) schedule(s *store.Schedule) {
 	if l.broughtIn("schedule", s.Name, "rule") {
 		l.zoneless("schedule", s.Name, s.Name)
 	}
-	l.rule("schedule", s.Name, s.Name, s)
+	l.rule("schedule", s.Name, s.Name, s.Name, s)
 }
 
 func (l *linter) job(j *store.Job) {
 	if j.Own != nil && l.broughtIn("job", j.Name, "own") {
 		l.zoneless("job", j.FullName(), j.Name)
-		l.rule("job", j.FullName(), j.FullName(), j.Own)
+		l.rule("job", j.FullName(), j.Name, j.FullName(), j.Own)
 	}
 	if l.broughtIn("job", j.Name, "steps") {
 		for i := range j.Steps {
@@ -119,7 +119,7 @@ func (l *linter) zoneless(kind, subject, name string) {
 }
 
 // rule warns as rule lint does.
-func (l *linter) rule(kind, subject, seed string, s *store.Schedule) {
+func (l *linter) rule(kind, subject, name, seed string, s *store.Schedule) {
 	is := rules.Defaults{Zone: s.Zone, Start: l.Now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
 	if cal := l.Calendars[s.Calendar]; cal != nil {
 		is.OnHoliday = s.OnHoliday
@@ -132,7 +132,11 @@ func (l *linter) rule(kind, subject, seed string, s *store.Schedule) {
 	if err != nil {
 		return // a rule that cannot be read was refused before
 	}
-	list, err := rules.Lint(r, rules.LintOptions{Now: l.Now})
+	list, err := rules.Lint(r, rules.LintOptions{
+		Now:               l.Now,
+		NonexistentChosen: slices.Contains(l.Manifest.Chosen, kind+" "+name+" nonexistent"),
+		AmbiguousChosen:   slices.Contains(l.Manifest.Chosen, kind+" "+name+" ambiguous"),
+	})
 	if err != nil {
 		return
 	}

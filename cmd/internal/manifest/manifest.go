@@ -27,6 +27,9 @@ type Manifest struct {
 	// Zoneless are the schedules and jobs, such as "job tidy", that name no zone for a cron text which means other times in
 	// another zone.
 	Zoneless []string
+	// Chosen are the schedules and jobs that say what becomes of a wall time at a clock change, also where that is the
+	// default: "job tidy ambiguous".
+	Chosen []string
 
 	// Variables are the places where variables of the environment stood.
 	Variables []Variable

@@ -88,6 +88,12 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 		s.Zone = zone
 	}
 	zoneless := s.Zone == ""
+	if s.Nonexistent != "" {
+		f.m.Chosen = append(f.m.Chosen, subject+" nonexistent")
+	}
+	if s.Ambiguous != "" {
+		f.m.Chosen = append(f.m.Chosen, subject+" ambiguous")
+	}
 	if s.Normalize(); s.OnHoliday != "" && s.Calendar == "" {
 		f.problem(f.places[join(path, "on_holiday")], join(path, "on_holiday"), "needs a calendar: name one")
 		return false

@@ -73,7 +73,10 @@ func Lint(stdout io.Writer, o Options) error {
 		if r == nil {
 			continue
 		}
-		warnings, err := rules.Lint(r, rules.LintOptions{Now: o.after(), MaxPerDay: o.MaxPerDay, Others: others(parsed, i)})
+		warnings, err := rules.Lint(r, rules.LintOptions{
+			Now: o.after(), MaxPerDay: o.MaxPerDay, Others: others(parsed, i),
+			NonexistentChosen: o.Nonexistent != "", AmbiguousChosen: o.Ambiguous != "",
+		})
 		if err != nil {
 			list[i].Error, failed = err.Error(), ErrLint
 			continue
