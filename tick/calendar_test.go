@@ -64,7 +64,11 @@ func shows(t *testing.T, d *storetest.DB, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := tick.Upcoming(t.Context(), d.Store, d.Clock.Now(), d.Clock.Now().AddDate(0, 0, 30), 50)
+	jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := tick.Upcoming(t.Context(), d.Store, jobs, d.Clock.Now(), d.Clock.Now().AddDate(0, 0, 30), 50)
 	if err != nil {
 		t.Fatal(err)
 	}

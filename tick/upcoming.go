@@ -17,17 +17,30 @@ type UpcomingRun struct {
 	Job string    `json:"job"`
 }
 
+// UpcomingRow is a nominal time that is to come: of NextOfEach, the next one of its job.
+type UpcomingRow struct {
+	UpcomingRun
+	Schedule string `json:"schedule,omitempty"` // when the job runs, in a few words; of NextOfEach
+	// Later is how many more times the job has before the end; of NextOfEach. It is counted up to countedLater.
+	Later *int `json:"later,omitempty"`
+	// LaterMore: there are more of them than were counted.
+	LaterMore bool `json:"later_more,omitempty"`
+}
+
+// countedLater bounds what is counted of a job: a week of each minute has fewer.
+const countedLater = 11_000
+
 // UpcomingHoliday is a time of a job that a calendar takes out or moves.
 type UpcomingHoliday struct {
 	Job string `json:"job"`
 	rules.Holiday
 }
 
-// UpcomingRuns are the nominal times of all jobs in an interval, the next ones first.
+// UpcomingRuns are nominal times of jobs in an interval, the next ones first.
 type UpcomingRuns struct {
 	From time.Time     `json:"from"`
 	To   time.Time     `json:"to"`
-	Runs []UpcomingRun `json:"runs"`
+	Runs []UpcomingRow `json:"runs"`
 	// More: there are more than the limit.
 	More bool `json:"more"`
 	// Idle are the jobs with a schedule that have no time now, because they are disabled, parked or paused.
@@ -44,14 +57,43 @@ type SkippedRun struct {
 	store.Skip
 }
 
-// Upcoming finds the nominal times from an instant on, at the earliest from now, and before another one: at most limit, the
-// next ones. What a pass decided already, such as a run that waits, is not among them.
-func Upcoming(ctx context.Context, s *store.Store, from, to time.Time, limit int) (UpcomingRuns, error) {
-	u := UpcomingRuns{From: from, To: to, Runs: []UpcomingRun{}, Idle: []string{}, Skipped: []SkippedRun{}}
-	jobs, err := s.Jobs(ctx, store.JobFilter{})
+// Upcoming finds the nominal times of jobs from an instant on, at the earliest from now, and before another one: at most
+// limit, the next ones. What a pass decided already, such as a run that waits, is not among them.
+func Upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) (UpcomingRuns, error) {
+	return upcoming(ctx, s, jobs, from, to, limit, limit+1)
+}
+
+// NextOfEach is Upcoming with only the next time of each job, and how many more it has: at most limit jobs, the next ones. So
+// a job of each minute takes one row, and does not hide the others. Words say in short when a job runs.
+func NextOfEach(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int, words func(store.Job) string) (UpcomingRuns, error) {
+	u, err := upcoming(ctx, s, jobs, from, to, limit, 1)
 	if err != nil {
 		return u, err
 	}
+	of := make(map[string]*store.JobStatus, len(jobs))
+	for i := range jobs {
+		of[jobs[i].FullName()] = &jobs[i]
+	}
+	for rows := range slices.Chunk(u.Runs, 50) { // so that memory is bounded
+		shown := make([]store.JobStatus, len(rows))
+		for i := range rows {
+			shown[i] = *of[rows[i].Job]
+		}
+		times, err := UpcomingByJob(ctx, s, shown, u.From, to, 1+countedLater)
+		if err != nil {
+			return u, err
+		}
+		for i := range rows {
+			later := max(0, len(times[i].Times)-1)
+			rows[i].Schedule, rows[i].Later, rows[i].LaterMore = words(shown[i].Job), &later, times[i].More
+		}
+	}
+	return u, nil
+}
+
+// upcoming does the work of both. It looks at the next times of each job, at most "each" of them.
+func upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit, each int) (UpcomingRuns, error) {
+	u := UpcomingRuns{From: from, To: to, Runs: []UpcomingRow{}, Idle: []string{}, Skipped: []SkippedRun{}}
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
 		ids[i] = jobs[i].ID
@@ -82,8 +124,8 @@ func Upcoming(ctx context.Context, s *store.Store, from, to time.Time, limit int
 				u.Skipped = append(u.Skipped, SkippedRun{v.FullName(), k})
 			}
 		}
-		for _, t := range n.Before(u.From, end, v, limit+1) {
-			u.Runs = append(u.Runs, UpcomingRun{t, v.FullName()})
+		for _, t := range n.Before(u.From, end, v, each) {
+			u.Runs = append(u.Runs, UpcomingRow{UpcomingRun: UpcomingRun{t, v.FullName()}})
 		}
 		for _, h := range n.Holidays(u.From.Add(-time.Microsecond), to, limit) {
 			u.Holidays = append(u.Holidays, UpcomingHoliday{v.FullName(), h})
@@ -104,8 +146,8 @@ func Upcoming(ctx context.Context, s *store.Store, from, to time.Time, limit int
 }
 
 // next sorts runs by their times, and keeps the first ones.
-func next(list []UpcomingRun, most int) []UpcomingRun {
-	slices.SortFunc(list, func(x, y UpcomingRun) int {
+func next(list []UpcomingRow, most int) []UpcomingRow {
+	slices.SortFunc(list, func(x, y UpcomingRow) int {
 		return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Job, y.Job))
 	})
 	return list[:min(most, len(list))]

@@ -124,6 +124,7 @@ func (p *pageFacts) readJobs(ctx context.Context, s *store.Store, o pageOptions,
 	return nil
 }
 
+// chosenJobs reads the jobs with these names, each once, or all.
 func chosenJobs(ctx context.Context, s *store.Store, names []string) (list []store.JobStatus, err error) {
 	if len(names) == 0 {
 		return s.Jobs(ctx, store.JobFilter{})
@@ -133,7 +134,9 @@ func chosenJobs(ctx context.Context, s *store.Store, names []string) (list []sto
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, v)
+		if !slices.ContainsFunc(list, func(j store.JobStatus) bool { return j.ID == v.ID }) {
+			list = append(list, v)
+		}
 	}
 	return list, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,58 +14,90 @@ import (
 
 func (c *cli) upcoming() *cobra.Command {
 	var from, to string
+	var names []string
 	var limit int
+	var all bool
 	cmd := &cobra.Command{
-		Use: "upcoming", Short: "List what all jobs will run next", Args: positional(),
-		Long: `Lists the nominal times of all jobs that are to come, the next ones first: those of the next 24 hours, or between
---from and --to. A job that is paused until a time is in it from then on. What a pass decided already, such as a run that
-waits, is in "run list".`,
+		Use: "upcoming", Short: "List what the jobs will run next", Args: positional(),
+		Long: `Lists the next time of each job, the next ones first, with how many more times it has until the end: in the next 24
+hours, or between --from and --to. --all lists each time. A job that is paused until a time is in it from then on. What a
+pass decided already, such as a run that waits, is in "run list".`,
 		Example: `  dbjobs upcoming --to "tomorrow 08:00"
+  dbjobs upcoming --job rollup --all
   dbjobs upcoming --from tomorrow --to 7d --limit 1000 --json`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first time, such as tomorrow or 2026-12-01T08:00:00Z (now)")
 	cmd.Flags().StringVar(&to, "to", "", "end, before which a time is listed, such as 2h from now, tomorrow 08:00 (24h after --from)")
-	cmd.Flags().IntVar(&limit, "limit", 50, "show at most `N` times")
+	cmd.Flags().StringArrayVar(&names, "job", nil, "only this `job`; may be given several times")
+	cmd.Flags().BoolVar(&all, "all", false, "list each time of a job, not only its next one")
+	cmd.Flags().IntVar(&limit, "limit", 50, "show at most `N` jobs, or times with --all")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)
 		}
-		first, err := instantFlag("from", from, ahead)
+		first, end, err := aheadOfNow(from, to)
 		if err != nil {
 			return err
 		}
-		end, err := instantFlag("to", to, ahead)
+		jobs, err := chosenJobs(ctx, s, names)
 		if err != nil {
 			return err
 		}
-		if now := time.Now(); first.Before(now) { // what was to come before is in run list
-			first = now
+		if all {
+			u, err := tick.Upcoming(ctx, s, jobs, first, end, limit)
+			if err != nil {
+				return err
+			}
+			return c.printUpcoming(u, "times", report.Upcoming)
 		}
-		if end.IsZero() {
-			end = first.Add(24 * time.Hour)
-		}
-		if !end.After(first) {
-			return badInput("--to: %s is not after %s", report.Instant(end), report.Instant(first))
-		}
-		u, err := tick.Upcoming(ctx, s, first, end, limit)
+		u, err := tick.NextOfEach(ctx, s, jobs, first, end, limit, report.When)
 		if err != nil {
 			return err
 		}
-		return c.print(u, func() error {
-			if u.More {
-				c.say("there are more until %s; raise --limit", report.Instant(end))
-			}
-			for i := range u.Holidays {
-				c.say("job %s: %s", u.Holidays[i].Job, u.Holidays[i].Text())
-			}
-			if len(u.Idle) > 0 {
-				c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(u.Idle), "job"))
-			}
-			for _, k := range u.Skipped {
-				c.say("job %s does not run at %s", k.Job, report.Skipped(k.Skip))
-			}
-			return report.Upcoming(c.stdout, u)
-		})
+		return c.printUpcoming(u, "jobs", report.NextOfEach)
 	})
 	return c.prints(cmd)
+}
+
+// aheadOfNow reads an interval that is to come.
+func aheadOfNow(from, to string) (first, end time.Time, err error) {
+	if first, err = instantFlag("from", from, ahead); err != nil {
+		return first, end, err
+	}
+	if end, err = instantFlag("to", to, ahead); err != nil {
+		return first, end, err
+	}
+	if now := time.Now(); first.Before(now) { // what was to come before is in run list
+		first = now
+	}
+	if end.IsZero() {
+		end = first.Add(24 * time.Hour)
+	}
+	if !end.After(first) {
+		return first, end, badInput("--to: %s is not after %s", report.Instant(end), report.Instant(first))
+	}
+	return first, end, nil
+}
+
+// printUpcoming prints what is to come, and says what is not in the table.
+func (c *cli) printUpcoming(u tick.UpcomingRuns, rows string, table func(io.Writer, tick.UpcomingRuns) error) error {
+	return c.print(u, func() error {
+		if u.More {
+			c.say("there are more %s until %s; raise --limit", rows, report.Instant(u.To))
+		}
+		for i := range u.Holidays {
+			c.say("job %s: %s", u.Holidays[i].Job, u.Holidays[i].Text())
+		}
+		if len(u.Idle) > 0 {
+			c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(u.Idle), "job"))
+		}
+		for _, k := range u.Skipped {
+			c.say("job %s does not run at %s", k.Job, report.Skipped(k.Skip))
+		}
+		if len(u.Runs) == 0 {
+			c.say("nothing is to come until %s", report.Instant(u.To))
+			return nil
+		}
+		return table(c.stdout, u)
+	})
 }

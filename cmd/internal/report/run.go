@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/tick"
 )
 
 // Runs prints the table of run list. A run that executes took the time until now so far.
@@ -19,15 +18,6 @@ func Runs(w io.Writer, runs []store.Run, now time.Time) error {
 			took = span(now.Sub(r.StartedAt))
 		}
 		t.row(r.Label(), scheduled(&r), runState(r), Instant(r.StartedAt), took, r.ID, r.Error)
-	}
-	return t.flush()
-}
-
-// Upcoming prints the table of upcoming.
-func Upcoming(w io.Writer, u tick.UpcomingRuns) error {
-	t := newTable(w, "AT", "JOB")
-	for _, r := range u.Runs {
-		t.row(Instant(r.At), r.Job)
 	}
 	return t.flush()
 }

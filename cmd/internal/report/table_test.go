@@ -53,12 +53,17 @@ func TestScreens(t *testing.T) {
 		{Schedule: store.Schedule{Name: "last working day of the month without holidays", Rule: "DTSTART:20260101T080000\nRRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", Zone: "America/Argentina/Buenos_Aires"},
 			State: "paused", Paused: &store.Pause{Until: at("08:00:00")}},
 	}
-	upcoming := tick.UpcomingRuns{Runs: []tick.UpcomingRun{{At: at("23:00:00"), Job: "etl/nightly-warehouse-rollup-eu-central"}, {At: at("23:00:00"), Job: "etl/" + strings.Repeat("long-", 20) + "end"}}}
+	later, none := 1439, 0
+	upcoming := tick.UpcomingRuns{Runs: []tick.UpcomingRow{
+		{UpcomingRun: tick.UpcomingRun{At: at("23:00:00"), Job: "etl/nightly-warehouse-rollup-eu-central"}, Schedule: "every minute", Later: &later},
+		{UpcomingRun: tick.UpcomingRun{At: at("23:00:00"), Job: "etl/" + strings.Repeat("long-", 20) + "end"}, Schedule: "30 2 * * * Europe/Berlin", Later: &none},
+		{UpcomingRun: tick.UpcomingRun{At: at("23:00:01"), Job: "etl/tick"}, Schedule: "every second", Later: &later, LaterMore: true}}}
 	for name, print := range map[string]func(o *Output) error{
 		"run list":      func(o *Output) error { return Runs(o, runs, at("23:30:00")) },
 		"job list":      func(o *Output) error { return Jobs(o, jobs) },
 		"schedule list": func(o *Output) error { return Schedules(o, schedules) },
-		"upcoming":      func(o *Output) error { return Upcoming(o, upcoming) },
+		"upcoming":      func(o *Output) error { return NextOfEach(o, upcoming) },
+		"upcoming all":  func(o *Output) error { return Upcoming(o, upcoming) },
 	} {
 		var all strings.Builder
 		for _, width := range []int{80, 200, 0} {
