@@ -71,7 +71,7 @@ unless --budget ends it.`,
 	flags.StringVar(&f.startupID, "startup-id", "", "identity of this start, such as the machine's boot id: jobs with on_startup run once for each identity")
 	flags.Var(durationFlag{&f.length}, "for", "run a pass whenever something is due, until this time is over, such as 55s; 0s runs a single pass")
 	f.late = store.Duration(15 * time.Minute)
-	flags.Var(durationFlag{&f.late}, "late", "how long after its nominal time a run is late, for hooks, and how long this trigger may be silent before the next tick reports it; 0s turns both off")
+	flags.Var(durationFlag{&f.late}, "late", "how long after its nominal time a run is late, for hooks, and how long this trigger may be silent before the next tick reports it (five minutes at least); 0s turns both off")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what is due")
 	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
 	variable(cmd, "for", "DBJOBS_FOR")

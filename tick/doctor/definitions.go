@@ -5,10 +5,14 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 // definitions looks at the jobs as they are defined, and at how far they are planned.
-func (e *exam) definitions(context.Context) error {
+func (e *exam) definitions(ctx context.Context) error {
+	if err := e.edited(ctx); err != nil {
+		return err
+	}
 	names := map[string]bool{}
 	for i := range e.jobs {
 		names[e.jobs[i].FullName()] = true
@@ -39,6 +43,29 @@ func (e *exam) definitions(context.Context) error {
 		e.lag(j)
 	}
 	return nil
+}
+
+// edited looks at the rules of jobs that were changed since a pass has planned them: the next pass parks
+// those whose rule cannot be read.
+func (e *exam) edited(ctx context.Context) error {
+	var ids []int64
+	for i := range e.jobs {
+		if j := &e.jobs[i]; j.Stale && j.Parked == "" && j.Unreadable == "" {
+			ids = append(ids, j.ID)
+		}
+	}
+	list, faults, err := e.s.RulesOfJobs(ctx, ids)
+	for _, id := range ids {
+		j := e.of[id]
+		problem := faults[id]
+		if _, err := decide.NewNominal(&j.Job, list[id]); err != nil && problem == "" {
+			problem = err.Error()
+		}
+		if problem != "" {
+			e.find("rule", Warning, j.FullName(), "mend the definition: the next pass parks the job", "it was changed, and cannot be planned: %s", problem)
+		}
+	}
+	return err
 }
 
 // lag reports a job that passes leave alone although it is due.

@@ -120,6 +120,7 @@ func TestDamageIsNamed(t *testing.T) {
 			{"orphans number 999", "INSERT INTO steps (job_id, position, name, executor, spec) SELECT 999, 1, 'x', executor, spec FROM steps WHERE job_id = " + id("off")},
 			{"calendars", "UPDATE schedules SET calendar = 'gone' WHERE name = 'often'"},
 			{"calendars few", "UPDATE schedules SET calendar = 'gone' WHERE job_id = " + id("few")},
+			{"rule edited", "UPDATE schedules SET rule = '30 2 * * nope' WHERE job_id = " + id("edited")},
 			{"links shared", "DELETE FROM schedules WHERE name = 'often'"},
 			{"groups shared", "DELETE FROM groups"},
 			{"after follows", "UPDATE jobs SET removed_at = changed_at WHERE name = 'minutely'"},
