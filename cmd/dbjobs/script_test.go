@@ -46,8 +46,11 @@ func (k keepingTidy) Run() int {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
-		Setup:               func(e *testscript.Env) error { return emptyHome(e) },
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Values[theServers{}] = &servers{t: e.T().(testing.TB)}
+			return emptyHome(e)
+		},
 		Cmds:                storyCommands(asProcess),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -30,14 +30,17 @@ type theServers struct{}
 
 func serversOf(ts *testscript.TestScript) *servers { return ts.Value(theServers{}).(*servers) }
 
-// serveStory starts a mail server and a web server, and puts where they are into MAIL_PORT and WEB_URL.
+// serveStory starts a mail server and a web server, which lacks only /missing, and puts where they are into MAIL_PORT and WEB_URL.
 func serveStory(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: serve")
 	}
 	s := serversOf(ts)
 	s.mail = mailtest.Start(s.t)
-	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/missing" {
+			http.NotFound(w, r)
+		}
 		body, err := io.ReadAll(r.Body)
 		s.mu.Lock()
 		defer s.mu.Unlock()
