@@ -76,14 +76,14 @@ func (r *random) rename(d *storetest.DB, defs *store.Definitions) (skips int) {
 	}
 	for i := range defs.Jobs {
 		if j := &defs.Jobs[i]; r.chance(5) {
-			if _, err := d.Store.RenameJob(ctx, j.FullName(), j.Name+" later", store.AlterOptions{Author: who}); err != nil {
+			if _, err := d.RenameJob(ctx, j.FullName(), j.Name+" later", store.AlterOptions{Author: who}); err != nil {
 				r.t.Fatal(err)
 			}
 		}
 	}
 	for i := range defs.Schedules {
 		if s := &defs.Schedules[i]; r.chance(30) {
-			if _, err := d.Store.RenameSchedule(ctx, s.Name, s.Name+" later", store.AlterOptions{Author: who}); err != nil {
+			if _, err := d.RenameSchedule(ctx, s.Name, s.Name+" later", store.AlterOptions{Author: who}); err != nil {
 				r.t.Fatal(err)
 			}
 		}
