@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
@@ -227,6 +228,7 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	} else if brief := strings.Join(strings.Fields(strings.ToValidUTF8(head, "")), " "); brief != "" {
 		err = fmt.Errorf("%w: %.200s", err, brief)
 	}
+	err = &Error{engine.Failure{Code: strconv.Itoa(resp.StatusCode)}, err}
 	if wait := c.retryAfter(resp); wait > 0 {
 		err = &LaterError{wait, err}
 	}

@@ -207,6 +207,9 @@ func TestHTTPAnswer(t *testing.T) {
 		case !strings.HasPrefix(res.Output, "HTTP/1.1 "):
 			t.Errorf("%s: kept %q", c.name, res.Output)
 		}
+		if failure, ok := errors.AsType[*Error](err); err != nil && (!ok || failure.Code == "" || !strings.Contains(err.Error(), "the answer is "+failure.Code+" ")) {
+			t.Errorf("%s: the status is not the number of the error: %+v", c.name, failure)
+		}
 	}
 }
 
