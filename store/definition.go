@@ -94,7 +94,7 @@ type Schedule struct {
 	Zone        string    `json:"zone"`                 // IANA name; default UTC
 	Nonexistent string    `json:"nonexistent"`          // forward (default), skip
 	Ambiguous   string    `json:"ambiguous"`            // first (default), last, both
-	Calendar    string    `json:"calendar,omitempty"`   // whose holidays it keeps
+	Calendar    string    `json:"calendar,omitempty"`   // whose holidays count
 	OnHoliday   string    `json:"on_holiday,omitempty"` // with a calendar: skip (default), next, previous
 	Description string    `json:"description,omitempty"`
 	Manifest    string    `json:"manifest,omitempty"` // the manifest that owns it

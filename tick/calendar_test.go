@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// holidays are a schedule each day at 06:00 that keeps the calendar de, and its job j.
+// holidays are a schedule each day at 06:00 that uses the calendar de, and its job j.
 func holidays(on string, days ...string) store.Definitions {
 	return store.Definitions{
 		Calendars: []store.Calendar{{Name: "de", WorkingDays: "MO-FR", Days: days}},

@@ -22,7 +22,7 @@ func (c *cli) alters(cmd *cobra.Command, dryRun *bool) *cobra.Command {
 
 // resets adds --reset to a command.
 func resets(cmd *cobra.Command, into *[]string) {
-	cmd.Flags().StringArrayVar(into, "reset", nil, "`FLAG` that is to have its default again; may be given several times")
+	cmd.Flags().StringArrayVar(into, "reset", nil, "give the field of this `FLAG` its default again; may be given several times")
 }
 
 func (c *cli) jobAlter() *cobra.Command {
@@ -30,13 +30,13 @@ func (c *cli) jobAlter() *cobra.Command {
 	e := manifest.Edit{Command: "job alter"}
 	cmd := &cobra.Command{
 		Use: "alter NAME", Short: "Change a job in place", Args: positional("NAME"),
-		Long: `Changes what the flags name, and nothing else of the job. A flag that may be given several times replaces all of its
-values; --schedule replaces all times of the job. --reset FLAG gives a flag its default again. Flags of a step are for the
-only step of the job; of several, change one with dbjobs job step alter.
+		Long: `Changes the fields that the flags name, and nothing else of the job. A flag that may be given several times replaces
+all of its values; --schedule replaces all schedules, and the job's own rule. --reset FLAG gives a field its default again.
+Flags of a step change the only step of the job; if it has several, use dbjobs job step alter.
 
-The change shows field by field, with the next times before and after. The next tick takes it up. If the job comes from a
-manifest, the next apply of that file changes the job back, unless the file is changed too: dbjobs diff shows what differs,
-dbjobs export what the file would have to say.`,
+The command prints each field before and after, and the next times before and after. The next tick uses the
+change. If the job comes from a manifest, the next apply of that file changes the job back, unless you change the file too:
+dbjobs diff shows the difference, and dbjobs export prints what the file should contain.`,
 		Example: `  dbjobs job alter rollup --rule "every 10m" --timeout 5m --dry-run
   dbjobs job alter rollup --schedule nightly --reset timeout --reason "it is fast enough now"`,
 	}
@@ -97,7 +97,7 @@ func (c *cli) sayAltered(what, owner string, a report.Altered) {
 	if len(a.Changes) == 0 || a.DryRun {
 		return
 	}
-	c.say("changed %s; the next dbjobs tick takes it up", what)
+	c.say("changed %s; the next dbjobs tick uses it", what)
 	if owner != "" {
 		c.say("%s is from the manifest %s, and its next apply changes it back; to prevent that, change the file too (dbjobs diff shows what differs)", what, shown(owner))
 	}

@@ -21,12 +21,13 @@ func (c *cli) stepAdd() *cobra.Command {
 	var before string
 	cmd := &cobra.Command{
 		Use: "add JOB --name STEP --sql STATEMENT|--http URL|--exec PROGRAM|--shell TEXT|--mail-to ADDRESS", Short: "Add a step to a job", Args: positional("JOB"),
-		Long: `Adds a step at the end, or before another one. A run that is under way goes on with the step that then has its place.`,
+		Long: `Adds a step at the end, or before another step. Runs that are under way count steps by position: such a run continues
+with the step that has its position then.`,
 		Example: `  dbjobs job step add rollup --name notify --http https://example.org/hook
   dbjobs job step add rollup --name check --sql "SELECT 1 FROM totals WHERE n < 0" --fail-if rows --before tell`,
 	}
 	given := definitionFlags(cmd, manifest.StepFlags())
-	cmd.Flags().StringVar(&before, "before", "", "the step before which it stands (at the end)")
+	cmd.Flags().StringVar(&before, "before", "", "add it before this step (at the end)")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		e := manifest.Edit{Command: "job step add", Given: given(), Now: time.Now()}
 		return c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) { return e.AddStep(j, before) })
@@ -39,8 +40,8 @@ func (c *cli) stepAlter() *cobra.Command {
 	e := manifest.Edit{Command: "job step alter"}
 	cmd := &cobra.Command{
 		Use: "alter JOB STEP", Short: "Change a step of a job", Args: positional("JOB", "STEP"),
-		Long: `Changes what the flags name, and nothing else of the step. --name gives the step another name; what refers to it, such
-as on-failure of another step, has to be changed first. --reset FLAG gives a flag its default again.`,
+		Long: `Changes the fields that the flags name, and nothing else of the step. --name gives the step another name; references to
+it, such as on-failure of another step, have to be changed first. --reset FLAG gives a field its default again.`,
 		Example: `  dbjobs job step alter rollup load --timeout 10m --attempts 5
   dbjobs job step alter rollup load --reset timeout`,
 	}
@@ -59,9 +60,9 @@ as on-failure of another step, has to be changed first. --reset FLAG gives a fla
 func (c *cli) stepDrop() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "drop JOB STEP", Short: "Take a step away from a job", Args: positional("JOB", "STEP"),
-		Long: `Takes a step away. The last one stays: a job without a step does nothing. A run that is under way goes on with the step
-that then has its place.`,
+		Use: "drop JOB STEP", Short: "Remove a step from a job", Args: positional("JOB", "STEP"),
+		Long: `Removes a step from a job. The only step of a job cannot be removed. Runs that are under way count steps by position: such
+a run continues with the step that has its position then.`,
 		Example: `  dbjobs job step drop rollup tell`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -72,7 +73,7 @@ that then has its place.`,
 }
 
 func (c *cli) jobSchedule() *cobra.Command {
-	g := &cobra.Command{Use: "schedule", Short: "Add schedules to a job, and take them away"}
+	g := &cobra.Command{Use: "schedule", Short: "Add schedules to a job, and remove them from it"}
 	g.AddCommand(c.jobScheduleAdd(), c.jobScheduleDrop())
 	return group(g)
 }
@@ -80,8 +81,8 @@ func (c *cli) jobSchedule() *cobra.Command {
 func (c *cli) jobScheduleAdd() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "add JOB RULE-OR-NAME", Short: "Let a job run at the times of one more schedule, or of a rule of its own", Args: positional("JOB", "RULE-OR-NAME"),
-		Long: `Adds a schedule by its name, or a rule that the job has for itself. A job has one rule of its own, and any number of
+		Use: "add JOB RULE-OR-NAME", Short: "Add a schedule, or a rule of its own, to a job", Args: positional("JOB", "RULE-OR-NAME"),
+		Long: `Adds a schedule by its name, or a rule of the job's own. A job has at most one rule of its own, and any number of
 schedules.`,
 		Example: `  dbjobs job schedule add rollup nightly
   dbjobs job schedule add rollup "0 12 * * *" --zone Europe/Berlin`,
@@ -111,9 +112,9 @@ schedules.`,
 func (c *cli) jobScheduleDrop() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "drop JOB RULE-OR-NAME", Short: "Take a schedule away from a job, or the rule of its own", Args: positional("JOB", "RULE-OR-NAME"),
-		Long: `Takes a schedule away by its name, or the rule of the job's own by its text. The schedule itself stays. What was due by
-then and is not decided yet is a recorded gap.`,
+		Use: "drop JOB RULE-OR-NAME", Short: "Remove a schedule, or its own rule, from a job", Args: positional("JOB", "RULE-OR-NAME"),
+		Long: `Removes a schedule from a job by its name, or the job's own rule by its text. The schedule itself stays. Times that are
+due and not decided yet become a recorded gap.`,
 		Example: `  dbjobs job schedule drop rollup nightly`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {

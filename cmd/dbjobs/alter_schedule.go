@@ -66,13 +66,13 @@ func timesOf(s store.Schedule) []time.Time {
 func (c *cli) scheduleRemove() *cobra.Command {
 	var detach, unused, dryRun bool
 	cmd := &cobra.Command{Use: "remove [NAME]", Short: "Remove a schedule that no job uses", Args: positional("NAME?"),
-		Long: `Removes a schedule. If jobs use it, that is refused; with --detach it is taken away from them first: what they owe by it
-then is a recorded gap, and a job that has no other times runs on request only. --unused removes all schedules that no job
-uses.`,
+		Long: `Removes a schedule. If jobs use it, the command refuses; with --detach it removes the schedule from these jobs first.
+Their times that are due and not decided yet become a recorded gap, and a job without another schedule then runs on
+request only. --unused removes all schedules that no job uses.`,
 		Example: `  dbjobs schedule remove nightly --reason "no job uses it any more"
   dbjobs schedule remove nightly --detach --dry-run
   dbjobs schedule remove --unused`}
-	cmd.Flags().BoolVar(&detach, "detach", false, "take it away from the jobs that use it")
+	cmd.Flags().BoolVar(&detach, "detach", false, "remove it from the jobs that use it first")
 	cmd.Flags().BoolVar(&unused, "unused", false, "remove all schedules that no job uses")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if unused == (len(args) > 0) || unused && detach {

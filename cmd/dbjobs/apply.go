@@ -242,7 +242,7 @@ func (c *cli) export() *cobra.Command {
 different manifests cannot be in one file: choose one with --manifest, or those without a manifest with --manifest= .
 
 --ical writes a calendar feed instead, which a calendar program subscribes to: the times of the schedules, in their
-zones. Schedules that run more often than each hour are left out, unless their job is named with --job.`,
+zones. Schedules that run more often than every hour are left out, unless --job names their job.`,
 		Example: `  dbjobs export > jobs.yaml
   dbjobs export --manifest jobs
   dbjobs export --ical -o jobs.ics`,

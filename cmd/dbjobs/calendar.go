@@ -15,7 +15,7 @@ import (
 )
 
 func (c *cli) calendar() *cobra.Command {
-	g := &cobra.Command{Use: "calendar", Short: "Import, list, show and remove calendars: the holidays that schedules keep"}
+	g := &cobra.Command{Use: "calendar", Short: "Import, list, show and remove calendars: the holidays that schedules observe"}
 	g.AddCommand(c.calendarImport(), c.calendarList(), c.calendarShow(), c.calendarRemove())
 	return group(g)
 }
@@ -24,10 +24,10 @@ func (c *cli) calendarImport() *cobra.Command {
 	var cal store.Calendar
 	var file string
 	cmd := &cobra.Command{
-		Use: "import NAME -f FILE", Short: "Create a calendar from a file of days, or renew it", Args: positional("NAME"),
-		Long: `Creates a calendar, or gives it the days of the file in place of those that it has. Schedules that keep the calendar
-are planned anew by the next tick. The file has a line for each day, or is an iCalendar file (.ics) of whole-day events: those
-that recur are written down for ten years.
+		Use: "import NAME -f FILE", Short: "Create a calendar from a file of days, or replace its days", Args: positional("NAME"),
+		Long: `Creates a calendar from a file, or replaces all its days by those of the file. The next tick plans the schedules that
+use the calendar again. The file has one line for each day, or is an iCalendar file (.ics) of whole-day events. An event
+that recurs becomes single days for ten years.
 
   2026-12-25 Christmas Day
   2026-12-28..2026-12-31 closed
@@ -35,7 +35,7 @@ that recur are written down for ten years.
 		Example: `  dbjobs calendar import de -f holidays.ics --working-days MO-FR`,
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file to read")
-	cmd.Flags().StringVar(&cal.WorkingDays, "working-days", "", "weekdays on which work is done, as MO-FR (as before; all, if it is new)")
+	cmd.Flags().StringVar(&cal.WorkingDays, "working-days", "", "working days of the week, such as MO-FR (as before; for a new calendar: all)")
 	cmd.Flags().StringVar(&cal.Description, "description", "", "what it is for (as before)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		if file == "" {
@@ -121,7 +121,7 @@ func (c *cli) calendarShow() *cobra.Command {
 }
 
 func (c *cli) calendarRemove() *cobra.Command {
-	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a calendar that no schedule keeps", Args: positional("NAME"),
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a calendar that no schedule uses", Args: positional("NAME"),
 		Example: `  dbjobs calendar remove de --reason "renamed"`}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		if err := s.RemoveCalendar(ctx, args[0], c.author(s)); err != nil {

@@ -28,16 +28,16 @@ func (c *cli) check() *cobra.Command {
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
-A run is stuck where for --stuck nobody has taken it although it is ready, its lease has been over, or no pass has decided
-what comes next. What follows the sign | are the figures. Jobs that are disabled or paused count as nothing, but where more
-than 20 are failing, or parked. In a freeze, only the last pass counts. It takes no longer where there are many runs.`,
+A run is stuck if for --stuck no process has taken it although it is ready, its lease is over, or no tick has decided
+what comes next. The figures follow the sign |. Disabled and paused jobs are not checked; if more than 20 jobs are failing
+or parked, they count all the same. In a freeze, only the last pass counts. It is as fast with many runs.`,
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
 	}
 	cmd.Flags().Var(durationFlag{&lastPass}, "last-pass", "how old the last pass of a tick may be")
-	cmd.Flags().Var(durationFlag{&overdue}, "overdue", "how long nobody may have come for the next time of a job")
+	cmd.Flags().Var(durationFlag{&overdue}, "overdue", "how long a job may be due before a tick decides about it")
 	cmd.Flags().Var(durationFlag{&stuck}, "stuck", "how long a run may wait to be taken or decided")
-	cmd.Flags().StringVar(&trigger, "trigger", "", "only the passes of this trigger, by the name of its ticks (any)")
+	cmd.Flags().StringVar(&trigger, "trigger", "", "only passes of this trigger (tick --name; any)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		h, err := c.health(cmd, trigger, time.Duration(stuck))
 		if err != nil {

@@ -262,7 +262,7 @@ func (p *preview) rulesOf(j *store.Job, planned []store.Rule) (list []store.Rule
 	return list
 }
 
-// sameHolidays reports whether a schedule keeps the calendar that it was planned with.
+// sameHolidays reports whether a schedule uses the calendar that it was planned with.
 func (p *preview) sameHolidays(r *store.Rule, s *store.Schedule) bool {
 	will := p.calendars[s.Calendar]
 	if r.Schedule.Calendar != s.Calendar || r.Schedule.OnHoliday != s.OnHoliday || (r.Calendar == nil) != (will == nil) {

@@ -12,19 +12,19 @@ import (
 func (c *cli) doctor() *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Examine the database: what is wrong, and what to do about it", Args: positional(),
+		Use: "doctor", Short: "Examine the database: report what is wrong, and what to do about it", Args: positional(),
 		Long: `Examines the database and what dbjobs depends on, and says for each finding what to do. It only reads.
 
-It holds each nominal time of the last 30 days, or from --since on, against the runs and gaps on record. It looks for rows
-that contradict each other or belong to nothing, for jobs that cannot run, and for runs that are stuck. It looks at the
-trigger, the clock, the rights of the login, the settings of the server, its tables, indexes and statistics, and at the
-versions of the program on other hosts. A database with millions of runs takes a minute.
+It checks that each nominal time of the last 30 days, or since --since, has one run or lies in one gap. It finds rows that
+contradict each other or belong to nothing, jobs that cannot run, and runs that are stuck. It checks the trigger, the
+clocks, the rights of the login, the settings of the server, the tables with their indexes and statistics, and the
+versions of the program on other hosts. With millions of runs it takes a minute.
 
-It ends with 1 if it found an error or a warning. A note alone is no problem.`,
+The exit code is 1 if there is an error or a warning. Notes do not count.`,
 		Example: `  dbjobs doctor
   dbjobs doctor --since 90d --json`,
 	}
-	cmd.Flags().StringVar(&since, "since", "", "nominal times from then on are looked at: 90d ago, 2026-12-01 (30d)")
+	cmd.Flags().StringVar(&since, "since", "", "check nominal times since then: 90d ago, 2026-12-01 (30d)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		from, err := instantFlag("since", since, ago)
 		if err != nil {

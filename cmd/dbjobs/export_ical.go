@@ -32,7 +32,7 @@ func (o *feedOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.on, "ical", false, "write a calendar feed (iCalendar) of the schedules instead")
 	cmd.Flags().StringVarP(&o.path, "output", "o", "-", "with --ical: file to write; - means standard output")
 	cmd.Flags().StringArrayVar(&o.jobs, "job", nil, "with --ical: only this job; may be given several times")
-	cmd.Flags().StringVar(&o.until, "ahead", "366d", "with --ical: how far single dates reach, where a rule is not written as one")
+	cmd.Flags().StringVar(&o.until, "ahead", "366d", "with --ical: how far single dates reach, for rules that an RRULE cannot say")
 }
 
 // check refuses flags that do not belong together.
@@ -43,7 +43,7 @@ func (o *feedOptions) check(cmd *cobra.Command) error {
 		}
 	}
 	if o.on && cmd.Flags().Changed("manifest") {
-		return badInput("--manifest and --ical exclude each other; choose jobs with --job")
+		return badInput("--manifest does not go together with --ical; choose jobs with --job")
 	}
 	return nil
 }
@@ -90,10 +90,10 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 	}
 	c.say("wrote %s", report.Plural(len(f.Events), "event"))
 	if !cut.IsZero() {
-		c.say("some schedules are written as single dates, or with some: the first of them ends at %s; export anew before then", report.Instant(cut))
+		c.say("some schedules have single dates, of which the first list ends at %s; export again before then", report.Instant(cut))
 	}
 	if often > 0 {
-		c.say("left out, because they run more often than each hour: %s; name their jobs with --job", report.Plural(often, "schedule"))
+		c.say("left out, because they run more often than every hour: %s; to include them, name their jobs with --job", report.Plural(often, "schedule"))
 	}
 	if len(idle) > 0 {
 		c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(idle), "job"))

@@ -10,24 +10,25 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// lately is how far errors and missed look back, where nobody says it.
+// lately is how far errors and missed look back without --since.
 const lately = "24h"
 
 func (c *cli) failures() *cobra.Command {
 	var f store.FailureFilter
 	var since, until string
 	cmd := &cobra.Command{
-		Use: "errors", Short: "List what failed: each attempt, with the number of its error", Args: positional(),
-		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first, also those of runs that
-succeeded when they were tried again. NUMBER is the SQLSTATE, the number of an error of MySQL or SQLite, the status of an answer
-by HTTP, or an exit code; LINE is that of the statement, where the database says it. A run that was made before --since and
-has succeeded is left out, unless --job names its job.`,
+		Use: "errors", Short: "List the attempts that failed, each with the number of its error", Args: positional(),
+		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first. Attempts of runs that
+succeeded later are listed too, but if such a run was made before --since, only with --job.
+
+NUMBER is the SQLSTATE, the error number of MySQL or SQLite, the status of an HTTP response, or an exit code. LINE is the
+line of the statement, if the database reports it.`,
 		Example: `  dbjobs errors
   dbjobs errors --job rollup --since yesterday --json`,
 	}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only attempts of this job; if it was removed, of the last job with that name")
 	cmd.Flags().StringVar(&since, "since", lately, "only attempts that ended since then: 2h, yesterday, 2026-12-01T08:00:00Z")
-	cmd.Flags().StringVar(&until, "until", "", "only attempts that ended before")
+	cmd.Flags().StringVar(&until, "until", "", "only attempts that ended before this time")
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "show at most `N` attempts")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) (err error) {
 		if f.Limit < 1 {
@@ -58,16 +59,22 @@ func (c *cli) missed() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "missed", Short: "List the times at which jobs did not run, and why", Args: positional(),
-		Long: `Lists the nominal times of all jobs that were decided not to run within the last 24 hours, or since --since, the newest
-first: after when, through when, how many they are, and why. The reason is missed (no tick came in time), overlap (the last
-run had not ended), paused, disabled, edited (it was due when its rule changed), over-limit (missed_limit), or
-skipped (job skip-next).`,
+		Long: `Lists the gaps of all jobs within the last 24 hours, or since --since, the newest first. A gap is a stretch of nominal
+times that did not run: those after AFTER, up to and with THROUGH. TIMES is how many they are. REASON is one of:
+
+  missed      no tick came in time, and the job's policy does not make up for the time
+  overlap     the last run had not ended
+  paused      the job, its schedule, tag or owner was paused, or everything was frozen
+  disabled    the job was disabled
+  edited      the time was due, but not decided yet, when the schedule changed
+  over-limit  more times were missed than missed_limit lets run
+  skipped     dbjobs job skip-next named the time`,
 		Example: `  dbjobs missed --since 2026-12-01
   dbjobs missed --job rollup --json`,
 	}
 	cmd.Flags().StringVar(&job, "job", "", "only times of this job")
 	cmd.Flags().StringVar(&since, "since", lately, "only times since then: 2h, yesterday, 2026-12-01T08:00:00Z")
-	cmd.Flags().IntVar(&limit, "limit", 50, "look at most at `N` stretches of time")
+	cmd.Flags().IntVar(&limit, "limit", 50, "show at most `N` gaps")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)

@@ -23,14 +23,14 @@ import (
 var errLeftOut = errors.New("not everything was imported")
 
 func (c *cli) importFrom() *cobra.Command {
-	g := &cobra.Command{Use: "import", Short: "Write a manifest of what another scheduler has",
-		Long: `Writes a manifest of the jobs that another scheduler has. It reads only, and writes nothing to a database.
+	g := &cobra.Command{Use: "import", Short: "Write a manifest of the jobs of another scheduler",
+		Long: `Writes a manifest of the jobs of another scheduler. It only reads from the source, and changes no database.
 
-Each line or object of the source is accounted for: it becomes a job, or is named with the reason why not. What works
-otherwise in dbjobs stands beside the job as a comment: zone, clock changes, overlap, environment and so on. All jobs
-have disabled: true, so that nothing runs twice: take a job out of the source, delete that line, and apply.
+Each line or object of the source either becomes a job, or is listed with the reason why it does not. A comment beside a
+job says what works differently in dbjobs: zone, clock changes, overlap, environment and so on. All jobs have
+disabled: true, so that nothing runs twice: remove a job from the source, delete that line, and apply.
 
-Exit code 3: the manifest is written, and something was left out.`}
+Exit code 3: the manifest is written, but something was left out.`}
 	g.AddCommand(c.importCrontab(), c.importPgCron(), c.importKubernetes(), c.importEvents(), c.importPgAgent())
 	return group(g)
 }
@@ -41,8 +41,8 @@ type imports struct{ output, zone, from string }
 // importing completes a command that imports.
 func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
 	f := &imports{}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write; it must not be there yet (standard output)")
-	cmd.Flags().StringVar(&f.from, "from", "", "name clock changes of the year after this day (today)")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write; it must not exist yet (standard output)")
+	cmd.Flags().StringVar(&f.from, "from", "", "comments name clock changes of the year after this day (today)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		from := time.Now()
 		if f.from != "" {
@@ -70,7 +70,7 @@ func (c *cli) deliver(result *intake.Result, output string) error {
 	if output != "" {
 		f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			return badInput("%s is there already; remove it, or give another name with -o", output)
+			return badInput("%s exists already; remove it, or give another name with -o", output)
 		}
 		if err != nil {
 			return &usageError{problem: err.Error()}

@@ -14,11 +14,11 @@ func (c *cli) jobRename() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "rename OLD NEW", Short: "Give a job another name", Args: positional("OLD", "NEW"),
-		Long: `Gives a job another name. Its owner, its history, its runs and its plan stay. Jobs that run after it, or name it as a
-hook (on), follow. What this cannot change is what is outside the database: a hook in the settings of a host, a script, and
-the file that the job comes from. The next apply of that file would make the old job again.
+		Long: `Gives a job another name. Its owner, history, runs and plan stay. Jobs that run after it, or name it as a hook (on), get
+the new name too. Names outside the database do not change: in hooks of the host settings, in scripts, and in the file that
+the job comes from. The next apply of that file would create the old job again.
 
-A jitter, and a time that a rule leaves to a hash (H), are computed from the name, so they may move.`,
+Jitter, and times that a rule leaves to a hash (H), are computed from the name, so they may move.`,
 		Example: `  dbjobs job rename rollup sums --reason "it has been sums for long"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -35,10 +35,10 @@ func (c *cli) scheduleRename() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "rename OLD NEW", Short: "Give a schedule another name", Args: positional("OLD", "NEW"),
-		Long: `Gives a schedule another name. The jobs that use it, and its pauses, follow. The file that it comes from does not: its
-next apply would make the old schedule again.
+		Long: `Gives a schedule another name. Its jobs and pauses stay. The file that it comes from does not change: the next apply of
+that file would create the old schedule again.
 
-A time that a rule leaves to a hash (H) is computed from the name, so it may move with the next change of the rule.`,
+Times that a rule leaves to a hash (H) are computed from the name, so they may move with the next change of the rule.`,
 		Example: `  dbjobs schedule rename nightly after-midnight`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -66,7 +66,7 @@ func (c *cli) renamed(kind, old, name, owner string, a report.Altered) error {
 			c.say("renamed %s %s to %s", kind, old, name)
 		}
 		if owner != "" {
-			c.say("%s %s is from the manifest %s, and the next apply makes %s again beside it, unless that has the new name", kind, name, shown(owner), old)
+			c.say("%s %s is from the manifest %s: its next apply creates %s again, unless you rename it there too (renamed_from)", kind, name, shown(owner), old)
 		}
 		return a.Print(c.stdout)
 	})

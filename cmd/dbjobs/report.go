@@ -28,12 +28,12 @@ type pageOptions struct {
 func (c *cli) report() *cobra.Command {
 	o := pageOptions{}
 	cmd := &cobra.Command{
-		Use: "report -o report.html", Short: "Write a page with what ran, what failed and what is to come", Args: positional(),
+		Use: "report -o report.html", Short: "Write an HTML page of runs, failures and coming times", Args: positional(),
 		Long: `Writes one HTML file: what needs attention, a timeline of the runs, failures with their errors, how long jobs took
 and how late they were, times without a run, silences of triggers, and a calendar of the coming weeks. The page asks
-nothing of the network: open it from a folder, or put it into a store of objects.
+nothing of the network: open it from a folder, or from object storage.
 
-The file is replaced as a whole. A new one can be read by its owner only; one that exists keeps its mode.`,
+The file is replaced in one step. Only its owner may read a new file; an existing file keeps its mode.`,
 		Example: `  dbjobs report -o report.html
   dbjobs report -o - --since 24h --ahead 7d --job rollup > rollup.html`,
 	}

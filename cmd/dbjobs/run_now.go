@@ -23,8 +23,8 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.pairs, "arg", nil, "`NAME=VALUE` for ${args.NAME}; may be given several times")
 	cmd.Flags().StringVar(&f.from, "from", "", "start of its data interval, such as 2026-11-19T00:00:00Z")
 	cmd.Flags().StringVar(&f.to, "to", "", "end of its data interval")
-	cmd.Flags().StringVar(&f.at, "at", "", "its nominal time, before which it does not begin: 2h from now, tomorrow 08:00, 2026-12-01T08:00:00Z")
-	cmd.Flags().StringVar(&f.key, "key", "", "request it once: a later request with this key finds the same run")
+	cmd.Flags().StringVar(&f.at, "at", "", "nominal time; the run does not start before it: 2h from now, tomorrow 08:00, 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&f.key, "key", "", "key of the request: a later request with this key gets the same run")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run to its end; exit code 3 if it does not succeed")
 }
 
@@ -69,13 +69,13 @@ func (c *cli) jobRunNow() *cobra.Command {
 ${interval_start} and ${interval_end}, which are empty otherwise; dbjobs job backfill then counts the nominal times in
 that interval as covered.
 
---at gives the run a nominal time (${scheduled_for}). If that is to come, the run waits for it.
+--at gives the run a nominal time (${scheduled_for}). If that time is still to come, the run waits for it.
 
---key makes the request once, for scripts that may be started twice: as long as the run of a key is on record, each
-further request of this job with that key prints the id of the same run, and asks for nothing.
+--key is for scripts that may be started twice: as long as the run of a key is on record, each further request of this
+job with that key requests nothing, and prints the id of the same run.
 
---wait follows the run until it has ended, and exits with 0 if it has succeeded, and with 3 if it has not. It executes
-nothing itself: a dbjobs tick has to come. Ctrl-C ends the waiting, not the run.`,
+--wait follows the run until it has ended. The exit code is 0 if the run succeeded, and 3 if it did not. The command
+executes nothing itself: a dbjobs tick has to come. Ctrl-C ends the waiting, not the run.`,
 		Example: `  dbjobs job run-now rollup --arg day=2026-11-20
   dbjobs job run-now rollup --from 2026-11-19T00:00:00Z --to 2026-11-20T00:00:00Z --reason 'the source was late'
   dbjobs job run-now rollup --key release-4.2 --wait`,
@@ -111,7 +111,7 @@ nothing itself: a dbjobs tick has to come. Ctrl-C ends the waiting, not the run.
 // schedule does not, nor does disabling the job.
 func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.RequestedRun) error {
 	if r.Existing {
-		c.say("the key has a run already: %s", stateOf(&r.Run))
+		c.say("this key has a run already: %s", stateOf(&r.Run))
 		return nil
 	}
 	queue := r.Queue

@@ -15,8 +15,8 @@ them, and marks what is wrong, if the manifest begins with the line
 
   # yaml-language-server: $schema=dbjobs.schema.json
 
-The schema is of draft 7, and knows the structure of a file. Whether its rules can be read, and its keys fit together,
-only apply and diff know.`,
+The schema is of draft 7, and describes the structure of a file. Only apply and diff check whether its rules are valid
+and its keys fit together.`,
 		Example: `  dbjobs schema > dbjobs.schema.json`,
 		Args:    positional(),
 		RunE: c.do(func(*cobra.Command, []string) error {

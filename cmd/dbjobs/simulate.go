@@ -29,19 +29,19 @@ const longest = 400 * 24 * time.Hour
 func (c *cli) simulate() *cobra.Command {
 	o := simulation{every: store.Duration(time.Minute), took: store.Duration(30 * time.Second)}
 	cmd := &cobra.Command{
-		Use: "simulate", Short: "Show what passes would decide, and write nothing", Args: positional(),
-		Long: `Lets the clock run in memory and the same decisions be made as by "dbjobs tick", for the jobs of the database, or
-of a manifest with -f: what would run when, what would not run and why, what would wait, and the busiest minutes.
-A login that may only read is enough; with -f, no database is needed.
+		Use: "simulate", Short: "Show what ticks would run, and write nothing", Args: positional(),
+		Long: `Simulates the ticks of a span of time in memory, with the decisions that "dbjobs tick" would make. It shows which runs
+there would be, which nominal times would not run and why, what would wait, and the busiest minutes. The jobs are those of
+the database, or with -f those of a manifest. A login that may only read is enough; with -f, no database is needed.
 
---down says when no pass comes, such as --down 2026-12-24T22:00:00Z/8h, and may be given several times. --diff shows
-what would run differently if another manifest were applied, or, with -f, were in the place of that one.
+--down names an outage, in which no tick comes, such as --down 2026-12-24T22:00:00Z/8h. --diff shows what would run
+differently if that manifest were applied; together with -f, it compares the two manifests.
 
-From now on, it begins with the runs that are open. From another time on, all before counts as decided. A run takes
-the median of the last 30 successful ones of its job, or with --slow, what 95 of 100 of them did not exceed.
+A simulation from now begins with the runs that are open. With --from, all earlier times count as decided. A run takes
+the median time of the last 30 successful runs of its job, or with --slow, the 95th percentile.
 
-What nobody can know beforehand is assumed: no run fails, nobody edits, pauses or requests anything, no host starts
-(on_startup), and there is always a process with room for a run.`,
+It is assumed that no run fails, that nobody edits, pauses or requests anything, that no host starts (on_startup), and
+that there is always a process with room for a run.`,
 		Example: `  dbjobs simulate --to 7d
   dbjobs simulate --from 2026-12-01 --to 2026-12-08 --down 2026-12-03T22:00:00Z/8h --json
   dbjobs simulate -f jobs.yaml --runs
@@ -50,12 +50,12 @@ What nobody can know beforehand is assumed: no run fails, nobody edits, pauses o
 	f := cmd.Flags()
 	f.StringVar(&o.from, "from", "", "first time, such as tomorrow or 2026-12-01T08:00:00Z (now)")
 	f.StringVar(&o.to, "to", "", "end, such as 7d from now, or 2026-12-08 (24h after --from)")
-	f.StringArrayVar(&o.down, "down", nil, "`FROM/FOR`: no pass comes from a time on, for so long, or until another time")
-	f.StringArrayVarP(&o.file, "file", "f", nil, "manifest, or a folder of such files, in the place of the database; - means standard input; may be given several times")
-	f.StringArrayVar(&o.diff, "diff", nil, "`manifest` to compare with, likewise")
-	f.Var(durationFlag{&o.every}, "every", "time between two passes")
-	f.Var(durationFlag{&o.took}, "took", "time that a run takes where the job has no successful one yet")
-	f.BoolVar(&o.slow, "slow", false, "runs take as long as the slow ones did")
+	f.StringArrayVar(&o.down, "down", nil, "`FROM/FOR`: an outage without ticks, from a time on; FOR is its length or its end; may be given several times")
+	f.StringArrayVarP(&o.file, "file", "f", nil, "simulate this manifest, or a folder of such files, instead of the database; - means standard input; may be given several times")
+	f.StringArrayVar(&o.diff, "diff", nil, "compare with this `manifest`, or a folder of such files; - means standard input; may be given several times")
+	f.Var(durationFlag{&o.every}, "every", "time between two ticks")
+	f.Var(durationFlag{&o.took}, "took", "time that a run takes if its job has no successful run yet")
+	f.BoolVar(&o.slow, "slow", false, "runs take the 95th percentile instead of the median")
 	f.BoolVar(&o.runs, "runs", false, "list each run")
 	f.IntVar(&o.limit, "limit", 1000, "list at most `N` jobs, runs and gaps; all are counted")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {

@@ -15,21 +15,20 @@ func (c *cli) jobSkipNext() *cobra.Command {
 	var undo bool
 	count := 1
 	cmd := &cobra.Command{
-		Use: "skip-next NAME", Short: "Let the next nominal time of a job not run", Args: positional("NAME"),
-		Long: `Decides that the next nominal time of a job does not run, or the next ones with --count. A time that is skipped
-already is left out, so a second skip-next skips one more. When the time has come, it is recorded as a gap with the reason
-skipped; the author and the --reason are in job history. The data interval of the next run begins where that of the
-skipped one would have.
+		Use: "skip-next NAME", Short: "Skip the next nominal time of a job", Args: positional("NAME"),
+		Long: `Skips the next nominal time of a job, or with --count the next N. A second skip-next skips one more. When the time has
+come, it is recorded as a gap with the reason skipped; job history has the author and the --reason. The data interval of
+the next run begins where that of the skipped run would have begun.
 
---schedule skips times of that schedule only: a time that another schedule of the job names too still runs. --undo lets
-the skipped times run that have not come yet.`,
+With --schedule, only times of that schedule are skipped: a time that another schedule of the job has too still runs.
+--undo takes back all skips whose time has not come yet.`,
 		Example: `  dbjobs job skip-next rollup --reason "the source is down tonight"
   dbjobs job skip-next rollup --schedule nightly --count 3
   dbjobs job skip-next rollup --undo`,
 	}
 	cmd.Flags().StringVar(&schedule, "schedule", "", "only times of this schedule")
 	cmd.Flags().IntVar(&count, "count", 1, "skip `N` times")
-	cmd.Flags().BoolVar(&undo, "undo", false, "let the skipped times run that have not come yet")
+	cmd.Flags().BoolVar(&undo, "undo", false, "take back all skips whose time has not come yet")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
 		if count < 1 || count > 100 {
 			return badInput("--count: found %d, want 1 to 100", count)
@@ -56,7 +55,7 @@ the skipped times run that have not come yet.`,
 				}
 			}
 			if len(list) == 0 {
-				c.say("no time of job %s that is to come is skipped", args[0])
+				c.say("job %s has no skipped time that is still to come", args[0])
 			}
 			return nil
 		})

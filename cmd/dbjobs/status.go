@@ -23,9 +23,12 @@ func (c *cli) status() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show on one screen how things stand, and what to do", Args: positional(),
-		Long: `Shows the last passes and the silences of triggers, what runs, what waits and why, which jobs are overdue (by more than
-2 minutes), failing, parked or paused, and what comes in the next hour. It ends with what there is to do. Disabled jobs are
-left out. It takes no longer where there are many jobs, changes nothing, and ends with exit code 0: see "check" for monitors.`,
+		Long: `Shows the last pass of each trigger and the silences of triggers, the runs that execute or wait, the jobs that are
+overdue (by more than 2 minutes), failing, parked or paused, and what runs within the next hour. At its end is what there
+is to do. Disabled jobs are left out.
+
+It changes nothing, and is as fast with many jobs. The exit code is 0 even if something is wrong: for monitors there is
+"dbjobs check".`,
 		Example: `  dbjobs status
   dbjobs status --limit 20 --json`,
 	}

@@ -17,17 +17,17 @@ func (c *cli) uninstall() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Drop the tables of dbjobs, with all jobs and runs", Args: positional(),
-		Long: `Drops all tables of dbjobs and what is in them: definitions, runs, and the log of changes. It asks for the name of the
-database before, unless that is given with --yes. Nothing else in the database is touched, and no file is deleted.
-It needs the login that made the tables.
+		Long: `Drops all tables of dbjobs, with the definitions, the runs and the change log in them. Before, it asks for the name of
+the database, unless --yes gives it. Nothing else in the database is touched, and no file is deleted. The login must be
+the one that made the tables.
 
-Stop the triggers first. While runs are being executed, it does nothing without --force: what they do would not be
-recorded. "dbjobs export > jobs.yaml" keeps the definitions; "dbjobs migrate" begins anew.`,
+Stop the triggers first. While runs are being executed, uninstall refuses without --force, since their ends would not be
+recorded. "dbjobs export > jobs.yaml" keeps the definitions, and "dbjobs migrate" makes empty tables again.`,
 		Example: `  dbjobs uninstall --yes dbjobs.db
   dbjobs uninstall --yes app --database postgres://owner@db.example.org/app`,
 	}
-	cmd.Flags().StringVar(&yes, "yes", "", "`NAME` of the database, instead of being asked for it")
-	cmd.Flags().BoolVar(&force, "force", false, "also while runs are being executed")
+	cmd.Flags().StringVar(&yes, "yes", "", "`NAME` of the database, so that it is not asked for")
+	cmd.Flags().BoolVar(&force, "force", false, "drop the tables even while runs are being executed")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		s, err := c.open(cmd, probe)
 		if err != nil {

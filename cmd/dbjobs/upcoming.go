@@ -20,14 +20,14 @@ func (c *cli) upcoming() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "upcoming", Short: "List what the jobs will run next", Args: positional(),
 		Long: `Lists the next time of each job, the next ones first, with how many more times it has until the end: in the next 24
-hours, or between --from and --to. --all lists each time. A job that is paused until a time is in it from then on. What a
-pass decided already, such as a run that waits, is in "run list".`,
+hours, or between --from and --to. --all lists each time. A job that is paused until a time is listed from
+that time on. Runs that exist already, such as those that wait, are in "run list".`,
 		Example: `  dbjobs upcoming --to "tomorrow 08:00"
   dbjobs upcoming --job rollup --all
   dbjobs upcoming --from tomorrow --to 7d --limit 1000 --json`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first time, such as tomorrow or 2026-12-01T08:00:00Z (now)")
-	cmd.Flags().StringVar(&to, "to", "", "end, before which a time is listed, such as 2h from now, tomorrow 08:00 (24h after --from)")
+	cmd.Flags().StringVar(&to, "to", "", "end, not included, such as 2h from now, tomorrow 08:00 (24h after --from)")
 	cmd.Flags().StringArrayVar(&names, "job", nil, "only this `job`; may be given several times")
 	cmd.Flags().BoolVar(&all, "all", false, "list each time of a job, not only its next one")
 	cmd.Flags().IntVar(&limit, "limit", 50, "show at most `N` jobs, or times with --all")

@@ -41,7 +41,7 @@ var RuleFlags = []Flag{
 	{"zone", "zone", Text, "time zone of the rule (UTC)"},
 	{"nonexistent", "nonexistent", Text, "a wall time that a clock change leaves out: forward or skip (forward)"},
 	{"ambiguous", "ambiguous", Text, "a wall time that a clock change repeats: first, last or both (first)"},
-	{"calendar", "calendar", Text, "calendar whose holidays it keeps"},
+	{"calendar", "calendar", Text, "calendar whose holidays count"},
 	{"on-holiday", "on_holiday", Text, "a time on a holiday: skip, next or previous working day (skip)"},
 	{"description", "description", Text, "what it is for"},
 }

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   manifest     varchar(190),                                           -- the manifest that owns the row, and may prune it
   created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),   -- what rules counted "from creation" count from
   changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),   -- set by commands that change the rule: from when the new rule counts
-  calendar     varchar(190) NOT NULL DEFAULT '',               -- name of the calendar whose holidays it keeps; empty: none
+  calendar     varchar(190) NOT NULL DEFAULT '',               -- name of the calendar whose holidays count; empty: none
   on_holiday   varchar(190) NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what becomes of a time on a holiday
   calendar_version varchar(190) NOT NULL DEFAULT '',           -- of the calendar's days; written by the program where they change
   plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous,

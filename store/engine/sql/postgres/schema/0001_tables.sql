@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.schedules (
   manifest     text,                                           -- the manifest that owns the row, and may prune it
   created_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (created_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- what rules counted "from creation" count from
   changed_at   timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (changed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- set by commands that change the rule: from when the new rule counts
-  calendar     text NOT NULL DEFAULT '',                       -- name of the calendar whose holidays it keeps; empty: none
+  calendar     text NOT NULL DEFAULT '',                       -- name of the calendar whose holidays count; empty: none
   on_holiday   text NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what becomes of a time on a holiday
   calendar_version text NOT NULL DEFAULT '',                   -- of the calendar's days; written by the program where they change
   plan_input   text GENERATED ALWAYS AS (rule || E'\x1F' || zone || E'\x1F' || nonexistent || E'\x1F' || ambiguous

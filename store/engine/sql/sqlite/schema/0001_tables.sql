@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   manifest     text,                                           -- the manifest that owns the row, and may prune it
   created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- what rules counted "from creation" count from
   changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),  -- set by commands that change the rule: from when the new rule counts
-  calendar     text NOT NULL DEFAULT '',                       -- name of the calendar whose holidays it keeps; empty: none
+  calendar     text NOT NULL DEFAULT '',                       -- name of the calendar whose holidays count; empty: none
   on_holiday   text NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what becomes of a time on a holiday
   calendar_version text NOT NULL DEFAULT '',                   -- of the calendar's days; written by the program where they change
   plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous
