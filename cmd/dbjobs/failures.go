@@ -67,7 +67,7 @@ times that did not run: those after AFTER, up to and with THROUGH. TIMES is how 
   paused      the job, its schedule, tag or owner was paused, or everything was frozen
   disabled    the job was disabled
   edited      the time was due, but not decided yet, when the schedule changed
-  over-limit  more times were missed than missed_limit lets run
+  over-limit  the job has had all of its max_runs
   skipped     dbjobs job skip-next named the time`,
 		Example: `  dbjobs missed --since 2026-12-01
   dbjobs missed --job rollup --json`,
