@@ -87,7 +87,29 @@ times that did not run: those after AFTER, up to and with THROUGH. TIMES is how 
 		if err != nil {
 			return err
 		}
-		return c.print(list, func() error { return report.Missed(c.stdout, list) })
+		return c.print(list, func() error {
+			if err := c.sayPaused(ctx, s); err != nil {
+				return err
+			}
+			switch {
+			case len(list) == 0:
+				c.say("no gap is on record since %s", report.Instant(from))
+				return nil
+			case len(list) == limit:
+				c.say("there may be more; raise --limit")
+			}
+			return report.Missed(c.stdout, list)
+		})
 	})
 	return c.prints(cmd)
+}
+
+// sayPaused says that pauses are in force: their times become gaps when they end.
+func (c *cli) sayPaused(ctx context.Context, s *store.Store) error {
+	const most = 1000
+	list, err := s.Pauses(ctx, false, most)
+	if n := len(list); n > 0 {
+		c.say("%s in force, see dbjobs pauses: the times of a pause are recorded when it ends", report.Plural(n, "pause"))
+	}
+	return err
 }

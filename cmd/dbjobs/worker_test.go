@@ -163,6 +163,7 @@ func TestAJobBySQL(t *testing.T) {
 					t.Fatalf("%q: code %d, said %q", args, code, stderr)
 				}
 			}
+			changeBySQL(t, d, engine, home)
 			for _, want := range []string{`state: +sleeping\n`, `schedule: +every 5m Europe/Berlin\n`, `next run: +\d`, `step 1: .*DELETE FROM carts`} {
 				if !regexp.MustCompile(want).MatchString(stdout.String()) {
 					t.Errorf("no %s in\n%s", want, stdout)
@@ -312,4 +313,29 @@ func planOf(t *testing.T, d *storetest.DB, statement string) string {
 		t.Fatal(err)
 	}
 	return plan.String()
+}
+
+// changeBySQL pauses, resumes, requests and removes the job of the page, by the page's statements in the
+// words of the engine. A tick notices each.
+func changeBySQL(t *testing.T, d *storetest.DB, engine, home string) {
+	t.Helper()
+	bySQL := readPage(t, databasePage).section("A job by SQL").blocks()[1].statements()
+	words := map[string]*strings.Replacer{
+		"postgres": strings.NewReplacer(),
+		"mariadb": strings.NewReplacer("now()", "utc_timestamp(6)", "'now:' || gen_random_uuid()", "concat('now:', uuid())",
+			"gen_random_uuid()", "uuid()"),
+		"sqlite": strings.NewReplacer("now()", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
+			"gen_random_uuid()", "lower(hex(randomblob(16)))"),
+	}[engine]
+	for i, want := range []string{`"state": "paused"`, `"state": "sleeping"`, `"occurrence": "now:`, `job "tidy": not found`} {
+		d.Exec(t, words.Replace(strings.ReplaceAll(bySQL[i], "dbjobs.", d.Table(""))))
+		said := &strings.Builder{}
+		for _, args := range [][]string{{"tick"}, {"job", "show", "tidy", "--json"}, {"run", "list", "--json"}} {
+			_, stderr := invoke(t.Context(), t, home, nil, said, append(args, "--database", d.URL)...)
+			said.WriteString(stderr)
+		}
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("no %s after %s\n%s", want, bySQL[i], said)
+		}
+	}
 }
