@@ -103,8 +103,8 @@ queues: $(SERVERS) ## jobs are handed over to River, and to graphile-worker and 
 
 .PHONY: imports
 imports: $(SERVERS) ## what other schedulers have is read from the real ones; a part of make test
-	DBJOBS_TEST_DATABASES=pgcron $(SERVERS) -- $(TEST) -count=1 -run '^TestReal' ./cmd/internal/intake/pgcron
-	DBJOBS_TEST_DATABASES=postgres $(SERVERS) -tools pgagent -- $(TEST) -count=1 -run '^TestReal' ./cmd/internal/intake/pgagent
+	DBJOBS_REQUIRE_IMPORTS=1 DBJOBS_TEST_DATABASES=pgcron $(SERVERS) -- $(TEST) -count=1 -run '^TestReal' ./cmd/internal/intake/pgcron
+	DBJOBS_REQUIRE_IMPORTS=1 DBJOBS_TEST_DATABASES=postgres $(SERVERS) -tools pgagent -- $(TEST) -count=1 -run '^TestReal' ./cmd/internal/intake/pgagent
 
 # Each test is named as it ends, since some take hours; .build/prove*.json keeps what has ended so far. A failure stops
 # nothing: the other tests go on, and so does the second half, in which the race detector watches all tests on every

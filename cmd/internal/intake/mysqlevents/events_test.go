@@ -38,7 +38,7 @@ func written(t *testing.T, r *intake.Result) string {
 // The events of the real server are all there.
 func TestEventsOfMariaDB(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "mariadb") {
-		t.Skip("MariaDB is not among DBJOBS_TEST_DATABASES")
+		storetest.Skip(t, "MariaDB is not among DBJOBS_TEST_DATABASES")
 	}
 	db, err := engine.New(storetest.URL(t, "mariadb"), engine.Options{})
 	if err != nil {

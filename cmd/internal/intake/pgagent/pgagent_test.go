@@ -30,7 +30,11 @@ func installed(t *testing.T) *sql.DB {
 	t.Helper()
 	root := os.Getenv("DBJOBS_TEST_PGAGENT")
 	if root == "" || !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("DBJOBS_TEST_PGAGENT is not set: make imports, a part of make test, finds or fetches pgAgent")
+		const why = "DBJOBS_TEST_PGAGENT is not set: make imports, a part of make test, finds or fetches pgAgent"
+		if os.Getenv("DBJOBS_REQUIRE_IMPORTS") != "" { // make imports sets it
+			t.Fatal(why)
+		}
+		t.Skip(why)
 	}
 	files, err := filepath.Glob(root + "/usr/share/postgresql/*/extension/pgagent--[0-9].[0-9].sql")
 	if err != nil || len(files) == 0 {

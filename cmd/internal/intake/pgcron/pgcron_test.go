@@ -75,7 +75,11 @@ func server(t *testing.T) *sql.DB {
 	t.Helper()
 	url := os.Getenv("DBJOBS_TEST_PGCRON")
 	if url == "" {
-		t.Skip("DBJOBS_TEST_PGCRON is not set: make imports, a part of make test, starts a PostgreSQL with pg_cron")
+		const why = "DBJOBS_TEST_PGCRON is not set: make imports, a part of make test, starts a PostgreSQL with pg_cron"
+		if os.Getenv("DBJOBS_REQUIRE_IMPORTS") != "" { // make imports sets it
+			t.Fatal(why)
+		}
+		t.Skip(why)
 	}
 	db, err := sql.Open("pgx", url)
 	if err != nil {
