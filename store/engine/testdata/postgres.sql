@@ -499,7 +499,7 @@ WITH d AS (
 ), moved AS (
   UPDATE dbjobs.runs AS r SET state = d.final, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = d.run_error
   FROM free AS d
-  WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING d.*
+  WHERE r.id = d.id AND r.fence = d.fence AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()),
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(coalesce($3::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,

@@ -80,7 +80,8 @@ ON CONFLICT DO NOTHING;
 -- The ends of several runs, each guarded by its own fence. Whose row somebody has locked is left out, and so is who was
 -- delivered again: the answer names those that have ended, and says whether everything is paused. The limit is the length
 -- of the list: it keeps none out. Without it, the planner takes any list for 100 rows, and reads all of a table of some
--- thousand runs for each end.
+-- thousand runs for each end. The state is compared so that the planner does not see which: by its statistics hardly a run
+-- is under way, and it would compare each of those that are with each end of the list.
 
 -- name: finish_attempts
 WITH d AS (
@@ -93,7 +94,7 @@ WITH d AS (
 ), moved AS (
   UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
   FROM free AS d
-  WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number RETURNING d.*
+  WHERE r.id = d.id AND r.fence = d.fence AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(@now, a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
