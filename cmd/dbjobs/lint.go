@@ -11,13 +11,28 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // warnings are those of what a manifest creates or changes.
 func (c *cli) warnings(m *manifest.Manifest, changes []store.Change) []report.DefinitionWarning {
 	return report.List(lint.Of(lint.Options{
-		Manifest: m, Changes: changes, Shared: c.shared, Calendars: c.calendars, Env: c.env, Now: time.Now(),
+		Manifest: m, Changes: changes, Shared: c.shared, Calendars: c.calendars, Env: c.env, Host: c.knownLeaves(), Now: time.Now(),
 	}))
+}
+
+// knownLeaves are what this host allows steps, where its owner has set anything; else nil.
+func (c *cli) knownLeaves() *executor.Host {
+	set, err := c.host()
+	if err != nil || set.From == "" {
+		return nil
+	}
+	h := set.Leaves(c.db.Secrets())
+	if e, err := engine.Of(c.db.URL); err == nil {
+		h.Own = own(e.Where(c.db.URL))
+	}
+	return h
 }
 
 // strict adds --strict to a command.
@@ -31,7 +46,7 @@ func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOp
 	if err := c.find(cmd); err != nil {
 		return err
 	}
-	is := lint.Options{Manifest: m, Env: c.env, Now: time.Now()}
+	is := lint.Options{Manifest: m, Env: c.env, Host: c.knownLeaves(), Now: time.Now()}
 	if is.New = c.db.Embedded && !c.db.Exists(); !is.New {
 		var err error
 		o.DryRun = true

@@ -26,8 +26,9 @@ func TestReadmeNamesTheWarnings(t *testing.T) {
 	}
 }
 
-// remarks are the warnings that a good manifest may have: of its times, which are to be read once.
-var remarks = []string{rules.WarnClockChange, rules.WarnPastStart, rules.WarnDense, lint.Zoneless}
+// remarks are the warnings that a good manifest may have, of its times, and of schedules that may be for other files. They are
+// to be read once.
+var remarks = []string{rules.WarnClockChange, rules.WarnPastStart, rules.WarnDense, lint.Zoneless, lint.UnusedSchedule}
 
 // TestGoodManifestsGetNoWarning: the manifests of the pages and those that the tests call good have none but remarks.
 func TestGoodManifestsGetNoWarning(t *testing.T) {

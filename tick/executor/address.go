@@ -58,10 +58,7 @@ func guardedTransport(h *Host, owner string, names *net.Resolver) *http.Transpor
 		if err != nil {
 			return fmt.Errorf("the address %q: %w", address, err)
 		}
-		if a := to.Addr(); !public(a) && !h.AllowsAddress(owner, a) {
-			return h.Refused("connections to "+a.String(), fmt.Sprintf("addresses: [%s]", a.Unmap().WithZone("")))
-		}
-		return nil
+		return h.allowsConnection(owner, to.Addr())
 	}}
 	return &http.Transport{
 		DialContext: d.DialContext, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true, DisableCompression: true,
@@ -71,3 +68,11 @@ func guardedTransport(h *Host, owner string, names *net.Resolver) *http.Transpor
 
 // dialTimeout bounds how long a connection takes to be made.
 const dialTimeout = 20 * time.Second
+
+// allowsConnection refuses connections to an address that is neither public nor allowed to the owner.
+func (h *Host) allowsConnection(owner string, a netip.Addr) error {
+	if public(a) || h.AllowsAddress(owner, a) {
+		return nil
+	}
+	return h.Refused("connections to "+a.String(), fmt.Sprintf("addresses: [%s]", a.Unmap().WithZone("")))
+}

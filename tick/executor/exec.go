@@ -86,6 +86,13 @@ func programKind(name string, run Type, help string, check func(run []string) er
 			return fmt.Sprintf("the program is %.100q, with its blanks; arguments are a list, as in exec: [%.100s], "+
 				"and a line for the shell is shell", v.Run[0], strings.Join(strings.Fields(v.Run[0]), ", "))
 		},
+		Touches: func(raw json.RawMessage) Touched {
+			v, err := read(raw)
+			if err != nil || name == "shell" {
+				return Touched{Program: shellPath}
+			}
+			return Touched{Program: v.Run[0]}
+		},
 	}
 }
 

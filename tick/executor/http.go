@@ -85,6 +85,16 @@ var httpKind = Kind{
 		return err
 	},
 	Open: func(_ *store.Store, h *Host) (Executor, error) { return NewHTTP(h), nil },
+	Touches: func(spec json.RawMessage) (t Touched) {
+		var s HTTPSpec
+		if json.Unmarshal(spec, &s) == nil {
+			first, rest := leading(s.URL)
+			if u, err := readURL(s.URL); err == nil && first == "" && rest != "" {
+				t.Address = u.Hostname()
+			}
+		}
+		return t
+	},
 }
 
 // httpSpec reads the values of keys through their JSON, which has the same names.

@@ -32,6 +32,8 @@ type Kind struct {
 	Open   func(s *store.Store, h *Host) (Executor, error)     // one for a process; closed if it is an io.Closer
 
 	Warn func(spec json.RawMessage) string // of what is allowed, and hardly meant; nil, or empty: nothing is
+
+	Touches func(spec json.RawMessage) Touched // what it touches outside of the database; nil: nothing
 }
 
 // Key is a key of a step in a manifest, or of a Mapping.

@@ -124,6 +124,10 @@ var sqlKind = Kind{
 	},
 	Open: func(s *store.Store, h *Host) (Executor, error) { return newSQL(s, h) },
 	Warn: sqlWarning,
+	Touches: func(spec json.RawMessage) Touched {
+		s, _ := ReadSQL(spec) // one that cannot be read touches nothing
+		return Touched{Target: s.Target}
+	},
 }
 
 // sqlWarning finds a reference that stands in the text of a statement, where it is not replaced.

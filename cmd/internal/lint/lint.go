@@ -12,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // Options are what Of looks at.
@@ -24,6 +25,7 @@ type Options struct {
 	Shared    map[string]store.Schedule  // schedules of the database that the manifest names
 	Calendars map[string]*store.Calendar // those that schedules keep
 	Env       func(string) (string, bool)
+	Host      *executor.Host // what this host allows steps; nil: nobody has set that
 	Now       time.Time
 }
 
@@ -93,6 +95,7 @@ func (l *linter) schedule(s *store.Schedule) {
 	if !l.broughtIn("schedule", s.Name, "rule", "zone", "nonexistent", "ambiguous", "calendar", "on_holiday") {
 		return
 	}
+	l.unused(s)
 	if l.broughtIn("schedule", s.Name, "rule") {
 		l.zoneless("schedule", s.Name, s.Name)
 	}
@@ -107,8 +110,10 @@ func (l *linter) job(j *store.Job) {
 	if l.broughtIn("job", j.Name, "steps") {
 		for i := range j.Steps {
 			l.step(j, &j.Steps[i])
+			l.allowed(j, &j.Steps[i])
 		}
 	}
+	l.times(j)
 }
 
 // zoneless warns of a cron text without a zone.
@@ -140,7 +145,13 @@ func (l *linter) rule(kind, subject, name, seed string, s *store.Schedule) {
 	if err != nil {
 		return
 	}
-	for _, w := range list {
+	for i, w := range list {
+		if i > 0 && list[i-1].Code == w.Code { // both clock changes of a year are one warning
+			last := &l.list[len(l.list)-1]
+			head, _, _ := strings.Cut(last.Text, "; other schedulers ")
+			last.Text = head + "; " + w.Message
+			continue
+		}
 		l.warn(kind, subject, w.Code, "%s", w.Message)
 	}
 }
