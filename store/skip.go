@@ -80,7 +80,7 @@ const maxSkips = 100
 // SkipInput has the facts from which skips are chosen.
 type SkipInput struct {
 	Now   time.Time
-	Job   JobStatus // with its skips
+	Job   JobStatus // with its skips, and the pause that holds it
 	Rules []Rule    // as they stand
 }
 
@@ -91,6 +91,10 @@ type SkipInput struct {
 // Crash windows: around COMMIT, the plan has the skips or it has not. A decision for a skipped time reads
 // them under the same lock.
 func (s *Store) Skips(ctx context.Context, name, action string, who Author, choose func(SkipInput) ([]Skip, error)) (changed []Skip, err error) {
+	pauses, err := s.Pauses(ctx, false, maxPauses)
+	if err != nil {
+		return nil, err
+	}
 	err = s.change(ctx, who, func(a *applier) error {
 		v, err := s.findJob(ctx, a.tx, name)
 		if err != nil {
@@ -105,6 +109,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 		in := SkipInput{Now: a.now, Job: v}
 		come := v.comeSkips(a.now)
 		in.Job.passSkips(a.now)
+		in.Job.Paused = v.pausedBy(pauses)
 		if in.Rules, err = s.rulesOf(ctx, a.tx, v.ID); err != nil {
 			return err
 		}

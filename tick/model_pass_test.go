@@ -89,6 +89,9 @@ func startPasses(t testing.TB, s *model.Scenario) *passes {
 
 	p.jobs, p.ids, p.names = map[string]*model.Job{}, map[uint64]int64{}, map[int64]uint64{}
 	var d store.Definitions
+	for i, c := range s.Calendars {
+		d.Calendars = append(d.Calendars, c.Define(i+1))
+	}
 	for i, r := range s.Shared {
 		d.Schedules = append(d.Schedules, r.Schedule(model.SharedName(i)))
 	}
@@ -167,19 +170,23 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 		d.Jobs = append(d.Jobs, known[i].Job)
 		return &d.Jobs[len(d.Jobs)-1]
 	}
+	apply := func() {
+		if len(d.Calendars)+len(d.Schedules)+len(d.Jobs) > 0 {
+			_, err := p.store.Apply(context.Background(), d, store.ApplyOptions{})
+			p.must(err)
+		}
+		d, known = store.Definitions{}, nil
+	}
 	for _, c := range list {
 		switch {
-		case c.What == "pause":
-			p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.Scope, p.subjectID(c), subject(c), p.at(now), p.at(c.Until))
-		case c.What == "resume":
-			p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.Scope, p.subjectID(c), subject(c), c.Missed)
-		case c.What == "rule" && c.SQL:
-			where, r := "name = ?5", c.Rule.Schedule("")
-			who := any(model.SharedName(c.Shared))
-			if c.Shared < 0 {
-				where, who = "job_id = ?5", p.ids[c.Job]
-			}
-			p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4 WHERE "+where, r.Rule, r.Zone, r.Nonexistent, r.Ambiguous, who)
+		case c.What == "skip", c.What == "unskip":
+			apply()
+			p.skip(c)
+		case c.SQL, c.Scope != "", c.What == "request":
+			p.bySQL(now, c)
+		case c.What == "calendar":
+			d.Calendars = append(d.Calendars, c.Closed.Define(c.Calendar))
+			apply()
 		case c.What == "rule" && c.Shared >= 0:
 			d.Schedules = append(d.Schedules, c.Rule.Schedule(model.SharedName(c.Shared)))
 		case c.What == "rule":
@@ -191,65 +198,14 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 		case c.What == "unlink":
 			j := job(c.Job)
 			j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == model.SharedName(c.Shared) })
-		case c.What == "policy" && c.SQL:
-			p.policy(c)
 		case c.What == "policy":
 			j := job(c.Job)
 			changed := model.AsWritten(c.Policy)
 			changed.Name, changed.Schedules, changed.Own, changed.Tags, changed.Queue, changed.Steps = j.Name, j.Schedules, j.Own, j.Tags, j.Queue, j.Steps
 			*j = changed
-		case c.What == "request":
-			p.exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, queue, ready_at, created_at) SELECT ?1, id, ?2, queue, ?3, ?3 FROM dbjobs_jobs WHERE id = ?4",
-				store.NewRunID(now, 0), c.Request, p.at(now), p.ids[c.Job])
 		}
 	}
-	if len(d.Schedules)+len(d.Jobs) > 0 {
-		_, err := p.store.Apply(context.Background(), d, store.ApplyOptions{})
-		p.must(err)
-	}
-}
-
-func (p *passes) subjectID(c model.Change) (id any) {
-	switch c.Scope {
-	case "job":
-		return p.ids[c.Job]
-	case "schedule":
-		return c.Shared + 1 // they were made in this order
-	}
-	return nil
-}
-
-func subject(c model.Change) any {
-	switch c.Scope {
-	case "owner":
-		return "" // SQLite knows one
-	case "tag":
-		return c.Tag
-	}
-	return nil
-}
-
-// policy changes a row as somebody would who knows nothing of commands.
-func (p *passes) policy(c model.Change) {
-	policy := model.AsWritten(c.Policy)
-	j, start, zone := &policy, any(nil), any(nil)
-	if j.Start != "" {
-		start, zone = j.Start, j.StartZone
-	}
-	within, cycles, after := any(nil), any(nil), any(nil)
-	if j.MissedWithin > 0 {
-		within = time.Duration(j.MissedWithin).Milliseconds()
-	}
-	if j.MaxRuns > 0 {
-		cycles = j.MaxRuns
-	}
-	if j.PauseAfterFailures > 0 {
-		after = j.PauseAfterFailures
-	}
-	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, missed_grace_ms = ?6, max_runs = ?7,
-		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after_failures = ?15, retry_jitter = 0, max_deliveries = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20 WHERE id = ?16`,
-		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.MissedGrace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
-		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.Job], j.MaxDeliveries, j.OnStartup, start, zone)
+	apply()
 }
 
 func (p *passes) Tick(now time.Time, startup string) []model.Hold {

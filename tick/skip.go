@@ -22,6 +22,8 @@ func SkipNext(ctx context.Context, s *store.Store, job, schedule string, count i
 			return refuse("it repeats after the end of its last run, so its next times are not known; pause it with --until")
 		case v.Disabled:
 			return refuse("it is disabled, so nothing is to come")
+		case v.Paused != nil && v.Paused.Until.IsZero():
+			return refuse("it is paused until somebody resumes it, so nothing is to come")
 		case v.Parked != "":
 			return refuse("it is parked, so nothing is planned: " + v.Parked)
 		case len(in.Rules) == 0:

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -202,6 +203,32 @@ func TestSkipsOfTimesThatHaveComeStay(t *testing.T) {
 		ticktest.Run(t, d)
 		if got := ticktest.ToldIn(t, d, "job", "15:04"); got != "08:15 succeeded; skipped (08:04:59.999999, 08:05:00]; skipped (08:09:59.999999, 08:10:00]; next 08:20" {
 			t.Error(got)
+		}
+	})
+}
+
+// The next times of a job that is paused are those after its pause.
+func TestSkipsBeginAfterThePause(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d) // 08:00
+		subject := store.Subject{Scope: store.ScopeJob, Name: "job"}
+		if _, err := d.Pause(t.Context(), subject, d.Clock.Now().Add(12*time.Minute), store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		list, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTimes(t, list, "08:15")
+		if _, err := d.Resume(t.Context(), subject, false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{}); err == nil || !strings.Contains(err.Error(), "paused until somebody resumes it") {
+			t.Error(err)
 		}
 	})
 }

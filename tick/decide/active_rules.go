@@ -61,10 +61,12 @@ func (d *decision) readRules() {
 			d.parkWithoutCalendar(r)
 			continue
 		}
-		if changed && r.Linked && r.Input != "" && d.sameTimes(&r, through, from) {
-			d.replan = true
-			d.addRule(r, through, true)
-			continue
+		if changed && r.Linked && r.Input != "" {
+			if since, more, same := d.stillDue(&r, window{through, from}); same {
+				d.replan, d.changed = true, d.changed || more
+				d.addRule(r, since, true)
+				continue
+			}
 		}
 		d.replan = d.replan || changed || !r.LinkPlanned
 		d.changed = d.changed || changed
@@ -102,27 +104,36 @@ func (d *decision) parkWithoutCalendar(r store.Rule) {
 	d.park("%s: %v", what, errNoCalendar(&r.Schedule))
 }
 
-// sameTimes reports whether a changed calendar has changed nothing of what is due. Such an edit takes no time away: what
-// is due is decided as if there had been none.
-func (d *decision) sameTimes(r *store.Rule, through, from time.Time) bool {
+// stillDue reports whether a changed calendar has changed nothing of what was due in a window. Such an edit takes no time
+// away: what is due is decided as if there had been none. It counts from since, which is just before the first time that
+// was due. more reports whether the new days have times before that one, which come too late.
+func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, same bool) {
 	const most = 100
 	if r.Calendar == nil || r.Text == "" {
-		return false
+		return since, false, false
 	}
 	old, err := d.pass.rules.planned(r)
 	if err != nil {
-		return false
+		return since, false, false
 	}
 	became, err := d.pass.rules.defined(r, d.job())
 	if err != nil {
-		return false
+		return since, false, false
 	}
-	was, err := old.Between(through, from, most)
+	was, err := old.Between(w.from, w.to, most)
 	if err != nil || len(was) == most {
-		return false
+		return since, false, false
 	}
-	is, err := became.Between(through, from, most)
-	return err == nil && slices.EqualFunc(was, is, time.Time.Equal)
+	is, err := became.Between(w.from, w.to, most)
+	if err != nil || len(is) < len(was) {
+		return since, false, false
+	}
+	late := len(is) - len(was)
+	if more = late > 0; more && len(was) > 0 {
+		w.from = was[0].Add(-instant)
+	}
+	same = slices.EqualFunc(was, is[late:], time.Time.Equal) && (len(was) > 0 || !more)
+	return w.from, more, same
 }
 
 // addRule parses a rule of the definition. A rule that does not parse parks the job; the plan keeps

@@ -21,6 +21,7 @@ type decisions struct {
 	pass   *decide.Pass
 	shared []store.Schedule
 	at     []time.Time // of the last change of each by a command
+	days   map[string]*store.Calendar
 	pauses []store.Pause
 	cases  []*casebook
 }
@@ -42,7 +43,10 @@ type casebook struct {
 }
 
 func newDecisions(t testing.TB, s *model.Scenario) model.Narrator {
-	d := &decisions{t: t, s: s, pass: &decide.Pass{Heartbeat: 30 * time.Second}}
+	d := &decisions{t: t, s: s, pass: &decide.Pass{Heartbeat: 30 * time.Second}, days: map[string]*store.Calendar{}}
+	for i, c := range s.Calendars {
+		d.close(i+1, c)
+	}
 	for i, r := range s.Shared {
 		d.shared, d.at = append(d.shared, created(r.Schedule(model.SharedName(i)), s.Start)), append(d.at, s.Start)
 	}
@@ -68,7 +72,7 @@ func created(c store.Schedule, at time.Time) store.Schedule {
 }
 
 func ruleInput(c *store.Schedule) string {
-	return fmt.Sprintf("%s\x1f%s\x1f%s\x1f%s", c.Rule, c.Zone, c.Nonexistent, c.Ambiguous)
+	return fmt.Sprintf("%s\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", c.Rule, c.Zone, c.Nonexistent, c.Ambiguous, c.Calendar, c.OnHoliday)
 }
 
 func (d *decisions) Change(now time.Time, list []model.Change) {
@@ -93,6 +97,9 @@ func (d *decisions) Change(now time.Time, list []model.Change) {
 			}
 			d.pauses = append(d.pauses, p)
 			d.wake(&p)
+			continue
+		case "calendar":
+			d.closed(now, c)
 			continue
 		case "resume":
 			for i := range d.pauses {
@@ -131,6 +138,8 @@ func (d *decisions) Change(now time.Time, list []model.Change) {
 			if !c.SQL {
 				b.changed = now
 			}
+		case "skip", "unskip":
+			d.skip(now, b, c)
 		case "request":
 			b.add(store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now})
 		}
@@ -176,13 +185,7 @@ func (d *decisions) Tick(now time.Time, startup string) []model.Hold {
 func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 	c := &b.c
 	c.Rules, c.Runs, c.Pauses = nil, nil, nil
-	definitions := map[int64]store.Rule{}
-	if b.job.Own != nil {
-		definitions[1000] = store.Rule{Linked: true, LinkedAt: d.s.Start, NewInput: ruleInput(&b.own), Schedule: b.own, ChangedAt: b.ownAt}
-	}
-	for l, since := range b.links {
-		definitions[int64(l)+1] = store.Rule{Linked: true, LinkedAt: since, NewInput: ruleInput(&d.shared[l]), Schedule: d.shared[l], ChangedAt: d.at[l]}
-	}
+	definitions := d.definitions(b)
 	for _, id := range []int64{1, 2, 3, 1000} {
 		r, linked := definitions[id]
 		k, known := b.known[id]
@@ -210,6 +213,18 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 	if again || b.needed(now) || c.Job.OnStartup && d.pass.StartupID != "" && !c.Plan.KnowsStartup(d.pass.StartupID) {
 		d.keep(now, b, decide.Job(now, c, d.pass))
 	}
+}
+
+// definitions are the schedules of a job as they stand, by their ids.
+func (d *decisions) definitions(b *casebook) map[int64]store.Rule {
+	list := map[int64]store.Rule{}
+	if b.job.Own != nil {
+		list[1000] = d.rule(1000, b.own, d.s.Start, b.ownAt)
+	}
+	for l, since := range b.links {
+		list[int64(l)+1] = d.rule(int64(l)+1, d.shared[l], since, d.at[l])
+	}
+	return list
 }
 
 // needed tells what the indexes of the tables tell a pass.

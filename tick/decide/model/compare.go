@@ -44,7 +44,7 @@ func (s *Scenario) only(seed uint64) *Scenario {
 
 // About reports whether a change is about one job.
 func (c Change) About() bool {
-	return c.Scope == "job" || c.Scope == "" && (c.What != "rule" || c.Shared < 0)
+	return c.Scope == "job" || c.Scope == "" && c.What != "calendar" && (c.What != "rule" || c.Shared < 0)
 }
 
 // shrink leaves out whatever the failure does not need, in parts that get smaller and smaller.

@@ -13,11 +13,12 @@ import (
 // naive narrates a scenario by looking at every nominal time of every rule, one by one. It keeps all, seeks nothing, and
 // has no plan, no index and no SQL; what it knows of dbjobs is what its documentation promises.
 type naive struct {
-	s       *Scenario
-	tales   []*tale
-	shared  []definition
-	pauses  []*interval
-	startup string // that this tick reports
+	s         *Scenario
+	tales     []*tale
+	shared    []definition
+	calendars []Calendar // as they stand
+	pauses    []*interval
+	startup   string // that this tick reports
 }
 
 // definition is a rule as it stands, and since when by a command.
@@ -75,8 +76,11 @@ type tale struct {
 	woken       bool
 	paused      bool // by itself, in this decision
 	decidedEver bool
+	decidedAt   time.Time // the last time
 	booted      map[string]bool
 	decided     []Skipped
+	skips       []skip
+	stuck       bool // a rule did not parse when the last decision was made
 }
 
 // link is a schedule of a job, with the rule that the last decision knew.
@@ -96,7 +100,7 @@ type Skipped struct {
 
 // walk begins a naive walk.
 func walk(s *Scenario) *naive {
-	n := &naive{s: s}
+	n := &naive{s: s, calendars: slices.Clone(s.Calendars)}
 	for _, r := range s.Shared {
 		n.shared = append(n.shared, definition{r, s.Start})
 	}
@@ -122,6 +126,9 @@ func (t *tale) definition(schedule int) *definition {
 	return &t.n.shared[schedule]
 }
 
+// rule is the rule of a schedule with the days of its calendar, as they stand.
+func (t *tale) rule(schedule int) Rule { return t.definition(schedule).rule.with(t.n.calendars) }
+
 func (n *naive) Change(now time.Time, list []Change) {
 	for _, c := range list {
 		switch c.What {
@@ -141,6 +148,9 @@ func (n *naive) Change(now time.Time, list []Change) {
 		if c.What == "rule" && c.Shared >= 0 {
 			n.redefine(&n.shared[c.Shared], c, now)
 		}
+		if c.What == "calendar" {
+			n.close(now, c)
+		}
 		for _, t := range n.tales {
 			if t.job.Seed == c.Job && c.Scope == "" {
 				t.change(now, c)
@@ -154,6 +164,29 @@ func (n *naive) redefine(d *definition, c Change, now time.Time) {
 		d.changedAt = now
 	}
 	d.rule = c.Rule
+}
+
+// close changes a calendar. One that a command changes has changed the schedules that name it at that time.
+func (n *naive) close(now time.Time, c Change) {
+	was := n.calendars[c.Calendar-1]
+	// A copy: rules that were planned keep the days that they had.
+	n.calendars = slices.Clone(n.calendars)
+	n.calendars[c.Calendar-1] = c.Closed
+	if c.SQL || was.String() == c.Closed.String() {
+		return
+	}
+	for i := range n.shared {
+		n.shared[i].date(c.Calendar, now)
+	}
+	for _, t := range n.tales {
+		t.own.date(c.Calendar, now)
+	}
+}
+
+func (d *definition) date(calendar int, now time.Time) {
+	if d.rule.calendar == calendar {
+		d.changedAt = now
+	}
 }
 
 func (n *naive) wakeAll(p *interval) {
@@ -190,6 +223,10 @@ func (t *tale) change(now time.Time, c Change) {
 		if !c.SQL {
 			t.policyAt = now
 		}
+	case "skip":
+		t.skip(now, c)
+	case "unskip":
+		t.unskip(now, c)
 	case "request":
 		t.woken = true
 		t.runs = append(t.runs, &store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now, Queue: "request"})

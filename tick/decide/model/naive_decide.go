@@ -16,20 +16,21 @@ func (t *tale) decide(now time.Time) bool {
 	wake := boots || t.woken || changed || t.ready(now) || !t.wakeAt.IsZero() && !t.wakeAt.After(now)
 	edited := false
 	for i, l := range t.links {
-		edited = edited || l.gone || l.known == nil || l.known.String() != t.definition(i).rule.String()
+		edited = edited || l.gone || l.known == nil || l.known.String() != t.rule(i).String()
 	}
-	if wake = wake || edited || !t.decidedEver; t.asleep && !wake {
+	if wake = wake || edited || !t.decidedEver; !wake && (t.asleep || !t.due(now)) {
 		return false
 	}
+	t.decidedAt = now
 	t.settle(now)
 	t.recoverExpired(now)
 	last := t.through
 	if !t.decidedEver {
 		last = t.n.s.Start
 	}
-	since := t.eras(now, last)
-	switch {
-	case t.parked():
+	since, edited := t.eras(now, last)
+	switch t.stuck = t.parked(); {
+	case t.stuck:
 		t.through = last
 		if edited {
 			t.skipAllDue(now, last, since)
@@ -43,10 +44,21 @@ func (t *tale) decide(now time.Time) bool {
 		}
 	}
 	t.admit(now)
+	t.forget()
 	t.sleep(now)
 	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick handles
 	t.cut, t.decidedEver, t.planned = false, true, t.policy
 	return true
+}
+
+// due reports whether a nominal time has come since the last decision. Without one, that stays the last.
+func (t *tale) due(now time.Time) bool {
+	for i := range t.links {
+		if slices.ContainsFunc(t.rule(i).Within(t.n.s.Span, Window{t.decidedAt, now}), func(at time.Time) bool { return t.valid(at, now, now) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // parked: one of the rules does not parse. Nothing is decided until it is mended.
@@ -62,7 +74,7 @@ func (t *tale) parked() bool {
 // skipAllDue lets go what the other rules owe when the job is parked: nothing fires back over the edit.
 func (t *tale) skipAllDue(now, last time.Time, since map[int]time.Time) {
 	for i, from := range since {
-		rule := t.definition(i).rule
+		rule := t.rule(i)
 		for _, at := range rule.Within(t.n.s.Span, Window{from, now}) {
 			if t.valid(at, now, last) {
 				t.note(i, rule, at, store.Edited)
@@ -88,7 +100,7 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 		sleptUntil, why = t.changeOf(now, last), store.Edited
 	}
 	for i, from := range since {
-		rule := t.definition(i).rule
+		rule := t.rule(i)
 		for _, at := range rule.Within(t.n.s.Span, Window{from, upTo}) {
 			switch reason := t.held(pauses, i, at, now); {
 			case !t.valid(at, now, last):
@@ -96,6 +108,8 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 				t.note(i, rule, at, why)
 			case reason != "":
 				t.note(i, rule, at, reason)
+			case t.skipped(at, i):
+				t.note(i, rule, at, store.Skipped)
 			default:
 				if named[at] == nil {
 					times = append(times, at)
@@ -111,23 +125,30 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 	t.through = upTo
 }
 
-// eras notes what old rules still owed, and tells from when on each of the job's rules counts.
-func (t *tale) eras(now, last time.Time) map[int]time.Time {
-	since := map[int]time.Time{}
+// eras notes what old rules still owed, and tells from when on each of the job's rules counts, and whether any of them has
+// changed.
+func (t *tale) eras(now, last time.Time) (counts map[int]time.Time, edited bool) {
+	counts = map[int]time.Time{}
 	for i, l := range t.links {
-		def := t.definition(i)
+		def, rule := t.definition(i), t.rule(i)
 		from := last
 		switch {
 		case l.known == nil:
 			from = earlier(now, later(l.linkedAt, def.changedAt))
 		case l.gone:
 			from = now
-		case l.known.String() != def.rule.String():
+		case l.known.String() != rule.String():
 			if from = now; def.changedAt.After(last) {
 				from = earlier(now, def.changedAt)
 			}
 		}
-		if l.known != nil && (l.gone || l.known.String() != def.rule.String()) {
+		since, more, same := time.Time{}, false, false
+		if l.known != nil && !l.gone {
+			since, more, same = t.stillDue(*l.known, rule, Window{last, from})
+		}
+		if same {
+			from, edited = since, edited || more
+		} else if edited = edited || l.known == nil || l.gone || l.known.String() != rule.String(); l.known != nil && (l.gone || l.known.String() != rule.String()) {
 			for _, at := range l.known.Within(t.n.s.Span, Window{last, from}) {
 				if t.valid(at, now, last) {
 					t.note(i, *l.known, at, store.Edited)
@@ -138,11 +159,27 @@ func (t *tale) eras(now, last time.Time) map[int]time.Time {
 			delete(t.links, i)
 			continue
 		}
-		since[i] = from
-		rule := def.rule
+		counts[i] = from
 		l.known = &rule
 	}
-	return since
+	return counts, edited
+}
+
+// stillDue reports whether a rule with a calendar names all times again that the one before it named in a window, and no
+// others after the first of them. more: it names some before.
+func (t *tale) stillDue(was, is Rule, w Window) (since time.Time, more, same bool) {
+	if is.calendar == 0 || was.broken || is.broken {
+		return w.From, false, false
+	}
+	due, times := was.Within(t.n.s.Span, w), is.Within(t.n.s.Span, w)
+	if slices.EqualFunc(due, times, time.Time.Equal) {
+		return w.From, false, len(due) < 100
+	}
+	if len(due) == 0 || len(due) > 99 {
+		return w.From, false, false
+	}
+	since = due[0].Add(-time.Microsecond)
+	return since, true, slices.EqualFunc(due, is.Within(t.n.s.Span, Window{since, w.To}), time.Time.Equal)
 }
 
 // valid reports whether a nominal time is the job's: by the policies that there were at that time.
@@ -222,7 +259,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	}
 	for at, reason := range reasons {
 		for _, i := range named[at] {
-			t.note(i, t.definition(i).rule, at, reason)
+			t.note(i, t.rule(i), at, reason)
 		}
 	}
 	if len(runs) > 0 && p.Overlap == "replace" {
@@ -254,7 +291,7 @@ func (t *tale) makeRun(now, at time.Time) {
 	start, spread := t.lastFor, time.Duration(t.policy.Jitter)
 	var before time.Time
 	for i := range t.links {
-		times := t.definition(i).rule.times(t.n.s.Span)
+		times := t.rule(i).times(t.n.s.Span)
 		if k := after(times, at.Add(-1)); k > 0 {
 			before = later(before, times[k-1])
 		}
@@ -289,7 +326,7 @@ func (t *tale) sleep(now time.Time) {
 	p := &t.policy
 	next := false
 	for i := range t.links {
-		next = next || slices.ContainsFunc(t.definition(i).rule.Within(t.n.s.Span, Window{now, t.n.s.Span.To}), func(at time.Time) bool { return t.valid(at, now, now) })
+		next = next || slices.ContainsFunc(t.rule(i).Within(t.n.s.Span, Window{now, t.n.s.Span.To}), func(at time.Time) bool { return t.valid(at, now, now) })
 	}
 	t.asleep = p.Disabled || t.parked() || !next || p.MaxRuns > 0 && t.numbers >= p.MaxRuns
 	t.wakeAt = time.Time{}

@@ -33,6 +33,9 @@ type Rule struct {
 	nonexistent string
 	ambiguous   string
 	broken      bool // it does not parse
+	calendar    int  // whose holidays count; 0: none
+	onHoliday   string
+	bound       *Calendar // the calendar as it stands
 }
 
 func randomRule(rng *rand.Rand, span Window) Rule {
@@ -59,7 +62,7 @@ func randomRule(rng *rand.Rand, span Window) Rule {
 	if !r.once.IsZero() {
 		r.nonexistent = "forward" // with skip, a rule of one time might never fire, and be refused
 	}
-	return r
+	return r.withCalendar(rng)
 }
 
 func list[T ~int](values []T, none string) string {
@@ -99,12 +102,26 @@ func (r Rule) text() string {
 
 // Schedule is the rule as the schedule of a definition.
 func (r Rule) Schedule(name string) store.Schedule {
-	return store.Schedule{Name: name, Rule: r.text(), Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous}
+	c := store.Schedule{Name: name, Rule: r.text(), Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous}
+	if r.calendar > 0 {
+		c.Calendar, c.OnHoliday = CalendarName(r.calendar), r.onHoliday
+	}
+	return c
 }
 
 func (r Rule) String() string {
-	return fmt.Sprintf("%s %s %s %s", r.text(), r.zone, r.nonexistent, r.ambiguous)
+	text := fmt.Sprintf("%s %s %s %s", r.text(), r.zone, r.nonexistent, r.ambiguous)
+	if r.calendar > 0 {
+		text += fmt.Sprintf(", calendar %d %s", r.calendar, r.onHoliday)
+	}
+	if r.bound != nil {
+		text += " (" + r.bound.String() + ")"
+	}
+	return text
 }
+
+// elapses reports whether the rule's times are those of real time, whatever the hours that a clock shows.
+func (r Rule) elapses() bool { return r.hours == nil && r.once.IsZero() }
 
 func (r Rule) reads(wall time.Time) bool {
 	return (r.minutes == nil || slices.Contains(r.minutes, wall.Minute())) && (r.hours == nil || slices.Contains(r.hours, wall.Hour())) &&
@@ -122,7 +139,7 @@ func (r Rule) walk(span Window) []time.Time {
 	if r.broken {
 		return nil
 	}
-	if r.hours == nil && r.once.IsZero() { // real time
+	if r.elapses() {
 		for t := span.From; !t.After(span.To); t = t.Add(time.Minute) {
 			if r.every > 0 && t.Unix()/60%int64(r.every) == 0 || r.every == 0 && r.reads(t.In(zone)) {
 				found = append(found, t)
@@ -180,7 +197,15 @@ func (r Rule) times(span Window) []time.Time {
 	defer walked.Unlock()
 	list, ok := walked.times[r.key(span)]
 	if !ok {
-		list = r.walk(span)
+		if list = r.walk(span); r.bound != nil && !r.broken {
+			zone, err := time.LoadLocation(r.zone)
+			if err != nil {
+				panic(err)
+			}
+			list = r.onWorkingDays(span, zone)
+			slices.SortFunc(list, time.Time.Compare)
+			list = slices.CompactFunc(list, time.Time.Equal)
+		}
 		walked.times[r.key(span)] = list
 	}
 	return list
@@ -203,6 +228,10 @@ func after(list []time.Time, t time.Time) int {
 	return at
 }
 
+func (r Rule) parse() (*rules.Rule, error) {
+	return rules.Parse(r.text(), rules.Defaults{Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous, Calendar: r.calendarOf(), OnHoliday: r.onHoliday})
+}
+
 // canonical is the text that the ledger has for the rule.
 func (r Rule) canonical() string {
 	walked.Lock()
@@ -210,7 +239,7 @@ func (r Rule) canonical() string {
 	if c, ok := walked.canon[r.String()]; ok {
 		return c
 	}
-	p, err := rules.Parse(r.text(), rules.Defaults{Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous})
+	p, err := r.parse()
 	if err != nil {
 		panic(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/dbjobs/dbjobs/rules"
 )
 
 // The walk and the rules must agree, or nothing else that the model says would mean anything.
@@ -14,8 +12,8 @@ func TestTheModelWalksAsTheRulesDo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 60 {
 		span := spans[rng.IntN(2)]
-		r := randomRule(rng, span)
-		p, err := rules.Parse(r.text(), rules.Defaults{Zone: r.zone, Nonexistent: r.nonexistent, Ambiguous: r.ambiguous})
+		r := randomRule(rng, span).with([]Calendar{randomCalendar(rng, span, span.From.AddDate(0, 0, 30)), randomCalendar(rng, span, span.To)})
+		p, err := r.parse()
 		if err != nil {
 			t.Fatalf("%s: %v", r, err)
 		}

@@ -20,10 +20,12 @@ import (
 type Scenario struct {
 	Span  Window
 	Start time.Time
-	// The schedules that all jobs may share, and the jobs, as they are made at the start. Jobs are known by their seed.
-	Shared []Rule
-	Jobs   []Job
-	Steps  []Step
+	// The schedules that all jobs may share, the calendars that rules may name, and the jobs, as they are made at the start.
+	// Jobs are known by their seed.
+	Shared    []Rule
+	Calendars []Calendar
+	Jobs      []Job
+	Steps     []Step
 }
 
 // Job is a job as it is made.
@@ -72,23 +74,31 @@ type Step struct {
 
 // Change is one thing that somebody does.
 type Change struct {
-	What    string // pause, resume, rule, link, unlink, policy, request
-	SQL     bool   // rule, policy: by plain SQL, which says nothing of when
+	What    string // pause, resume, rule, calendar, link, unlink, policy, request, skip, unskip
+	SQL     bool   // rule, calendar, policy: by plain SQL, which says nothing of when
 	Scope   string // of a pause: all, owner, tag, schedule, job
 	Job     uint64 // whom it is about, as the case may be
-	Shared  int    // the shared schedule it is about; below 0: the job's own
+	Shared  int    // the shared schedule it is about; below 0: the job's own, or of a skip, any
 	Tag     string
 	Until   time.Time
 	Missed  bool // resumed with what was missed
 	Rule    Rule
 	Policy  store.Job
 	Request string // the occurrence
+
+	Calendar int // the number of the one it is about
+	Closed   Calendar
+	Count    int // of times to skip
 }
 
 func (c Change) String() string {
 	switch c.What {
 	case "rule":
 		return fmt.Sprintf("rule of schedule %d, job %d, sql %t: %s", c.Shared, c.Job, c.SQL, c.Rule)
+	case "calendar":
+		return fmt.Sprintf("calendar %d, sql %t: %s", c.Calendar, c.SQL, c.Closed)
+	case "skip":
+		return fmt.Sprintf("skip %d times of job %d, schedule %d", c.Count, c.Job, c.Shared)
 	case "policy":
 		return fmt.Sprintf("policy of job %d, sql %t: %s", c.Job, c.SQL, policyText(&c.Policy))
 	case "pause":
@@ -105,6 +115,9 @@ func (s *Scenario) String() string {
 	fmt.Fprintf(&b, "start %s\n", s.Start.Format(time.DateTime))
 	for i, r := range s.Shared {
 		fmt.Fprintf(&b, "schedule %d: %s\n", i, r)
+	}
+	for i, c := range s.Calendars {
+		fmt.Fprintf(&b, "calendar %d: %s\n", i+1, c)
 	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -131,6 +144,9 @@ func NewScenario(first uint64, jobs int) *Scenario {
 	s.Start = s.Span.From.AddDate(0, 0, 10).Add(time.Duration(rng.IntN(15*86400)) * time.Second)
 	for range 3 {
 		s.Shared = append(s.Shared, randomRule(rng, s.Span))
+	}
+	for range 2 {
+		s.Calendars = append(s.Calendars, randomCalendar(rng, s.Span, s.Start))
 	}
 	now, most := s.Start, 30+20*int(first/Crowd%4) // the first are short: they are tried with every change of the program
 	boots := 1
@@ -172,7 +188,7 @@ func NewScenario(first uint64, jobs int) *Scenario {
 func (s *Scenario) everybodys(rng *rand.Rand, now time.Time) []Change {
 	changes := []Change{}
 	c := Change{Scope: pick(rng, "all", "owner", "tag", "tag", "schedule", "schedule"), Shared: rng.IntN(len(s.Shared)), Tag: pick(rng, "red", "blue")}
-	switch rng.IntN(6) {
+	switch rng.IntN(8) {
 	case 0:
 		c.What = "pause"
 		if rng.IntN(2) == 0 || c.Scope == "all" {
@@ -186,6 +202,8 @@ func (s *Scenario) everybodys(rng *rand.Rand, now time.Time) []Change {
 		}
 	case 2:
 		changes = append(changes, Change{What: "rule", Shared: c.Shared, Rule: randomRule(rng, s.Span), SQL: rng.IntN(2) == 0}.misspelt(rng))
+	case 3, 4:
+		changes = append(changes, Change{What: "calendar", Calendar: 1 + rng.IntN(len(s.Calendars)), Closed: randomCalendar(rng, s.Span, now), SQL: rng.IntN(2) == 0})
 	}
 	return changes
 }
@@ -221,7 +239,7 @@ func (s *Scenario) addJob(rng *rand.Rand, seed uint64) {
 			continue
 		}
 		c := Change{Job: seed, Shared: -1, SQL: rng.IntN(2) == 0}
-		switch shared := rng.IntN(len(s.Shared)); rng.IntN(8) {
+		switch shared := rng.IntN(len(s.Shared)); rng.IntN(11) {
 		case 0, 1:
 			c.What, c.Scope = "pause", "job"
 			if rng.IntN(2) == 0 {
@@ -251,6 +269,14 @@ func (s *Scenario) addJob(rng *rand.Rand, seed uint64) {
 			}
 		case 7:
 			c.What, c.Request = "request", fmt.Sprintf("now:%d-%d", seed, i)
+		case 8, 9:
+			if c.What, c.Count = "skip", 1+rng.IntN(4); rng.IntN(3) == 0 {
+				c.Shared = shared
+			}
+		case 10:
+			if c.What = "unskip"; rng.IntN(3) == 0 {
+				c.Shared = shared
+			}
 		}
 		st.Changes = append(st.Changes, c)
 	}
@@ -344,25 +370,4 @@ func RunLine(r *store.Run) string {
 // gapLine is an unbroken stretch of a rule's nominal times that one reason kept from running.
 func gapLine(schedule, rule, reason string, first, last time.Time, n int) string {
 	return fmt.Sprintf("gap %s %s %s %s..%s %d", schedule, rule, reason, first.Format("01-02T15:04"), last.Format("01-02T15:04"), n)
-}
-
-// Rules are all that are in the scenario, by the text that the ledger has for them.
-func (s *Scenario) Rules() map[string]Rule {
-	m := map[string]Rule{}
-	for _, r := range s.Shared {
-		m[r.canonical()] = r
-	}
-	for i := range s.Jobs {
-		if own := s.Jobs[i].Own; own != nil {
-			m[own.canonical()] = *own
-		}
-	}
-	for _, st := range s.Steps {
-		for _, c := range st.Changes {
-			if c.What == "rule" && !c.Rule.broken {
-				m[c.Rule.canonical()] = c.Rule
-			}
-		}
-	}
-	return m
 }

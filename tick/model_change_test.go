@@ -1,0 +1,98 @@
+package tick_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide/model"
+)
+
+// bySQL makes a change as somebody would who knows nothing of commands.
+func (p *passes) bySQL(now time.Time, c model.Change) {
+	switch c.What {
+	case "calendar":
+		became := c.Closed.Define(c.Calendar)
+		p.exec("UPDATE dbjobs_calendars SET working_days = ?1, days = ?2 WHERE name = ?3", became.WorkingDays, became.Text(), became.Name)
+	case "pause":
+		p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.Scope, p.subjectID(c), subject(c), p.at(now), p.at(c.Until))
+	case "resume":
+		p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.Scope, p.subjectID(c), subject(c), c.Missed)
+	case "rule":
+		where, r := "name = ?5", c.Rule.Schedule("")
+		who := any(model.SharedName(c.Shared))
+		if c.Shared < 0 {
+			where, who = "job_id = ?5", p.ids[c.Job]
+		}
+		on := cmp.Or(r.OnHoliday, store.HolidaySkip)
+		p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4, calendar = ?6, on_holiday = ?7 WHERE "+where, r.Rule, r.Zone, r.Nonexistent, r.Ambiguous, who, r.Calendar, on)
+	case "policy":
+		p.policy(c)
+	case "request":
+		p.exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, queue, ready_at, created_at) SELECT ?1, id, ?2, queue, ?3, ?3 FROM dbjobs_jobs WHERE id = ?4",
+			store.NewRunID(now, 0), c.Request, p.at(now), p.ids[c.Job])
+	}
+}
+
+// skip skips times of a job, or takes that back. What the job does not allow is refused.
+func (p *passes) skip(c model.Change) {
+	schedule := ""
+	if c.Shared >= 0 {
+		schedule = model.SharedName(c.Shared)
+	}
+	var err error
+	if c.What == "skip" {
+		_, err = tick.SkipNext(context.Background(), p.store, model.JobName(c.Job), schedule, c.Count, store.Author{})
+	} else {
+		_, err = tick.UndoSkips(context.Background(), p.store, model.JobName(c.Job), schedule, store.Author{})
+	}
+	if refused := new(store.FieldError); err != nil && !errors.As(err, &refused) {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *passes) subjectID(c model.Change) (id any) {
+	switch c.Scope {
+	case "job":
+		return p.ids[c.Job]
+	case "schedule":
+		return c.Shared + 1 // they were made in this order
+	}
+	return nil
+}
+
+func subject(c model.Change) any {
+	switch c.Scope {
+	case "owner":
+		return "" // SQLite knows one
+	case "tag":
+		return c.Tag
+	}
+	return nil
+}
+
+// policy changes a row as somebody would who knows nothing of commands.
+func (p *passes) policy(c model.Change) {
+	policy := model.AsWritten(c.Policy)
+	j, start, zone := &policy, any(nil), any(nil)
+	if j.Start != "" {
+		start, zone = j.Start, j.StartZone
+	}
+	within, cycles, after := any(nil), any(nil), any(nil)
+	if j.MissedWithin > 0 {
+		within = time.Duration(j.MissedWithin).Milliseconds()
+	}
+	if j.MaxRuns > 0 {
+		cycles = j.MaxRuns
+	}
+	if j.PauseAfterFailures > 0 {
+		after = j.PauseAfterFailures
+	}
+	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, missed_grace_ms = ?6, max_runs = ?7,
+		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after_failures = ?15, retry_jitter = 0, max_deliveries = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20 WHERE id = ?16`,
+		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.MissedGrace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
+		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.Job], j.MaxDeliveries, j.OnStartup, start, zone)
+}
