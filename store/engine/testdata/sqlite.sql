@@ -24,7 +24,7 @@ SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parke
   repeat_from = d.repeat_from, skips = d.skips, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run, value ->> 'decided_through' AS decided_through, value ->> 'parked' AS parked, value ->> 'last_scheduled_for' AS last_scheduled_for,
   value ->> 'last_run_id' AS last_run_id, value ->> 'last_state' AS last_state, value ->> 'last_finished_at' AS last_finished_at, value ->> 'last_success_at' AS last_success_at, value ->> 'last_error' AS last_error, value ->> 'streak' AS streak,
-  value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made, value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from, value ->> 'skips' AS skips FROM json_each(?1)) AS d
+  value ->> 'cycles' AS cycles, value ->> 'runs_made' AS runs_made, value ->> 'startup_ids' AS startup_ids, value ->> 'repeat_from' AS repeat_from, value ->> 'skips' AS skips FROM jsonb_each(?1)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: advance_due
@@ -32,7 +32,7 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 UPDATE dbjobs_plans AS p
 SET next_run = d.next_run, decided_through = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
   version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run, value ->> 'last_scheduled_for' AS last_scheduled_for FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'next_run' AS next_run, value ->> 'last_scheduled_for' AS last_scheduled_for FROM jsonb_each(?2)) AS d
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: attempts
@@ -132,13 +132,13 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(?8, strftime('%Y-%m-%dT%H:%M:%f000Z
 INSERT INTO dbjobs_attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value ->> 'step' AS step, value ->> 'step_name' AS step_name, value ->> 'attempt' AS attempt, value ->> 'fence' AS fence,
-  value ->> 'holder' AS holder FROM json_each(?2)) AS d;
+  value ->> 'holder' AS holder FROM jsonb_each(?2)) AS d;
 
 -- name: bury_runs
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), settled_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   expires_at = d.expires_at, error = coalesce(d.error, r.error)
-FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM jsonb_each(?2)) AS d
 WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 
 -- name: calendar_users
@@ -221,7 +221,7 @@ UPDATE dbjobs_schedules SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%
 -- arguments: now, rows
 UPDATE dbjobs_schedules AS s SET changed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'calendar' AS calendar,
-  value ->> 'on_holiday' AS on_holiday FROM json_each(?2)) AS d
+  value ->> 'on_holiday' AS on_holiday FROM jsonb_each(?2)) AS d
 WHERE s.id = d.id AND (s.rule <> d.rule OR s.zone <> d.zone OR s.nonexistent <> d.nonexistent OR s.ambiguous <> d.ambiguous
   OR s.calendar <> d.calendar OR s.on_holiday <> d.on_holiday);
 
@@ -252,13 +252,13 @@ DELETE FROM dbjobs_attempts WHERE run_id = ?1 AND number <= ?2;
 -- name: delete_gaps
 -- arguments: rows
 DELETE FROM dbjobs_gaps WHERE rowid IN (
-  SELECT g.rowid FROM json_each(?1) AS d CROSS JOIN dbjobs_gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
+  SELECT g.rowid FROM jsonb_each(?1) AS d CROSS JOIN dbjobs_gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
     AND g.through_at = d.value ->> 'through_at' AND g.reason = d.value ->> 'reason');
 
 -- name: delete_links
 -- arguments: rows
 DELETE FROM dbjobs_job_schedules WHERE rowid IN (
-  SELECT l.rowid FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id FROM json_each(?1)) AS d CROSS JOIN dbjobs_job_schedules l ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id);
+  SELECT l.rowid FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id FROM jsonb_each(?1)) AS d CROSS JOIN dbjobs_job_schedules l ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id);
 
 -- name: delete_lost_links
 -- arguments: ids
@@ -280,7 +280,7 @@ DELETE FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1));
 -- name: drop_attempts
 -- arguments: rows
 DELETE FROM dbjobs_attempts WHERE rowid IN (
-  SELECT a.rowid FROM json_each(?1) AS d CROSS JOIN dbjobs_attempts a ON a.run_id = d.value ->> 'id' AND a.number = d.value ->> 'number'
+  SELECT a.rowid FROM jsonb_each(?1) AS d CROSS JOIN dbjobs_attempts a ON a.run_id = d.value ->> 'id' AND a.number = d.value ->> 'number'
     AND a.fence = d.value ->> 'fence' AND a.state = 'running');
 
 -- name: drop_gaps_ahead
@@ -314,7 +314,7 @@ UPDATE dbjobs_attempts AS a SET state = d.state, finished_at = coalesce(?1, strf
   result = d.result
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'state' AS state, value ->> 'rows_affected' AS rows_affected, value ->> 'error' AS error,
   value ->> 'code' AS code, value ->> 'line' AS line, value ->> 'severity' AS severity, value ->> 'detail' AS detail, value ->> 'hint' AS hint, value ->> 'output' AS output,
-  value ->> 'result' AS result, value ->> 'waited_ms' AS waited_ms FROM json_each(?2)) AS d
+  value ->> 'result' AS result, value ->> 'waited_ms' AS waited_ms FROM jsonb_each(?2)) AS d
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: end_gaps_now
@@ -324,7 +324,7 @@ UPDATE dbjobs_gaps SET through_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z
 -- name: end_queued
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = 'failed', finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), error = d.error
-FROM (SELECT value ->> 'id' AS id, value ->> 'error' AS error FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'error' AS error FROM jsonb_each(?2)) AS d
 WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: engine
@@ -452,7 +452,7 @@ SELECT id FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%
 -- name: extend_gaps
 -- arguments: now, rows
 UPDATE dbjobs_gaps AS g SET through_at = d.through_at, recorded_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM jsonb_each(?2)) AS d
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
 -- name: failures
@@ -508,7 +508,7 @@ DELETE FROM dbjobs_job_schedules WHERE job_id IN (SELECT value FROM json_each(?1
 -- name: finish_runs
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = d.final, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), lease_until = NULL, error = d.run_error
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final, value ->> 'run_error' AS run_error FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final, value ->> 'run_error' AS run_error FROM jsonb_each(?2)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: finish_schedules
@@ -596,7 +596,7 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE removed_
 -- name: insert_after
 -- arguments: rows
 INSERT INTO dbjobs_job_after (job_id, after_job_id, on_end)
-SELECT d.job_id, d.after_job_id, d.on_end FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'after_job_id' AS after_job_id, value ->> 'on_end' AS on_end FROM json_each(?1)) AS d;
+SELECT d.job_id, d.after_job_id, d.on_end FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'after_job_id' AS after_job_id, value ->> 'on_end' AS on_end FROM jsonb_each(?1)) AS d;
 
 -- name: insert_calendar
 -- arguments: name, working_days, days, description, manifest
@@ -607,20 +607,20 @@ VALUES (?1, ?2, ?3, ?4, ?5);
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
-FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'reason' AS reason FROM json_each(?2)) AS d;
+FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'reason' AS reason FROM jsonb_each(?2)) AS d;
 
 -- name: insert_ends
 -- arguments: now, rows
 INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'meets' AS meets, value ->> 'after_job_id' AS after_job_id, value ->> 'run_id' AS run_id FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'meets' AS meets, value ->> 'after_job_id' AS after_job_id, value ->> 'run_id' AS run_id FROM jsonb_each(?2)) AS d
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
 
 -- name: insert_gaps
 -- arguments: now, rows
 INSERT INTO dbjobs_gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM json_each(?2)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM jsonb_each(?2)) AS d
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason);
 
@@ -649,31 +649,31 @@ FROM (SELECT value ->> 'owner' AS owner, value ->> 'name' AS name, value ->> 'de
   value ->> 'not_before' AS not_before, value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup,
   value ->> 'keep_runs' AS keep_runs, value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed,
   value ->> 'on_late' AS on_late, value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'heartbeat_url' AS heartbeat_url, value ->> 'heartbeat_start' AS heartbeat_start,
-  value ->> 'heartbeat_success' AS heartbeat_success, value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d;
+  value ->> 'heartbeat_success' AS heartbeat_success, value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM jsonb_each(?2)) AS d;
 
 -- name: insert_links
 -- arguments: now, rows
 INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
-SELECT d.job_id, d.schedule_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id FROM json_each(?2)) AS d;
+SELECT d.job_id, d.schedule_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id FROM jsonb_each(?2)) AS d;
 
 -- name: insert_own_rules
 -- arguments: now, rows
 INSERT INTO dbjobs_schedules (job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
 SELECT d.job_id, d.rule, d.zone, d.nonexistent, d.ambiguous, d.calendar, d.on_holiday, d.calendar_version, d.description, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'calendar' AS calendar,
-  value ->> 'on_holiday' AS on_holiday, value ->> 'calendar_version' AS calendar_version, value ->> 'description' AS description FROM json_each(?2)) AS d;
+  value ->> 'on_holiday' AS on_holiday, value ->> 'calendar_version' AS calendar_version, value ->> 'description' AS description FROM jsonb_each(?2)) AS d;
 
 -- name: insert_pauses
 -- arguments: now, rows
 INSERT INTO dbjobs_pauses (scope, subject_id, reason, paused_by, since)
 SELECT 'job', d.subject_id, d.reason, 'dbjobs', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason FROM json_each(?2)) AS d;
+FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason FROM jsonb_each(?2)) AS d;
 
 -- name: insert_plan_rules
 -- arguments: rows
 INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends, since)
 SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->> 'ends' AS ends, value ->> 'since' AS since FROM json_each(?1)) AS d;
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->> 'ends' AS ends, value ->> 'since' AS since FROM jsonb_each(?1)) AS d;
 
 -- name: insert_queued
 -- arguments: now, rows
@@ -681,7 +681,7 @@ INSERT INTO dbjobs_runs (id, job_id, number, occurrence, state, queue, priority,
   ready_at, created_at)
 SELECT value ->> 'id', value ->> 'job_id', value ->> 'number', value ->> 'occurrence', 'queued', value ->> 'queue',
   COALESCE(value ->> 'priority', 0), value ->> 'scheduled_for', value ->> 'interval_start', value ->> 'scheduled_for', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM json_each(?2) WHERE true
+FROM jsonb_each(?2) WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: insert_runs
@@ -692,7 +692,7 @@ SELECT d.id, d.job_id, d.number, d.occurrence, d.state, d.held_by, d.queue, COAL
   d.interval_start, COALESCE(d.interval_end, d.scheduled_for), d.args, COALESCE(d.ready_at, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'id' AS id, value ->> 'job_id' AS job_id, value ->> 'number' AS number, value ->> 'occurrence' AS occurrence, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
   value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'scheduled_for' AS scheduled_for, value ->> 'interval_start' AS interval_start, value ->> 'interval_end' AS interval_end, value ->> 'args' AS args,
-  value ->> 'ready_at' AS ready_at FROM json_each(?2)) AS d WHERE true
+  value ->> 'ready_at' AS ready_at FROM jsonb_each(?2)) AS d WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
@@ -707,7 +707,7 @@ INSERT INTO dbjobs_steps (job_id, position, name, executor, spec, timeout_ms, re
 SELECT d.job_id, d.position, d.name, d.executor, d.spec, d.timeout_ms, d.retry_attempts, d.retry_backoff_ms, d.retry_max_backoff_ms,
   d.retry_jitter, d.on_success, d.on_failure
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'position' AS position, value ->> 'name' AS name, value ->> 'executor' AS executor, value ->> 'spec' AS spec, value ->> 'timeout_ms' AS timeout_ms,
-  value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'on_success' AS on_success, value ->> 'on_failure' AS on_failure FROM json_each(?1)) AS d;
+  value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'on_success' AS on_success, value ->> 'on_failure' AS on_failure FROM jsonb_each(?1)) AS d;
 
 -- name: installation
 SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
@@ -808,7 +808,7 @@ SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each
 -- name: lock_ending
 -- arguments: now, rows
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
-FROM json_each(?2) AS d CROSS JOIN dbjobs_runs r
+FROM jsonb_each(?2) AS d CROSS JOIN dbjobs_runs r
 ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number';
 
 -- name: lock_groups
@@ -825,7 +825,7 @@ SELECT id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER B
 -- name: lock_old_gaps
 -- arguments: rows, limit
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason
-FROM json_each(?1) AS d CROSS JOIN dbjobs_gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT ?2;
+FROM jsonb_each(?1) AS d CROSS JOIN dbjobs_gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT ?2;
 
 -- name: lock_own_schedules
 -- arguments: ids
@@ -879,7 +879,7 @@ SELECT id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) AND pla
 -- arguments: now, by, reason, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?2, d.kind, d.subject_id, d.subject, d.action, ?3, d.was, d.became
-FROM (SELECT value ->> 'kind' AS kind, value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'was' AS was, value ->> 'became' AS became FROM json_each(?4)) AS d;
+FROM (SELECT value ->> 'kind' AS kind, value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'was' AS was, value ->> 'became' AS became FROM jsonb_each(?4)) AS d;
 
 -- name: login
 SELECT '';
@@ -1077,7 +1077,7 @@ SELECT owner FROM o WHERE owner IS NOT NULL ORDER BY owner;
 -- name: park_plans
 -- arguments: rows
 UPDATE dbjobs_plans AS p SET parked = d.parked, next_run = d.next_run
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'parked' AS parked, value ->> 'next_run' AS next_run FROM json_each(?1)) AS d
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'parked' AS parked, value ->> 'next_run' AS next_run FROM jsonb_each(?1)) AS d
 WHERE p.job_id = d.job_id;
 
 -- name: path
@@ -1228,7 +1228,7 @@ AND resumed_at IS NULL AND (until_at IS NULL OR until_at > coalesce(?1, strftime
 -- arguments: rows
 UPDATE dbjobs_runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
   started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh, value ->> 'error' AS error FROM json_each(?1)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh, value ->> 'error' AS error FROM jsonb_each(?1)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: rewind_leases
@@ -1416,7 +1416,7 @@ SELECT u.since, j.owner, j.name FROM (
 
 -- name: surplus_runs
 -- arguments: rows, limit
-SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below FROM json_each(?1)) AS d
+SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below FROM jsonb_each(?1)) AS d
 JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT ?2;
 
@@ -1498,14 +1498,14 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'description' AS description, value
   value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup, value ->> 'keep_runs' AS keep_runs,
   value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed, value ->> 'on_late' AS on_late,
   value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'heartbeat_url' AS heartbeat_url, value ->> 'heartbeat_start' AS heartbeat_start, value ->> 'heartbeat_success' AS heartbeat_success,
-  value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM json_each(?2)) AS d WHERE j.id = d.id;
+  value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM jsonb_each(?2)) AS d WHERE j.id = d.id;
 
 -- name: update_own_rules
 -- arguments: rows
 UPDATE dbjobs_schedules AS s SET rule = d.rule, zone = d.zone, nonexistent = d.nonexistent, ambiguous = d.ambiguous,
   calendar = d.calendar, on_holiday = d.on_holiday, calendar_version = d.calendar_version, description = d.description, manifest = NULL
 FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS zone, value ->> 'nonexistent' AS nonexistent, value ->> 'ambiguous' AS ambiguous, value ->> 'calendar' AS calendar,
-  value ->> 'on_holiday' AS on_holiday, value ->> 'calendar_version' AS calendar_version, value ->> 'description' AS description FROM json_each(?1)) AS d WHERE s.id = d.id;
+  value ->> 'on_holiday' AS on_holiday, value ->> 'calendar_version' AS calendar_version, value ->> 'description' AS description FROM jsonb_each(?1)) AS d WHERE s.id = d.id;
 
 -- name: update_runs
 -- arguments: rows
@@ -1516,7 +1516,7 @@ SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.numb
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
   value ->> 'ready_at' AS ready_at, value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at, value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at,
-  value ->> 'error' AS error FROM json_each(?1)) AS d
+  value ->> 'error' AS error FROM jsonb_each(?1)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 

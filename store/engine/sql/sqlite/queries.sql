@@ -29,14 +29,14 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority,
   ready_at, created_at)
 SELECT value ->> 'id', value ->> 'job_id', value ->> 'number', value ->> 'occurrence', 'queued', value ->> 'queue',
   COALESCE(value ->> 'priority', 0), value ->> 'scheduled_for', value ->> 'interval_start', value ->> 'scheduled_for', @now, @now
-FROM json_each(:rows) WHERE true
+FROM jsonb_each(:rows) WHERE true
 ON CONFLICT DO NOTHING;
 
 -- Of the ends of several runs, those that were not delivered again; and whether everything is paused.
 
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
-FROM json_each(:rows) AS d CROSS JOIN dbjobs.runs r
+FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.runs r
 ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number';
 
 -- name: finish_runs
@@ -55,7 +55,7 @@ WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state 
 
 -- name: drop_attempts
 DELETE FROM dbjobs.attempts WHERE rowid IN (
-  SELECT a.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.attempts a ON a.run_id = d.value ->> 'id' AND a.number = d.value ->> 'number'
+  SELECT a.rowid FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.attempts a ON a.run_id = d.value ->> 'id' AND a.number = d.value ->> 'number'
     AND a.fence = d.value ->> 'fence' AND a.state = 'running');
 
 -- name: surplus_runs
@@ -65,11 +65,11 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: lock_old_gaps
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason
-FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT :limit;
+FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT :limit;
 
 -- name: delete_gaps
 DELETE FROM dbjobs.gaps WHERE rowid IN (
-  SELECT g.rowid FROM json_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
+  SELECT g.rowid FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
     AND g.through_at = d.value ->> 'through_at' AND g.reason = d.value ->> 'reason');
 
 -- name: delete_links
