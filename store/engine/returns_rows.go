@@ -149,36 +149,21 @@ func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, ok := inner.(sqliteConn)
-	if !ok {
-		inner.Close()
-		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
-	}
-	conn := &sqliteJobConn{sqliteConn: whole}
-	if c.oneFile {
-		err = conn.keepToOneFile()
-	}
+	kept, err := keepStatements(inner)
 	if err != nil {
-		inner.Close()
-		return nil, err
+		return nil, errors.Join(err, inner.Close())
+	}
+	conn := &sqliteJobConn{keptStatements: kept}
+	if c.oneFile {
+		if err := conn.keepToOneFile(); err != nil {
+			return nil, errors.Join(err, inner.Close())
+		}
 	}
 	return conn, nil
 }
 
-// sqliteConn lists the interfaces that the driver's connections implement.
-type sqliteConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-	driver.SessionResetter
-	driver.Validator
-}
-
 type sqliteJobConn struct {
-	sqliteConn
+	*keptStatements
 	vacuums bool // what is executed is a VACUUM, which attaches a file without a name
 }
 
@@ -193,7 +178,7 @@ func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []dr
 	}
 	if whole == "" {
 		c.vacuums = vacuum.MatchString(query)
-		res, err := c.sqliteConn.ExecContext(ctx, query, args)
+		res, err := c.keptStatements.ExecContext(ctx, query, args)
 		c.vacuums = false
 		return res, otherFile(err)
 	}

@@ -146,7 +146,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	if o.forJobs {
 		return sqliteForJobs{bare, o.oneFile}, err
 	}
-	return bare, err
+	return sqliteKeeping{bare}, err
 }
 
 // makePrivate creates the file of a new database so that only its owner can read it, whatever the umask:

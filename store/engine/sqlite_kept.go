@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// sqliteKeeping makes connections that keep the program's own statements. An SQLite statement is compiled in this process,
+// and most of them take longer to compile than to execute.
+type sqliteKeeping struct{ driver.Connector }
+
+// Connect connects.
+func (c sqliteKeeping) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := keepStatements(inner)
+	if err != nil {
+		return nil, errors.Join(err, inner.Close())
+	}
+	return conn, nil
+}
+
+func keepStatements(inner driver.Conn) (*keptStatements, error) {
+	whole, ok := inner.(sqliteConn)
+	if !ok {
+		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
+	}
+	return &keptStatements{whole, map[string]sqliteStatement{}}, nil
+}
+
+// sqliteConn lists the interfaces that the driver's connections implement.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// sqliteStatement lists those of its statements.
+type sqliteStatement interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type repeated struct{}
+
+// repeats marks a statement that is likely to come again on its connection: one of the program's own, whose texts are few.
+// The text of a job is compiled anew each time.
+func repeats(ctx context.Context) context.Context {
+	return context.WithValue(ctx, repeated{}, true)
+}
+
+// keptStatements is a connection with the compiled statements of the program that are not being executed. SQLite compiles
+// one again by itself where the schema has changed since.
+type keptStatements struct {
+	sqliteConn
+	ready map[string]sqliteStatement
+}
+
+// mostKept bounds the memory that statements take, some 10 kB each.
+const mostKept = 100
+
+// ExecContext executes a statement.
+func (c *keptStatements) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if ctx.Value(repeated{}) == nil {
+		return c.sqliteConn.ExecContext(ctx, query, args)
+	}
+	st, err := c.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	res, err := st.ExecContext(ctx, args)
+	return res, c.give(query, st, err)
+}
+
+// QueryContext executes a statement that returns rows.
+func (c *keptStatements) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if ctx.Value(repeated{}) == nil {
+		return c.sqliteConn.QueryContext(ctx, query, args)
+	}
+	st, err := c.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.QueryContext(ctx, args)
+	if err != nil {
+		return nil, c.give(query, st, err)
+	}
+	return keptRows{rows, func(err error) error { return c.give(query, st, err) }}, nil
+}
+
+// take is the compiled statement, which is the caller's until give: its rows may be read while another statement of the
+// same text begins.
+func (c *keptStatements) take(ctx context.Context, query string) (sqliteStatement, error) {
+	if st, ok := c.ready[query]; ok {
+		delete(c.ready, query)
+		return st, nil
+	}
+	inner, err := c.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	st, ok := inner.(sqliteStatement)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the driver's statements lack a method that dbjobs needs"), inner.Close())
+	}
+	return st, nil
+}
+
+// give keeps a statement that has ended well. It returns the error with which the statement has ended.
+func (c *keptStatements) give(query string, st sqliteStatement, err error) error {
+	if c.ready[query] != nil || err != nil {
+		closed := st.Close()
+		if err == nil {
+			err = closed
+		}
+		return err
+	}
+	for old, one := range c.ready {
+		if len(c.ready) < mostKept {
+			break
+		}
+		delete(c.ready, old)
+		_ = one.Close() // it has ended before
+	}
+	c.ready[query] = st
+	return nil
+}
+
+// Close closes the statements, and the connection.
+func (c *keptStatements) Close() error {
+	for _, st := range c.ready {
+		_ = st.Close() // they have ended before
+	}
+	clear(c.ready)
+	return c.sqliteConn.Close()
+}
+
+// keptRows are the rows of a statement that is kept when they have been read.
+type keptRows struct {
+	driver.Rows
+	give func(error) error
+}
+
+// Close ends the statement.
+func (r keptRows) Close() error { return r.give(r.Rows.Close()) }
