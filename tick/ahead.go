@@ -125,7 +125,11 @@ func (p *pass) enter(h *held) {
 	if !h.since.IsZero() {
 		h.Waited, h.since = h.began.Sub(h.since), time.Time{}
 	}
-	go p.execute(h)
+	select {
+	case p.hands <- h:
+	default:
+		go p.serve(h)
+	}
 }
 
 // vacate gives the place of a run to the run that has waited for it the longest. A run that waits when

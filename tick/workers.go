@@ -33,6 +33,8 @@ type workers struct {
 	beating  sync.WaitGroup
 	release  func() // the sign of life
 	recorder recorder
+	hands    chan *held    // to those who have executed a run, see serve
+	over     chan struct{} // closed: they are no longer needed
 }
 
 // delivery is one handing out of a run: this pass may come to hold a run twice, where its own lease has ended unnoticed.
@@ -54,6 +56,7 @@ func (w *workers) init(size int) {
 	}
 	w.pace, w.news, w.running = -1, make(chan struct{}, 1), map[delivery]*held{}
 	w.recorder.enough = make(chan struct{}, 1)
+	w.hands, w.over = make(chan *held), make(chan struct{})
 }
 
 // takeAll takes queued runs for as long as there are enough to fill the room: a decision for every few runs that have
@@ -134,6 +137,19 @@ func (p *pass) fill() {
 	}
 	p.placed = nil
 	for p.busy < p.size && p.advance() { // into places that have become free meanwhile
+	}
+}
+
+// serve executes a run, and then others: for each, a new goroutine would have to grow its stack again, at the price of a
+// sixth of a short run.
+func (p *pass) serve(h *held) {
+	for h != nil {
+		p.execute(h)
+		select {
+		case h = <-p.hands:
+		case <-p.over:
+			h = nil
+		}
 	}
 }
 
@@ -250,6 +266,7 @@ func (p *pass) patience(ended int) (_ time.Duration, back bool) {
 
 // finishAll gives back the runs that have not begun, and waits for those that execute.
 func (p *pass) finishAll(ctx context.Context) error {
+	defer close(p.over)
 	last, cancel := p.until(ctx, p.last)
 	defer cancel()
 	for len(p.running) > 0 {
