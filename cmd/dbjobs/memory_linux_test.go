@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// A pass takes less than 64 MB, however many jobs are due: the program as it is released, over jobs
+// that nobody executes.
+func TestMemoryOfAPass(t *testing.T) {
+	t.Parallel()
+	built(t)
+	program, err := bootstrap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engines, jobs := []string{"sqlite"}, 5000
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		engines, jobs = storetest.Engines(t), 1_000_000
+	}
+	for _, e := range engines {
+		t.Run(e, func(t *testing.T) {
+			d := storetest.Open(t, e, store.Options{})
+			dueOnce(t, d, jobs)
+			for made := 0; made < jobs; {
+				peak := peakMemory(t, program, d.URL)
+				before := made
+				made = d.Int(t, "SELECT count(*) FROM "+d.Table("runs"))
+				if t.Logf("%d runs made, %d MB", made-before, peak>>20); peak == 0 || peak >= 64<<20 {
+					t.Errorf("%d runs were made in %d MB", made-before, peak>>20)
+				}
+				if made == before {
+					t.Fatalf("only %d of %d jobs have a run", made, jobs)
+				}
+			}
+		})
+	}
+}
+
+// dueOnce makes jobs of which each is due once, an hour ago, in a queue that nobody serves.
+func dueOnce(t *testing.T, d *storetest.DB, jobs int) {
+	t.Helper()
+	hour := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	made := "'" + hour.Add(-time.Minute).Format(map[string]string{
+		"sqlite": "2006-01-02T15:04:05.000000Z", "mariadb": "2006-01-02 15:04:05.000000", "postgres": "2006-01-02 15:04:05.000000+00"}[d.Engine]) + "'"
+	text := func(i string) string {
+		return map[string]string{"sqlite": i + "||''", "mariadb": "CONCAT(" + i + ")", "postgres": i + "::text"}[d.Engine]
+	}
+	for _, insert := range []string{
+		"schedules (id, name, rule, created_at, changed_at) VALUES (1, 'once', 'at " + hour.Format(time.RFC3339) + "', " + made + ", " + made + ")",
+		"jobs (id, name, queue, created_at, changed_at) SELECT i, " + text("i") + ", 'nobody', " + made + ", " + made + " FROM NUMBERS",
+		"job_schedules (job_id, schedule_id, created_at) SELECT i, 1, " + made + " FROM NUMBERS",
+	} {
+		d.Exec(t, strings.ReplaceAll("INSERT INTO "+d.Table("")+insert, "NUMBERS", storetest.Numbers(jobs)))
+	}
+}
+
+// peakMemory runs a tick, and returns the most memory that it had resident, in bytes. Its resource usage is
+// not that: it begins with what this process had when it started the program.
+func peakMemory(t *testing.T, program, url string) (peak int64) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, "tick", "--database", url)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{"PATH=/usr/bin:/bin"}, t.TempDir(), &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	status := filepath.Join("/proc", fmt.Sprint(cmd.Process.Pid), "status")
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			return peak
+		case <-poll.C:
+			text, _ := os.ReadFile(status) // of a process that has ended: nothing
+			_, after, _ := bytes.Cut(text, []byte("VmHWM:"))
+			var kB int64
+			if _, err := fmt.Sscan(string(after), &kB); err == nil {
+				peak = max(peak, kB<<10)
+			}
+		}
+	}
+}
