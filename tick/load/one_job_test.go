@@ -1,6 +1,7 @@
 package load
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,11 @@ func TestExplainOneJobIsReadAlone(t *testing.T) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
 			n := extent{8_000, 8_000, 4_000, 4_000, 50}
-			if e == "postgres" { // it takes a document for 100 rows, and for 100 it reads a smaller table whole
+			switch {
+			case e == "postgres": // it takes a document for 100 rows, and for 100 it reads a smaller table whole
 				n.jobs = 20_000
+			case e == "sqlite" && os.Getenv("DBJOBS_PROVE") == "": // whose plans do not turn with the size
+				n = extent{3_000, 6_000, 3_000, 500, 50}
 			}
 			var c storetest.Calls
 			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
