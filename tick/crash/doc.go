@@ -7,6 +7,7 @@
 //	eight_test.go     eight processes over the same due jobs, with and without guards
 //	frozen_test.go    a process that stands still beyond its lease, and goes on
 //	pooler_test.go    several processes behind a pooler of connections
+//	skip_test.go      somebody who skips times beside a pass that decides
 //
 // A course is a scenario (scenario_test.go) in a world (world_test.go), which faults
 // (fault_test.go) break; its ledger (ledger_test.go) is what it leaves.

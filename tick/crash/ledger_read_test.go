@@ -116,7 +116,7 @@ func (w *world) readEffects(out *record, byID map[string]*runRecord, keys map[st
 
 // readPlans reads the plans, the pauses and the changes: the text of a plan names its last run by id.
 func (w *world) readPlans(out *record, keys map[string]string) error {
-	plan := []string{"'plan'", "j.name", "COALESCE(p.parked, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_ids, '-')",
+	plan := []string{"'plan'", "j.name", "COALESCE(p.parked, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_ids, '-')", "COALESCE(p.skips, '-')",
 		"CASE WHEN p.next_run IS NULL THEN '-' ELSE CAST(p.next_run AS CHAR(26)) END", "COALESCE(CAST(p.last_run_id AS CHAR(36)), '-')"}
 	pause := []string{"'pause'", "j.name", "p.reason", "CASE WHEN p.resumed_at IS NULL THEN 'holds' ELSE 'resumed' END"}
 	change := []string{"'change'", "subject", "action", "reason"}
@@ -169,6 +169,9 @@ func (w *world) readGaps(out *record, j *store.JobStatus, ran map[time.Time]bool
 				break
 			}
 			if ran[at] {
+				if g.Reason == store.Skipped {
+					out.wrong = append(out.wrong, fmt.Sprintf("skipped, and runs: %s %s", j.Name, clock(at)))
+				}
 				continue
 			}
 			line := fmt.Sprintf("gap %s %s %s", j.Name, g.Reason, clock(at))
@@ -179,4 +182,35 @@ func (w *world) readGaps(out *record, j *store.JobStatus, ran map[time.Time]bool
 		}
 	}
 	return nil
+}
+
+// readSkips reads the times that are skipped and have not come: they are in no run and in no gap.
+func (w *world) readSkips(out *record, jobs []store.JobStatus, ran map[int64]map[time.Time]bool) error {
+	rows, err := w.d.SQL.Query("SELECT job_id, skips FROM " + w.d.Table("plans") + " WHERE skips IS NOT NULL")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var plan store.Plan
+		if err := rows.Scan(&id, &plan.Skips); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(jobs, func(j store.JobStatus) bool { return j.ID == id })
+		for _, k := range plan.SkipList() {
+			if ran[id][k.At] {
+				out.wrong = append(out.wrong, fmt.Sprintf("to be skipped, and runs: job %d %s", id, clock(k.At)))
+			}
+			if i < 0 { // it is removed
+				continue
+			}
+			for _, line := range out.lines {
+				if strings.HasPrefix(line, "gap "+jobs[i].Name+" ") && strings.HasSuffix(line, " "+clock(k.At)) {
+					out.wrong = append(out.wrong, "to be skipped, and decided: "+line)
+				}
+			}
+		}
+	}
+	return rows.Err()
 }

@@ -197,7 +197,7 @@ func (w *world) read() (*record, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, w.readSkips(out, jobs, nominal)
 }
 
 func clock(t time.Time) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -126,6 +127,19 @@ func (w *world) request(job string) {
 	w.d.Clock.Add(time.Millisecond)
 }
 
+// skip skips the next times of a job, or takes that back.
+func (w *world) skip(job string, count int) {
+	var err error
+	if count > 0 {
+		_, err = tick.SkipNext(context.Background(), w.d.Store, job, "", count, store.Author{})
+	} else {
+		_, err = tick.UndoSkips(context.Background(), w.d.Store, job, "", store.Author{})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // rich is the scenario: five stages, on whose passes a fault may fall.
 func rich() []stage {
 	return []stage{
@@ -136,8 +150,16 @@ func rich() []stage {
 			w.d.Exec(w.t, "UPDATE "+w.d.Table("calendars")+" SET days = '2000-01-01'") // so that a pass sees an edit of a calendar
 			w.request("once")
 			w.request("forks")
+			w.skip("chain", 2) // of which one is taken back
+			w.skip("replaced", 1)
 		}},
-		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true},
+		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true, edit: func(w *world) {
+			w.d.Clock.Add(-10 * time.Minute)
+			w.skip("chain", 0)
+			w.skip("chain", 1)
+			w.skip("kept", 2) // and it is removed meanwhile
+			w.d.Clock.Add(10 * time.Minute)
+		}},
 		{name: "edits", at: 5*time.Hour + 5*time.Minute, edit: func(w *world) {
 			jobs := w.jobs()
 			for i := range jobs {
@@ -162,7 +184,10 @@ func rich() []stage {
 // small is what a server is asked in every run of the tests.
 func small() []stage {
 	return []stage{
-		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("chain", "follows", "doomed", "told", "replaced")) }},
+		{name: "plan", at: time.Minute, edit: func(w *world) {
+			w.define(w.jobs("chain", "follows", "doomed", "told", "replaced"))
+			w.skip("replaced", 2) // before any pass
+		}},
 		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true},
 		{name: "outage", at: 5*time.Hour + 5*time.Minute},
 	}
