@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // Duration is a length of time that reads and prints as Go writes it, with d for days of 24 hours: 90s, 1h30m, 30d.
@@ -15,7 +16,7 @@ type Duration time.Duration
 
 // durationWord finds a number with a unit that is a word, and durationUnits are the short forms of these words.
 var (
-	durationWord  = regexp.MustCompile(`(?i)^([0-9.]+) ?(ms|s|m|h|d|(?:millisecond|second|sec|minute|min|hour|day)s?)(?: |$)`)
+	durationWord  = lazyregexp.New(`(?i)^([0-9.]+) ?(ms|s|m|h|d|(?:millisecond|second|sec|minute|min|hour|day)s?)(?: |$)`)
 	durationUnits = map[string]string{"millisecond": "ms", "second": "s", "sec": "s", "minute": "m", "min": "m", "hour": "h", "day": "d"}
 )
 

@@ -45,11 +45,14 @@ func (p *Policy) FlagName() string {
 	if p.Flag != "" {
 		return p.Flag
 	}
-	return strings.NewReplacer("_", "-", ".", "-").Replace(p.Key)
+	return strings.ReplaceAll(strings.ReplaceAll(p.Key, "_", "-"), ".", "-")
 }
 
 // Usage is the help of the flag.
 func (p *Policy) Usage() string {
+	if !strings.Contains(p.Help, "{") { // as of most, and each command reads all
+		return p.Help
+	}
 	words := strings.Join(p.Allowed, ", ")
 	if i := strings.LastIndex(words, ", "); i >= 0 {
 		words = words[:i] + " or " + words[i+2:]

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // RunDetail is a run with its attempts.
@@ -46,8 +46,8 @@ func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 }
 
 var (
-	runPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
-	runNumber = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+	runPrefix = lazyregexp.New(`^[0-9a-f-]{4,36}$`)
+	runNumber = lazyregexp.New(`^[1-9][0-9]{0,17}$`)
 )
 
 // findRun reads the name as an id first: that is what the program itself asks for.

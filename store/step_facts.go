@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // StepFacts are what an earlier step of a run tells the later ones: how its last attempt ended.
@@ -27,7 +27,7 @@ const mostResult = 32 << 10
 const mostSteps = 200
 
 // reference finds what a spec wants to know of steps. It may be named anywhere in the spec.
-var reference = regexp.MustCompile(`\$\{steps\.([^}"\\]*)\}`)
+var reference = lazyregexp.New(`\$\{steps\.([^}"\\]*)\}`)
 
 // stepFacts are the facts of a step; row and body have parts.
 var stepFacts = []string{"status", "rows", "error", "output", "code", "row", "body"}
@@ -49,7 +49,7 @@ func StepFact(text string) (name, fact string, ok bool) {
 }
 
 // partOf is what stands before a column, or before a member.
-var partOf = regexp.MustCompile(`\.(row|body)\.`)
+var partOf = lazyregexp.New(`\.(row|body)\.`)
 
 // Refers reports whether the step wants to know something of steps.
 func (st *Step) Refers() bool { return strings.Contains(string(st.Spec), "${steps.") }

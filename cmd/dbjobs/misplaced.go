@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -87,7 +87,7 @@ func valueOf(f *pflag.Flag) string {
 }
 
 // foreign matches variables that others set: Kubernetes for a service named dbjobs, and our tests.
-var foreign = regexp.MustCompile(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_RACE$)`)
+var foreign = lazyregexp.New(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_RACE$)`)
 
 // mistyped warns of variables that look like ours but are not read: otherwise, somebody notices much
 // later that the setting has no effect.

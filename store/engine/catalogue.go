@@ -3,17 +3,18 @@ package engine
 import (
 	"context"
 	"database/sql"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // schemaTable is a table that the migrations make, with its first column.
 type schemaTable struct{ name, column string }
 
 var (
-	createdTable = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\S+) \(\s*(\w+)`)
-	createdIndex = regexp.MustCompile(`(?:CREATE (?:UNIQUE )?INDEX IF NOT EXISTS|\bKEY) ([a-z]\w*) `)
+	createdTable = lazyregexp.New(`CREATE TABLE IF NOT EXISTS (\S+) \(\s*(\w+)`)
+	createdIndex = lazyregexp.New(`(?:CREATE (?:UNIQUE )?INDEX IF NOT EXISTS|\bKEY) ([a-z]\w*) `)
 )
 
 // schema returns the tables and the names of the indexes that the migrations make.
@@ -33,7 +34,7 @@ func (e *Engine) schema() (tables []schemaTable, indexes []string, err error) {
 	return tables, indexes, err
 }
 
-var trailingComment = regexp.MustCompile(`(?m)--.*$`)
+var trailingComment = lazyregexp.New(`(?m)--.*$`)
 
 // Missing returns the tables and indexes of the schema that the database does not have.
 func (db *DB) Missing(ctx context.Context) (tables, indexes []string, err error) {

@@ -5,8 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"regexp"
 	"strconv"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // jobSQL holds the differences between engines that concern the SQL of jobs and its session.
@@ -110,7 +111,7 @@ type Failure struct {
 func (e *Engine) Describe(err error, text string) (Failure, bool) { return e.jobs.describe(err, text) }
 
 // number is the number that a pattern finds in a text, or 0.
-func number(pattern *regexp.Regexp, text string) int {
+func number(pattern *lazyregexp.Regexp, text string) int {
 	m := pattern.FindStringSubmatch(text)
 	if m == nil {
 		return 0

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // Migration is a step of the schema.
@@ -17,7 +18,7 @@ type Migration struct {
 	Statements []string
 }
 
-var statementEnd = regexp.MustCompile(`(?m);[ \t]*$`)
+var statementEnd = lazyregexp.New(`(?m);[ \t]*$`)
 
 // Migrations returns the migrations of the engine, in their order.
 func (e *Engine) Migrations() ([]Migration, error) {
@@ -47,7 +48,7 @@ func (e *Engine) Migrations() ([]Migration, error) {
 	return out, nil
 }
 
-var commentLine = regexp.MustCompile(`(?m)^--.*$`)
+var commentLine = lazyregexp.New(`(?m)^--.*$`)
 
 // LockSchema makes migrators take turns: it locks the schema until the end of the transaction.
 func (db *DB) LockSchema(ctx context.Context, tx *Tx) error {

@@ -5,10 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 var mysqlJobs = jobSQL{
@@ -24,7 +25,7 @@ var mysqlJobs = jobSQL{
 }
 
 // placesInMySQL finds placeholders, and passes over what only looks like one, in texts, names and comments.
-var placesInMySQL = regexp.MustCompile("(?is)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|/\\*.*?\\*/|--\\s[^\\n]*|#[^\\n]*|\\?(\\s+AS\\s+CHAR(?:ACTER)?\\b)?")
+var placesInMySQL = lazyregexp.New("(?is)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|/\\*.*?\\*/|--\\s[^\\n]*|#[^\\n]*|\\?(\\s+AS\\s+CHAR(?:ACTER)?\\b)?")
 
 // mysqlTextPlaces: CAST(? AS CHAR).
 func mysqlTextPlaces(text string) (list []bool) {
@@ -70,8 +71,8 @@ func undoneByMySQL(ctx context.Context, tx *sql.Tx, err error, _ bool) bool {
 }
 
 var (
-	atLine   = regexp.MustCompile(`at line (\d+)$`)
-	sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
+	atLine   = lazyregexp.New(`at line (\d+)$`)
+	sqlState = lazyregexp.New(`^[0-9A-Z]{5}$`)
 )
 
 func describeMySQL(err error, _ string) (Failure, bool) {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 var postgresJobs = jobSQL{
@@ -22,7 +23,7 @@ var postgresJobs = jobSQL{
 }
 
 // copyFromClient matches a COPY that reads its rows from the client.
-var copyFromClient = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
+var copyFromClient = lazyregexp.New(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
 
 func postgresRefuses(text string) string {
 	if !copyFromClient.MatchString(text) {
@@ -51,7 +52,7 @@ func postgresSavepointGone(err error) bool {
 	return errors.As(err, &pe) && (pe.Code == "3B001" || pe.Code == "25P01")
 }
 
-var inBlock = regexp.MustCompile(`(?m)^PL/pgSQL function inline_code_block line (\d+) `)
+var inBlock = lazyregexp.New(`(?m)^PL/pgSQL function inline_code_block line (\d+) `)
 
 func describePostgres(err error, text string) (Failure, bool) {
 	var pe *pgconn.PgError

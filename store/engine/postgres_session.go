@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // postgresForJobs makes connections whose sessions can be made as new.
@@ -160,8 +161,8 @@ func (c *postgresJobConn) ask(ctx context.Context, messages ...string) (values [
 // postgresLasts finds what DISCARD ALL does not undo: settings of one's own names, which are empty afterwards instead of
 // not there, libraries, connections of dblink, and origins of replication. A block of DO may do any of it.
 var (
-	lastsInPostgres = regexp.MustCompile(`(?is)\b(do|load|set_config|dblink\w*|pg_replication_origin\w*)\b|\bset\b[^;=]*[.&]|\bset\b.*(/\*|--)`)
-	onConflict      = regexp.MustCompile(`(?i)\bdo\s+(nothing|update)\b`)
+	lastsInPostgres = lazyregexp.New(`(?is)\b(do|load|set_config|dblink\w*|pg_replication_origin\w*)\b|\bset\b[^;=]*[.&]|\bset\b.*(/\*|--)`)
+	onConflict      = lazyregexp.New(`(?i)\bdo\s+(nothing|update)\b`)
 )
 
 func postgresLasts(text string) bool {

@@ -6,19 +6,20 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // Drivers that answer either with rows or with the number of rows affected are asked for rows where the
 // text looks as if it returns some. A wrong guess costs a trip more, or loses the rows.
 var (
-	beginOfText = regexp.MustCompile(`(?s)^(\s|\(|--[^\n]*(\n|$)|#[^\n]*(\n|$)|/\*.*?\*/)*`)
-	firstWord   = regexp.MustCompile(`^[A-Za-z]+`)
-	returning   = regexp.MustCompile(`(?i)\bRETURNING\b`)
-	writes      = regexp.MustCompile(`(?i)\b(INSERT|UPDATE|DELETE|REPLACE)\b`)
-	oneText     = regexp.MustCompile(`^[^;]*;?\s*$`)
+	beginOfText = lazyregexp.New(`(?s)^(\s|\(|--[^\n]*(\n|$)|#[^\n]*(\n|$)|/\*.*?\*/)*`)
+	firstWord   = lazyregexp.New(`^[A-Za-z]+`)
+	returning   = lazyregexp.New(`(?i)\bRETURNING\b`)
+	writes      = lazyregexp.New(`(?i)\b(INSERT|UPDATE|DELETE|REPLACE)\b`)
+	oneText     = lazyregexp.New(`^[^;]*;?\s*$`)
 )
 
 // verb is the first word of a text, in capital letters.
@@ -91,7 +92,7 @@ func mysqlReturnsRows(text string) bool {
 
 var (
 	mysqlWarningVerbs = []string{"CALL", "CREATE", "ALTER", "DROP", "LOAD", "TRUNCATE"}
-	ignoring          = regexp.MustCompile(`(?i)^\s*(INSERT|UPDATE|DELETE|REPLACE)\s+((LOW_PRIORITY|HIGH_PRIORITY|QUICK)\s+)?IGNORE\b`)
+	ignoring          = lazyregexp.New(`(?i)^\s*(INSERT|UPDATE|DELETE|REPLACE)\s+((LOW_PRIORITY|HIGH_PRIORITY|QUICK)\s+)?IGNORE\b`)
 )
 
 func mysqlMayWarn(text string) bool {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
 	sqlitedriver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 var sqliteJobs = jobSQL{
@@ -25,9 +26,9 @@ var sqliteJobs = jobSQL{
 // A plain statement leaves nothing in its session but the last rowid and counts of changes, nor do the triggers that it
 // starts. All others do, or may: PRAGMA, ATTACH, temporary tables.
 var (
-	plainInSQLite = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
-	actsInSQLite  = regexp.MustCompile(`(?i)pragma_|load_extension`)
-	lastInSQLite  = regexp.MustCompile(`(?i)last_insert_rowid|changes`)
+	plainInSQLite = lazyregexp.New(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
+	actsInSQLite  = lazyregexp.New(`(?i)pragma_|load_extension`)
+	lastInSQLite  = lazyregexp.New(`(?i)last_insert_rowid|changes`)
 )
 
 func sqliteTransactionOpen(ctx context.Context, conn *sql.Conn) (bool, error) {
@@ -67,7 +68,7 @@ func describeSQLite(err error, _ string) (Failure, bool) {
 }
 
 // vacuum matches a VACUUM in place, which reaches no other file.
-var vacuum = regexp.MustCompile(`(?i)^\s*VACUUM(\s+\w+)?\s*;?\s*$`)
+var vacuum = lazyregexp.New(`(?i)^\s*VACUUM(\s+\w+)?\s*;?\s*$`)
 
 // keepToOneFile lets statements reach no other file than the database: ATTACH, and VACUUM INTO, which attaches one, could
 // read and write all that this process may. A name that is not known before the statement is executed comes as none.

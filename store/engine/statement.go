@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 //go:embed sql
@@ -35,11 +36,11 @@ func (a Args) With(name string, v any) Args {
 }
 
 var (
-	commented = regexp.MustCompile(`(?m)\s*-- .*$`)
-	parameter = regexp.MustCompile(`(^|[^:\w]):([a-z_]+)`)
-	macro     = regexp.MustCompile(`@[a-z_]+`)
-	rowsOf    = regexp.MustCompile(`@rows\(([^()]*)\)`)
-	function  = regexp.MustCompile(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // those that statements for all engines use
+	commented = lazyregexp.New(`(?m)\s*-- .*$`)
+	parameter = lazyregexp.New(`(^|[^:\w]):([a-z_]+)`)
+	macro     = lazyregexp.New(`@[a-z_]+`)
+	rowsOf    = lazyregexp.New(`@rows\(([^()]*)\)`)
+	function  = lazyregexp.New(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // those that statements for all engines use
 	shared    = map[string]string{
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
@@ -223,7 +224,7 @@ func (s statement) bind(e *Engine, a Args) (text string, out []any, err error) {
 }
 
 // inList matches the place of a list in a statement.
-var inList = regexp.MustCompile(`[\w.]+ IN \(` + spread + `\)`)
+var inList = lazyregexp.New(`[\w.]+ IN \(` + spread + `\)`)
 
 // anyOf compares a column with n placeholders, in lists of bounded length: MariaDB turns a list of 1,000
 // values into a subquery, and scans the table for it (in_predicate_conversion_threshold).

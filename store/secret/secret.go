@@ -7,8 +7,9 @@ package secret
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // Hidden stands in the place of a credential.
@@ -20,16 +21,16 @@ const names = `password|passwd|pwd|sslpassword|pgpassword|mysql_pwd|token|access
 	`secret|client_secret|oauth_client_secret|api_key|apikey|x-amz-security-token|x-amz-signature`
 
 var (
-	whole  = regexp.MustCompile(`(?i)^(?:` + names + `)$`)
-	scheme = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://`)
+	whole  = lazyregexp.New(`(?i)^(?:` + names + `)$`)
+	scheme = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://`)
 	// option is where the options of a URL begin: a question mark in a password is not followed by name=.
-	option = regexp.MustCompile(`\?[A-Za-z][\w.-]*=`)
+	option = lazyregexp.New(`\?[A-Za-z][\w.-]*=`)
 	// assigned is a name with what stands between it and its value: name=, or "name": of JSON before a quoted value.
-	assigned = regexp.MustCompile(`(?i)(?:^|[^\w.-])(?:` + names + `)(?:\s*=\s*|\\*["']\s*[:=]\s*(\\*["']))`)
-	quote    = regexp.MustCompile(`^\\*["']`)
-	another  = regexp.MustCompile(`&[A-Za-z][\w.-]*=`)
+	assigned = lazyregexp.New(`(?i)(?:^|[^\w.-])(?:` + names + `)(?:\s*=\s*|\\*["']\s*[:=]\s*(\\*["']))`)
+	quote    = lazyregexp.New(`^\\*["']`)
+	another  = lazyregexp.New(`&[A-Za-z][\w.-]*=`)
 	// source is user:password@tcp(host), as Go's driver of MySQL writes it.
-	source = regexp.MustCompile("([^\\s:/@'\"`]+:)([^\\s'\"`]+)(@(?:tcp|unix)\\()")
+	source = lazyregexp.New("([^\\s:/@'\"`]+:)([^\\s'\"`]+)(@(?:tcp|unix)\\()")
 )
 
 // IsName reports whether what goes by the name is a secret.
@@ -186,25 +187,25 @@ var (
 	// like are forms of secrets that their makers chose so that they are found.
 	like = []struct {
 		what string
-		form *regexp.Regexp
+		form *lazyregexp.Regexp
 	}{
-		{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
-		{"an access key of AWS", regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
-		{"a token of GitHub", regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36}`)},
-		{"a token of GitLab", regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{20}`)},
-		{"a key of Stripe", regexp.MustCompile(`\b[sr]k_live_[A-Za-z0-9]{16}`)},
-		{"a key of Google", regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}`)},
-		{"a key of SendGrid", regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16}`)},
-		{"a JSON Web Token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{10}`)},
-		{"the address of a webhook, which is its secret", regexp.MustCompile(`\b(hooks\.slack\.com/(services|triggers|workflows)/[A-Z0-9]{5}|discord(app)?\.com/api/webhooks/\d{5,}/[\w-]{16}|webhook\.office\.com/webhookb2/[0-9a-f-]{8})`)},
-		{"a token of Slack", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10}`)},
-		{"a webhook's key", regexp.MustCompile(`\bwhsec_[A-Za-z0-9+/=]{16}`)},
-		{"a bearer token", regexp.MustCompile(`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12}`)},
-		{"a login", regexp.MustCompile(`(?i)\bbasic\s+[A-Za-z0-9+/]{12}[A-Za-z0-9+/]*=*(\s|$)`)},
+		{"a private key", lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
+		{"an access key of AWS", lazyregexp.New(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
+		{"a token of GitHub", lazyregexp.New(`\bgh[pousr]_[A-Za-z0-9]{36}`)},
+		{"a token of GitLab", lazyregexp.New(`\bglpat-[A-Za-z0-9_-]{20}`)},
+		{"a key of Stripe", lazyregexp.New(`\b[sr]k_live_[A-Za-z0-9]{16}`)},
+		{"a key of Google", lazyregexp.New(`\bAIza[A-Za-z0-9_-]{35}`)},
+		{"a key of SendGrid", lazyregexp.New(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16}`)},
+		{"a JSON Web Token", lazyregexp.New(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{10}`)},
+		{"the address of a webhook, which is its secret", lazyregexp.New(`\b(hooks\.slack\.com/(services|triggers|workflows)/[A-Z0-9]{5}|discord(app)?\.com/api/webhooks/\d{5,}/[\w-]{16}|webhook\.office\.com/webhookb2/[0-9a-f-]{8})`)},
+		{"a token of Slack", lazyregexp.New(`\bxox[abprs]-[A-Za-z0-9-]{10}`)},
+		{"a webhook's key", lazyregexp.New(`\bwhsec_[A-Za-z0-9+/=]{16}`)},
+		{"a bearer token", lazyregexp.New(`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12}`)},
+		{"a login", lazyregexp.New(`(?i)\bbasic\s+[A-Za-z0-9+/]{12}[A-Za-z0-9+/]*=*(\s|$)`)},
 		// Without blanks as in a URL and in options, or with a quoted value. A place for an argument is none.
-		{"a password", regexp.MustCompile(`(?i)(?:^|[^\w.])-{0,2}(?:` + names + `)(?:=[^\s'"$?:@({\\]{6}|["']?\s*[=:]\s*["'][^"'$?{]{6})`)},
+		{"a password", lazyregexp.New(`(?i)(?:^|[^\w.])-{0,2}(?:` + names + `)(?:=[^\s'"$?:@({\\]{6}|["']?\s*[=:]\s*["'][^"'$?{]{6})`)},
 	}
-	braced = regexp.MustCompile(`\$\{[^}]*\}`)
+	braced = lazyregexp.New(`\$\{[^}]*\}`)
 )
 
 // Like says which kind of secret a text seems to hold, in a definition; empty: none. References to one are none.

@@ -5,8 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // atomic commits the effects and the end of the step together: exactly once. A savepoint set before the first
@@ -111,7 +112,7 @@ func (d *database) witness(ctx context.Context, conn *sql.Conn, list []Statement
 // plain are statements that begin and end no transaction, nor do the functions and triggers that they start: PostgreSQL,
 // MySQL and MariaDB refuse it there, and SQLite has none that could. SQLite undoes a transaction where a conflict or a
 // trigger says so (OR ROLLBACK), but that is an error, after which nothing more is executed.
-var plain = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
+var plain = lazyregexp.New(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
 
 func mayCommit(st Statement) bool { return !plain.MatchString(st.Text) }
 

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // ProgramSpec is the Spec of the executors exec and shell. As JSON it is {"run": ["pg_dump", "-Fc"], "dir": "/srv"}.
@@ -196,7 +196,7 @@ func checkProgram(run []string) error {
 }
 
 // shellVariable finds what the shell would take for a variable of its own.
-var shellVariable = regexp.MustCompile(`\$\{([a-z_]+|args\.[^}]*|secret:[^}]*)\}`)
+var shellVariable = lazyregexp.New(`\$\{([a-z_]+|args\.[^}]*|secret:[^}]*)\}`)
 
 // checkShell refuses references: a text that held the value of one would be executed as if it were of the text.
 func checkShell(run []string) error {
@@ -214,13 +214,13 @@ func checkShell(run []string) error {
 }
 
 // variableName is a name that a program can have in its environment.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // loaders are variables by which a program that is allowed would run another one, or code that nobody allowed: those of the
 // loader of programs, of shells and interpreters, and those that many programs take a command from. No list has all of them,
 // so this one keeps mistakes away and is no border: a leave for a program is one for it with any variables. That the host
 // names the variables would be none either, since arguments and the folder can do as much. The border is a script of its own.
-var loaders = regexp.MustCompile(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_TUNABLES|GCONV_PATH|OPENSSL_(CONF|CONF_INCLUDE|ENGINES|MODULES)|` +
+var loaders = lazyregexp.New(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_TUNABLES|GCONV_PATH|OPENSSL_(CONF|CONF_INCLUDE|ENGINES|MODULES)|` +
 	`PATH|IFS|ENV|ZDOTDIR|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|` +
 	`PYTHON.*|PERL.*|RUBY.*|LUA_.*|PHPRC|PHP_INI_SCAN_DIR|NODE_(OPTIONS|PATH|REPL_.*)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|CLASSPATH|DOTNET_STARTUP_HOOKS|` +
 	`GIT_.*|RSYNC_RSH|SSH_ASKPASS|SUDO_ASKPASS|TAR_OPTIONS|MAKEFLAGS|PROMPT_COMMAND|PSQLRC|EDITOR|VISUAL|PAGER|MANPAGER|.*_PAGER|LESSOPEN|LESSCLOSE|DBJOBS_.*)$`)

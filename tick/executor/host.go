@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
@@ -119,7 +119,7 @@ func (h *Host) Secret(owner, name string) (string, error) {
 }
 
 // secretReference is a reference to a secret.
-var secretReference = regexp.MustCompile(`\$\{secret:([^}]*)\}`)
+var secretReference = lazyregexp.New(`\$\{secret:([^}]*)\}`)
 
 // addSecrets puts the secrets that a text names among the facts of an owner's step.
 func (h *Host) addSecrets(owner, text string, facts map[string]any) error {

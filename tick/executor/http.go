@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // HTTPSpec is the Spec of the executor http: one request. In all of its texts but Method and Expect, ${run_id} and the like
@@ -164,7 +164,7 @@ func leading(s string) (reference, rest string) {
 }
 
 // reference finds one that stands for a value yet to come.
-var reference = regexp.MustCompile(`\$\{[^}]*\}`)
+var reference = lazyregexp.New(`\$\{[^}]*\}`)
 
 func (s *HTTPSpec) checkURL() error {
 	if s.URL == "" {
@@ -214,7 +214,7 @@ func (s *HTTPSpec) checkMethod() error {
 var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Trailer", "Te", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization"}
 
 // headerName is a token of RFC 9110.
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+var headerName = lazyregexp.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 // validHeader reports whether a header can have the value: a line end in it would begin another header.
 func validHeader(value string) bool {
@@ -281,7 +281,7 @@ func checkJSON(v any, at ...any) error {
 	return nil
 }
 
-var statusPattern = regexp.MustCompile(`^[1-5](xx|[0-9][0-9])$`)
+var statusPattern = lazyregexp.New(`^[1-5](xx|[0-9][0-9])$`)
 
 func (s *HTTPSpec) checkExpect() error {
 	for i, e := range s.Expect {

@@ -9,10 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
@@ -56,7 +56,7 @@ func (a *HTTPAuth) given() (n int) {
 	return n
 }
 
-var awsName = regexp.MustCompile(`^[a-z0-9-]+$`)
+var awsName = lazyregexp.New(`^[a-z0-9-]+$`)
 
 func (a *HTTPAWS) check() error {
 	if !awsName.MatchString(a.Service) {
@@ -136,7 +136,7 @@ func bearer(req *http.Request, token string) error {
 }
 
 // regionOfService finds the region in the name of a service's host, such as sqs.eu-central-1.amazonaws.com.
-var regionOfService = regexp.MustCompile(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws|on\.aws)$`)
+var regionOfService = lazyregexp.New(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws|on\.aws)$`)
 
 func (c *call) loginAWS(ctx context.Context, req *http.Request) error {
 	if err := c.host.AllowsCloud(c.task.Job.Owner, "aws"); err != nil {

@@ -17,12 +17,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -161,7 +161,7 @@ func (s *Settings) decode(data []byte) (err error) {
 }
 
 // named is a secret that is not here, but has its name.
-var named = regexp.MustCompile(`\$\{secret:[^}]*\}`)
+var named = lazyregexp.New(`\$\{secret:[^}]*\}`)
 
 // inText is the place of a secret that the settings themselves hold, or nil.
 func (s *Settings) inText() *manifest.Problem {

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // These bounds limit the cost of reading a manifest, whatever it holds. Each is far beyond what people
@@ -52,7 +53,7 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 
 // block matches the end of a line that begins a block scalar. The lines of a block scalar are one
 // value, whatever they hold.
-var block = regexp.MustCompile(`(?:^|[\s:])[|>][-+0-9]{0,2}[ \t]*(?: #.*)?$`)
+var block = lazyregexp.New(`(?:^|[\s:])[|>][-+0-9]{0,2}[ \t]*(?: #.*)?$`)
 
 // crowded reports whether a text may hold more values than may be read. It does not parse the text,
 // but counts the characters that could begin a value, outside of block scalars.

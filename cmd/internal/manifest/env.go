@@ -1,12 +1,12 @@
 package manifest
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
@@ -22,10 +22,10 @@ const (
 )
 
 // variable matches a reference, and the beginning of one that is meant literally, with its dollar doubled.
-var variable = regexp.MustCompile(`\$\$\{env:|\$\{env:[^}]*\}?`)
+var variable = lazyregexp.New(`\$\$\{env:|\$\{env:[^}]*\}?`)
 
 // variableParts are the name of a variable and the value where it is not set, or is empty.
-var variableParts = regexp.MustCompile(`^\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}$`)
+var variableParts = lazyregexp.New(`^\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}$`)
 
 // fromEnvironment puts the values of variables into the values of a file. A value without quotes is read anew, so that
 // it may become a number or a truth value.
@@ -95,7 +95,7 @@ func (f *file) valueOf(n *yaml.Node, found string) string {
 }
 
 // secretNames matches the names of variables that hold secrets: these are longer than the names that values of a definition go by.
-var secretNames = regexp.MustCompile(`(?i)PASS(WORD|WD|PHRASE)|_PWD$|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIAL`)
+var secretNames = lazyregexp.New(`(?i)PASS(WORD|WD|PHRASE)|_PWD$|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIAL`)
 
 // IsSecret reports whether a variable goes by the name of a secret.
 func IsSecret(variable string) bool {

@@ -6,13 +6,13 @@ import (
 	"net/mail"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -142,7 +142,7 @@ func readSource(d *decoder, n *yaml.Node, path, key string, s *Source, more []fi
 }
 
 // offerName is what a secret or target may be called, so that ${secret:NAME} and a variable can have it.
-var offerName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
+var offerName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
 
 func offers(key string, into *[]Offer) reading {
 	return func(d *decoder, n *yaml.Node, path string) {

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
@@ -60,8 +60,8 @@ func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 
 // public are the settings of a host that hold no secret, and quotedValue is where a problem quotes what it found.
 var (
-	public      = regexp.MustCompile(`^(programs|addresses|on|mail\.(server|port|tls|user|from|owners))\b`)
-	quotedValue = regexp.MustCompile(`(?s)^found .*, want`)
+	public      = lazyregexp.New(`^(programs|addresses|on|mail\.(server|port|tls|user|from|owners))\b`)
+	quotedValue = lazyregexp.New(`(?s)^found .*, want`)
 )
 
 // enter follows aliases and counts the node. It returns false if the file expands to too much; that is

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // syntax reports an error of the YAML library, with its line and column. The library speaks of
@@ -41,7 +42,7 @@ func lineOf(data []byte, n int) string {
 
 // sign finds a value without quotes, after a key or a dash or within brackets, that begins with a
 // character that has a meaning in YAML.
-var sign = regexp.MustCompile("(?:(?:^|[\\s,{\\[])([\\w-]+:|-)\\s+|([\\[,])\\s*)([*@%`&][^\"]*)$")
+var sign = lazyregexp.New("(?:(?:^|[\\s,{\\[])([\\w-]+:|-)\\s+|([\\[,])\\s*)([*@%`&][^\"]*)$")
 
 // advice returns what to do, if the line shows what its author meant, or else the message of the
 // library. The number is the column of the mistake, counted from 1.

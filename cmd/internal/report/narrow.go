@@ -2,10 +2,11 @@ package report
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // manner is how a column gives way where a table is wider than the terminal.
@@ -180,7 +181,7 @@ func (t *table) shortIDs() {
 	}
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var uuid = lazyregexp.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // shortTimes returns the rows without what all times share: the offset from UTC, and the year unless withYear is
 // set. The note has that instead.

@@ -10,8 +10,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // The extension begins to answer while the function starts. Until then, the request is repeated.
@@ -44,7 +45,7 @@ func Secret(ctx context.Context, env Lookup, id string) (string, error) {
 var direct = &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // refusal matches the names of AWS's errors, such as AccessDeniedException.
-var refusal = regexp.MustCompile(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient|InvalidIdentityToken|ExpiredTokenException|IDPRejectedClaim)(?:Exception)?\b`)
+var refusal = lazyregexp.New(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient|InvalidIdentityToken|ExpiredTokenException|IDPRejectedClaim)(?:Exception)?\b`)
 
 func askExtension(ctx context.Context, env Lookup, id string) (secret string, again bool, err error) {
 	port := env.value("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT")

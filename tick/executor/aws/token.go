@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // regionOfHost finds the region in the host name of an RDS instance, cluster or proxy.
-var regionOfHost = regexp.MustCompile(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.rds\.amazonaws\.com(?:\.cn)?$`)
+var regionOfHost = lazyregexp.New(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.rds\.amazonaws\.com(?:\.cn)?$`)
 
 // RegionOf returns the region in the name of the database's host, or else that of the function.
 func RegionOf(host string, env Lookup) (string, error) {

@@ -4,11 +4,11 @@ package crontab
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // Options say what a crontab leaves open.
@@ -44,7 +44,7 @@ type traits struct{ program, reboot, user bool }
 
 type variable struct{ name, value string }
 
-var assignment = regexp.MustCompile(`^(?:"([^"]*)"|'([^']*)'|([^\s="'#]+))\s*=\s*(.*)$`)
+var assignment = lazyregexp.New(`^(?:"([^"]*)"|'([^']*)'|([^\s="'#]+))\s*=\s*(.*)$`)
 
 // Read reads a crontab. It does not fail: what it cannot use is among the items, with the reason.
 func Read(text string, o Options) *intake.Result {
@@ -89,7 +89,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-var namesColumn = regexp.MustCompile(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+command`)
+var namesColumn = lazyregexp.New(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+command`)
 
 // hasUsers guesses whether lines name a user: by where the file is, by the comment that all of these
 // files begin with, or because root is no command.

@@ -3,16 +3,16 @@ package crontab
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // File is one file of a folder such as /etc/cron.d.
 type File struct{ Path, Text string }
 
 // readByCron is the form of names that cron reads in such a folder.
-var readByCron = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var readByCron = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // ReadFolder reads the files of a folder as one crontab. Each file has settings of its own.
 func ReadFolder(files []File, o Options) *intake.Result {

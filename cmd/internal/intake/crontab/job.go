@@ -3,13 +3,13 @@ package crontab
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // macros are the words for times. The flags of cron's own table are kept: @hourly follows the clock as a
@@ -88,7 +88,7 @@ func (r *reader) when(j *store.Job, item *intake.Item, text string) (rest string
 			return rest, true
 		case isEvery:
 			return rest, r.rule(j, item, [5]string(strings.Fields(every)), strings.ToLower(word), zone)
-		case regexp.MustCompile(`^@[1-9][0-9]{0,6}$`).MatchString(word):
+		case everySeconds.MatchString(word):
 			if err := j.RepeatAfter.UnmarshalText([]byte(word[1:] + "s")); err == nil {
 				return rest, true
 			}
@@ -197,9 +197,10 @@ func (r *reader) flags(j *store.Job, command string, note func(string, ...any)) 
 }
 
 var (
-	heading  = regexp.MustCompile(`(?i)\bdow\b|day of (the )?(week|month)|^[-=*_. |+]+$|^m\s+h\b|minute.*hour`)
-	oldLine  = regexp.MustCompile(`^(@[a-z]+|[-*\d,/]+\s+[-*\d,/]+\s+[-*\d,/]+\s+\S+\s+\S+)\s`)
-	wrappers = map[string]bool{"sudo": true, "nice": true, "ionice": true, "env": true, "test": true, "[": true, "command": true, "exec": true,
+	heading      = lazyregexp.New(`(?i)\bdow\b|day of (the )?(week|month)|^[-=*_. |+]+$|^m\s+h\b|minute.*hour`)
+	oldLine      = lazyregexp.New(`^(@[a-z]+|[-*\d,/]+\s+[-*\d,/]+\s+[-*\d,/]+\s+\S+\s+\S+)\s`)
+	everySeconds = lazyregexp.New(`^@[1-9][0-9]{0,6}$`)
+	wrappers     = map[string]bool{"sudo": true, "nice": true, "ionice": true, "env": true, "test": true, "[": true, "command": true, "exec": true,
 		"chronic": true, "cronic": true, "flock": true, "timeout": true, "nohup": true, "time": true, "sh": true, "bash": true, "/bin/sh": true, "/bin/bash": true,
 		"perl": true, "python": true, "python3": true, "php": true, "ruby": true, "cd": true, "if": true, "then": true, "run-parts": true, "sleep": true, "true": true, "root": true}
 )
@@ -218,7 +219,7 @@ func (r *reader) name(command string) string {
 }
 
 // guard is a test, or a wait, that comes before the work: "test -x PROGRAM &&".
-var guard = regexp.MustCompile(`^\s*(if\s+)?(test|\[|command|sleep|perl -e|python3? -c)\s('[^']*'|"[^"]*"|[^;&|'"])*(&&|\|\||;\s*then|;)\s*`)
+var guard = lazyregexp.New(`^\s*(if\s+)?(test|\[|command|sleep|perl -e|python3? -c)\s('[^']*'|"[^"]*"|[^;&|'"])*(&&|\|\||;\s*then|;)\s*`)
 
 // programName is a name by the program of a command, without what only leads to it.
 func programName(command string) string {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/mail"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -85,12 +85,12 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	return intake.Program("exec", v), nil
 }
 
-var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var shellName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // quoted is a text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-var simpleVariable = regexp.MustCompile(`\$\{([a-z_]+)\}`)
+var simpleVariable = lazyregexp.New(`\$\{([a-z_]+)\}`)
 
 // withoutFacts writes ${job} as ${job-}, which means the same to a shell and is no fact.
 func withoutFacts(text string) (out, renamed string) {
@@ -187,7 +187,7 @@ func taken(names map[string]string, name string) bool {
 	return false
 }
 
-var thrownAway = regexp.MustCompile(`(&>|>&|>>?)\s*/dev/null`)
+var thrownAway = lazyregexp.New(`(&>|>&|>>?)\s*/dev/null`)
 
 // remarks says what of the command and its settings works otherwise here.
 func (r *reader) remarks(command string, note func(string, ...any)) {

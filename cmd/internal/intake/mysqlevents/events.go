@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // Event is a row of information_schema.EVENTS. Times are wall times of its zone; empty ones are NULL.
@@ -96,9 +96,9 @@ func Convert(events []Event, s Server, o Options) *intake.Result {
 const wall = "2006-01-02 15:04:05"
 
 // compound is what the client or a stored program reads, and a statement alone is not.
-var compound = regexp.MustCompile(`(?is)^\s*(\w+\s*:\s*)?(BEGIN|IF|CASE|WHILE|LOOP|REPEAT|FOR|DECLARE)\b`)
+var compound = lazyregexp.New(`(?is)^\s*(\w+\s*:\s*)?(BEGIN|IF|CASE|WHILE|LOOP|REPEAT|FOR|DECLARE)\b`)
 
-var begin = regexp.MustCompile(`(?is)^\s*BEGIN\b(\s+NOT\s+ATOMIC\b)?`)
+var begin = lazyregexp.New(`(?is)^\s*BEGIN\b(\s+NOT\s+ATOMIC\b)?`)
 
 func item(e *Event, s Server, o Options) intake.Item {
 	it := intake.Item{Place: "event " + e.Name}
@@ -203,7 +203,7 @@ func after(s *store.Schedule, t time.Time) (time.Time, error) {
 	return r.Next(t)
 }
 
-var offsetZone = regexp.MustCompile(`^([+-])(\d{1,2}):(\d{2})$`)
+var offsetZone = lazyregexp.New(`^([+-])(\d{1,2}):(\d{2})$`)
 
 // zoneOf is the zone of an event by its name. An offset of whole hours has a name, too; of any other the
 // times have to be shifted to UTC.

@@ -2,13 +2,13 @@ package mysqlevents
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // parts are the units of an interval, the last one being the smallest. MONTH and YEAR are months, all
@@ -21,7 +21,7 @@ var parts = map[string][]int64{
 
 var months = map[string][]int64{"MONTH": {1}, "QUARTER": {3}, "YEAR": {12}, "YEAR_MONTH": {12, 1}}
 
-var number = regexp.MustCompile(`\d+`)
+var number = lazyregexp.New(`\d+`)
 
 // total adds up an interval such as '1:30'. Fewer numbers than units are those of the smallest units.
 func total(value string, units []int64) (n int64) {

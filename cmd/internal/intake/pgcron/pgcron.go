@@ -4,7 +4,6 @@ package pgcron
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // Row is a row of cron.job. Its columns differ between versions.
@@ -59,7 +59,7 @@ func Convert(rows []Row, o Options) *intake.Result {
 	return r
 }
 
-var seconds = regexp.MustCompile(`^([1-9]|[1-5][0-9]) seconds?$`)
+var seconds = lazyregexp.New(`^([1-9]|[1-5][0-9]) seconds?$`)
 
 // item makes a job of a row, or says why not.
 func item(row Row, zone string, o Options) intake.Item {
