@@ -88,6 +88,9 @@ func (h *hostile) values(c hostileColumn) []string {
 	return list
 }
 
+// keyColumns are those by which rows are found: here, and by the commands that are tried.
+var keyColumns = []string{"id", "job_id", "run_id", "after_job_id", "subject_id", "name", "owner", "state"}
+
 // rowsOf are the culprit's rows of a table: of its runs, one in each state.
 func (h *hostile) rowsOf(table string, c hostileColumn, value string, n int, all bool) (list []hostileCase) {
 	where := []string{"1 = 1"}
