@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -21,13 +22,15 @@ func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, che
 // bulkWith is bulk for a statement with arguments of its own beside the rows.
 func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a engine.Args, rows []T, check func(int64) error) error {
 	var found int64
-	var text []byte
+	var text strings.Builder
 	send := func() error {
-		if len(text) == 0 {
+		if text.Len() == 0 {
 			return nil
 		}
-		n, err := tx.Exec(ctx, statement, a.With("rows", string(append(text, ']'))))
-		found, text = found+n, nil
+		text.WriteByte(']')
+		n, err := tx.Exec(ctx, statement, a.With("rows", text.String()))
+		found += n
+		text.Reset()
 		return err
 	}
 	for i := range rows {
@@ -35,17 +38,19 @@ func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a eng
 		if err != nil {
 			return fmt.Errorf("encode rows: %w", err)
 		}
-		if len(text)+len(row) > documentSize {
+		if text.Len()+len(row) > documentSize {
 			if err := send(); err != nil {
 				return err
 			}
 		}
-		if text == nil {
-			text = append(text, '[')
+		if text.Len() == 0 {
+			const longer = 8 // than this row, the others may be
+			text.Grow(min(documentSize, (len(rows)-i)*(len(row)+longer)))
+			text.WriteByte('[')
 		} else {
-			text = append(text, ',')
+			text.WriteByte(',')
 		}
-		text = append(text, row...)
+		text.Write(row)
 	}
 	if err := send(); err != nil || check == nil || len(rows) == 0 {
 		return err

@@ -236,6 +236,7 @@ type decisions struct {
 // all decides for the cases, which are as they were read however often that is done.
 func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 	var grouped []GroupDecision
+	made.members = make([]GroupDecision, 0, len(cases))
 	for i := range cases {
 		c := &cases[i]
 		m := GroupDecision{c, d.Job(now, c)}

@@ -24,7 +24,8 @@ const (
 
 // OccurrenceAt is the occurrence of a run for a nominal time.
 func OccurrenceAt(nominal time.Time) string {
-	return occurrenceAt + nominal.UTC().Format(occurrenceTime)
+	text := append(make([]byte, 0, len(occurrenceAt)+len(occurrenceTime)), occurrenceAt...)
+	return string(nominal.UTC().AppendFormat(text, occurrenceTime))
 }
 
 // OccurrenceAfter is the occurrence of a run that follows a run of another job.

@@ -48,15 +48,15 @@ func (d *decision) raiseOfRun(kind string, r *store.Run) {
 // raiseOfPlan raises what the whole decision comes to: one event for all nominal times that were
 // missed, one for all runs that are late, and one where the job is newly parked.
 func (d *decision) raiseOfPlan() {
-	cause := fmt.Sprintf("%d:%s", d.plan.JobID, stamp(d.now))
+	cause := func() string { return fmt.Sprintf("%d:%s", d.plan.JobID, stamp(d.now)) }
 	if m := d.missed; m.count > 0 {
-		d.raise(store.Event{Kind: store.EventMissed, Cause: cause, ScheduledFor: m.first, Count: m.count})
+		d.raise(store.Event{Kind: store.EventMissed, Cause: cause(), ScheduledFor: m.first, Count: m.count})
 	}
 	if l := d.late; l.count > 0 {
-		d.raise(store.Event{Kind: store.EventLate, Cause: cause, ScheduledFor: l.first, Count: l.count})
+		d.raise(store.Event{Kind: store.EventLate, Cause: cause(), ScheduledFor: l.first, Count: l.count})
 	}
 	if d.plan.Parked != "" && d.snapshot.Plan.Parked == "" {
-		d.raise(store.Event{Kind: store.EventParked, Cause: cause, Error: d.plan.Parked})
+		d.raise(store.Event{Kind: store.EventParked, Cause: cause(), Error: d.plan.Parked})
 	}
 }
 

@@ -122,7 +122,7 @@ INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority,
   ready_at, created_at)
 SELECT d.id, d.job_id, d.number, d.occurrence, 'queued', d.queue, COALESCE(d.priority, 0), d.scheduled_for, d.interval_start,
   d.scheduled_for, @now, @now
-FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, queue text, priority int,
+FROM @rows(id uuid, job_id bigint, number bigint, occurrence name, queue name, priority int,
   scheduled_for instant, interval_start instant)
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
