@@ -13,6 +13,9 @@ type MissedTimes struct {
 	store.JobGap
 	// Times is how many they are; nil: the rule is not known well enough to count.
 	Times *int64 `json:"times,omitempty"`
+	// First and Last are the first and the last of them; zero where they are not known.
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
 }
 
 // mostRuns bounds the runs that are looked at for one gap.
@@ -33,12 +36,12 @@ func Missed(ctx context.Context, s *store.Store, job string, since time.Time, li
 	}
 	missed := []MissedTimes{}
 	for _, g := range list {
-		n, err := missedIn(ctx, s, &g.Gap)
-		if err != nil {
+		m := MissedTimes{JobGap: g}
+		if err := m.count(ctx, s); err != nil {
 			return nil, err
 		}
-		if n == nil || *n > 0 {
-			missed = append(missed, MissedTimes{g, n})
+		if m.Times == nil || *m.Times > 0 {
+			missed = append(missed, m)
 		}
 	}
 	return missed, nil
@@ -58,27 +61,43 @@ func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, li
 	return list, err
 }
 
-// missedIn counts the nominal times of a gap: those of its rule, without those that have a run.
-func missedIn(ctx context.Context, s *store.Store, g *store.Gap) (*int64, error) {
-	r, err := rules.Parse(g.Rule, rules.Defaults{})
+// count finds the nominal times of the gap: those of its rule, without those that have a run.
+func (m *MissedTimes) count(ctx context.Context, s *store.Store) error {
+	r, err := rules.Parse(m.Rule, rules.Defaults{})
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // somebody wrote the row by hand: the gap counts, its times do not
+		return nil //nolint:nilerr // somebody wrote the row by hand: the gap counts, its times do not
 	}
-	n, err := r.Count(g.From, g.Through)
+	n, err := r.Count(m.From, m.Through)
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // too many to visit
+		return nil //nolint:nilerr // too many to visit
 	}
 	if n == 0 {
-		return &n, nil
+		m.Times = &n
+		return nil
 	}
-	ran, err := s.NominalRuns(ctx, g.JobID, g.From, g.Through, mostRuns)
-	if err != nil || len(ran) == mostRuns {
-		return nil, err
+	list, err := s.NominalRuns(ctx, m.JobID, m.From, m.Through, mostRuns)
+	if err != nil || len(list) == mostRuns {
+		return err
 	}
-	for _, t := range ran {
-		if of, err := r.Count(t.Add(-time.Microsecond), t); err == nil && of > 0 {
+	const before = time.Microsecond // Next is after an instant, and Prev before it
+	ran := map[int64]bool{}
+	for _, t := range list {
+		if of, err := r.Count(t.Add(-before), t); err == nil && of > 0 {
+			ran[t.Unix()] = true
 			n--
 		}
 	}
-	return &n, nil
+	m.Times = &n
+	for m.First, err = r.Next(m.From); err == nil && ran[m.First.Unix()]; {
+		m.First, err = r.Next(m.First)
+	}
+	for m.Last, _ = r.Prev(m.Through.Add(before)); ran[m.Last.Unix()]; {
+		if m.Last, err = r.Prev(m.Last); err != nil {
+			break
+		}
+	}
+	if n <= 0 || err != nil {
+		m.First, m.Last = time.Time{}, time.Time{}
+	}
+	return nil
 }

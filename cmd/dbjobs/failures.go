@@ -60,7 +60,7 @@ func (c *cli) missed() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "missed", Short: "List the times at which jobs did not run, and why", Args: positional(),
 		Long: `Lists the gaps of all jobs within the last 24 hours, or since --since, the newest first. A gap is a stretch of nominal
-times that did not run: those after AFTER, up to and with THROUGH. TIMES is how many they are. REASON is one of:
+times that did not run: from FIRST to LAST, as many as TIMES says. REASON is one of:
 
   missed      no tick came in time, and the job's policy does not make up for the time
   overlap     the last run had not ended

@@ -177,7 +177,7 @@ func TestContainer(t *testing.T) {
 			t.Errorf("%q: %v, want code %d; said %q, want %q", args, err, want, out, said)
 		}
 	}
-	run(exitDone, "T22:00:00Z", nil, "rule", "next", "0 0 1 7 *", "--tz", "Europe/Berlin", "--count", "1")
+	run(exitDone, "T22:00:00Z", nil, "rule", "next", "0 0 1 7 *", "--zone", "Europe/Berlin", "--count", "1")
 	// The embedded database is on /data, and nothing can be written anywhere else.
 	run(exitDone, "created job", nil, "job", "create", "greet", "--sql", "CREATE TABLE greetings (at TEXT)")
 	run(exitDone, "", nil, "job", "run-now", "greet")

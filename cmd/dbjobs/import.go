@@ -42,12 +42,12 @@ type imports struct{ output, zone, from string }
 func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
 	f := &imports{}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write; it must not exist yet (standard output)")
-	cmd.Flags().StringVar(&f.from, "from", "", "comments name clock changes of the year after this day (today)")
+	cmd.Flags().StringVar(&f.from, "changes-from", "", "comments name the clock changes of the year after this day (today)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		from := time.Now()
 		if f.from != "" {
 			var err error
-			if from, err = instantFlag("from", f.from, ahead); err != nil {
+			if from, err = instantFlag("changes-from", f.from, ahead); err != nil {
 				return err
 			}
 		}

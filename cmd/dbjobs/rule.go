@@ -16,7 +16,7 @@ func (c *cli) rule() *cobra.Command {
 
 // ruleFlags adds the flags for what a rule's text leaves open.
 func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
-	cmd.Flags().StringVar(&o.Zone, "tz", "", "time zone of the rule (UTC)")
+	cmd.Flags().StringVar(&o.Zone, "zone", "", "time zone of the rule (UTC)")
 	cmd.Flags().StringVar(&o.Seed, "seed", "", "name of the schedule, for ~ in a cron line")
 	cmd.Flags().StringVar(&o.Nonexistent, "nonexistent", "", "for a local time that a clock change skips: forward or skip (forward)")
 	cmd.Flags().StringVar(&o.Calendar, "calendar", "", "`FILE` of holidays, of lines such as \"2026-12-25 Christmas Day\" or iCalendar")
@@ -32,9 +32,9 @@ func (c *cli) ruleNext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next RULE", Short: "Print when a rule fires next", Args: positional("RULE?"),
 		Long: `Prints when a rule fires next, in UTC. With --jsonl it answers questions from standard input, one JSON object per line:
-{"id": 1, "rule": "30 2 * * *", "after": "2026-03-29T00:30:00Z", "count": 3, "tz": "Europe/Berlin"}
+{"id": 1, "rule": "30 2 * * *", "after": "2026-03-29T00:30:00Z", "count": 3, "zone": "Europe/Berlin"}
 Only "rule" is required.`,
-		Example: `  dbjobs rule next "30 2 * * *" --tz Europe/Berlin --after 2026-03-28T12:00:00Z`,
+		Example: `  dbjobs rule next "30 2 * * *" --zone Europe/Berlin --after 2026-03-28T12:00:00Z`,
 	}
 	ruleFlags(cmd, &o)
 	cmd.Flags().StringVar(&after, "after", "", "print times after this instant (now)")
@@ -63,7 +63,7 @@ func (c *cli) ruleExplain() *cobra.Command {
 	var o rulecmd.Options
 	cmd := &cobra.Command{
 		Use: "explain RULE", Short: "Explain a rule: in English, as RFC 5545 text, and when it fires", Args: positional("RULE"),
-		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --tz Europe/Berlin`,
+		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --zone Europe/Berlin`,
 	}
 	ruleFlags(cmd, &o)
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")

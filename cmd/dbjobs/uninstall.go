@@ -13,20 +13,20 @@ import (
 )
 
 func (c *cli) uninstall() *cobra.Command {
-	var yes string
+	var confirm string
 	var force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Drop the tables of dbjobs, with all jobs and runs", Args: positional(),
 		Long: `Drops all tables of dbjobs, with the definitions, the runs and the change log in them. Before, it asks for the name of
-the database, unless --yes gives it. Nothing else in the database is touched, and no file is deleted. The login must be
+the database, unless --confirm gives it. Nothing else in the database is touched, and no file is deleted. The login must be
 the one that made the tables.
 
 Stop the triggers first. While runs are being executed, uninstall refuses without --force, since their ends would not be
 recorded. "dbjobs export > jobs.yaml" keeps the definitions, and "dbjobs migrate" makes empty tables again.`,
-		Example: `  dbjobs uninstall --yes dbjobs.db
-  dbjobs uninstall --yes app --database postgres://owner@db.example.org/app`,
+		Example: `  dbjobs uninstall --confirm dbjobs.db
+  dbjobs uninstall --confirm app --database postgres://owner@db.example.org/app`,
 	}
-	cmd.Flags().StringVar(&yes, "yes", "", "`NAME` of the database, so that it is not asked for")
+	cmd.Flags().StringVar(&confirm, "confirm", "", "`NAME` of the database, so that it is not asked for")
 	cmd.Flags().BoolVar(&force, "force", false, "drop the tables even while runs are being executed")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		s, err := c.open(cmd, probe)
@@ -45,7 +45,7 @@ recorded. "dbjobs export > jobs.yaml" keeps the definitions, and "dbjobs migrate
 		if u.Contents, err = s.Contents(cmd.Context()); err != nil {
 			return err
 		}
-		if err := c.agreed(cmd, s, u, yes); err != nil {
+		if err := c.agreed(cmd, s, u, confirm); err != nil {
 			return err
 		}
 		u.SchemaStays, err = s.Uninstall(cmd.Context(), force)
@@ -61,11 +61,11 @@ recorded. "dbjobs export > jobs.yaml" keeps the definitions, and "dbjobs migrate
 }
 
 // agreed says what will be lost, and returns nil if that is meant: somebody gives the name of the database.
-func (c *cli) agreed(cmd *cobra.Command, s *store.Store, u report.Uninstalled, yes string) error {
+func (c *cli) agreed(cmd *cobra.Command, s *store.Store, u report.Uninstalled, confirm string) error {
 	name := databaseName(s.Where())
-	if yes != "" {
-		if yes != name {
-			return badInput("--yes: found %s, but the database is %s; nothing was dropped", shown(yes), name)
+	if confirm != "" {
+		if confirm != name {
+			return badInput("--confirm: found %s, but the database is %s; nothing was dropped", shown(confirm), name)
 		}
 		return nil
 	}

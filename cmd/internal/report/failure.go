@@ -11,6 +11,7 @@ import (
 // Failures prints the table of errors.
 func Failures(w io.Writer, list []store.FailedAttempt) error {
 	t := newTable(w, "WHEN", "RUN", "STEP", "TRY", "NUMBER", "LINE", "SEVERITY", "ERROR")
+	t.message = 40
 	for _, v := range list {
 		run := store.Run{Job: v.Job, Number: v.RunNumber, ID: v.RunID}
 		a := v.Attempt
@@ -23,13 +24,17 @@ func Failures(w io.Writer, list []store.FailedAttempt) error {
 
 // Missed prints the table of missed.
 func Missed(w io.Writer, list []tick.MissedTimes) error {
-	t := newTable(w, "JOB", "REASON", "TIMES", "AFTER", "THROUGH")
+	t := newTable(w, "JOB", "REASON", "TIMES", "FIRST", "LAST")
 	for _, v := range list {
 		n := "?"
 		if v.Times != nil {
 			n = count(*v.Times)
 		}
-		t.row(v.Job, v.Reason, n, Instant(v.From), Instant(v.Through))
+		first, last := Instant(v.First), Instant(v.Last)
+		if v.Times == nil { // its times are not known: they are after the one, up to the other
+			first, last = "after "+Instant(v.From), Instant(v.Through)
+		}
+		t.row(v.Job, v.Reason, n, first, last)
 	}
 	return t.flush()
 }

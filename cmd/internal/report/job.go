@@ -92,9 +92,14 @@ func Job(w io.Writer, j JobDetail) error {
 		f.add("paused", Paused(*j.Paused))
 	}
 	f.add("schedule", When(j.Job))
-	if j.Stale {
+	switch {
+	case j.Disabled:
+		f.add("next run", "none while disabled")
+	case j.Paused != nil && j.NextRun.IsZero():
+		f.add("next run", "none while paused")
+	case j.Stale:
 		f.add("next run", notPlanned+": the next dbjobs tick plans it")
-	} else {
+	default:
 		f.add("next run", Instant(j.NextRun))
 	}
 	f.add("overdue", length(j.Overdue))

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +23,7 @@ var manners = map[string]manner{
 	"JOB":              {cut: cutMiddle, min: 16},
 	"JOBS":             {cut: cutEnd, min: 12, soft: true},
 	"NAME":             {cut: cutMiddle, min: 16},
-	"STEP":             {cut: cutMiddle, min: 12},
+	"STEP":             {cut: cutMiddle, min: 12, rank: 5},
 	"PAUSED":           {cut: cutMiddle, min: 20},
 	"SCHEDULE":         {cut: cutEnd, min: 12, soft: true, rank: 8},
 	"RULE":             {cut: cutEnd, min: 16, soft: true},
@@ -33,7 +32,7 @@ var manners = map[string]manner{
 	"WHAT":             {cut: cutEnd, min: 20, soft: true},
 	"VALUE":            {cut: cutEnd, min: 20, soft: true},
 	"NEEDS A DECISION": {cut: cutEnd, min: 20, soft: true},
-	"STATE":            {cut: cutEnd, min: 9, soft: true},
+	"STATE":            {cut: cutWords, min: 9, soft: true},
 	"ZONE":             {cut: cutMiddle, min: 10, rank: 9},
 	"OWNER":            {cut: cutMiddle, min: 8, rank: 2},
 	"OWNERS":           {cut: cutEnd, min: 8},
@@ -50,6 +49,7 @@ var manners = map[string]manner{
 	"WAITING FOR":      {cut: cutMiddle, min: 30},
 	"SEVERITY":         {rank: 1},
 	"TRY":              {rank: 3},
+	"NUMBER":           {rank: 4},
 	"LINE":             {rank: 6},
 	"SUCH AS":          {cut: cutMiddle, min: 16},
 	"BECAUSE":          {cut: cutEnd, min: 16, soft: true},
@@ -59,6 +59,9 @@ var manners = map[string]manner{
 // manner is how a column of this table gives way. The first one says what a row is about: it stays.
 func (t *table) manner(column int) manner {
 	m := manners[t.rows[0][column]]
+	if t.rows[0][column] == "ERROR" && t.message > 0 {
+		m.min = t.message
+	}
 	if column == 0 && m.cut != nil {
 		m.cut, m.min = cutMiddle, max(m.min, 20)
 	}
@@ -75,21 +78,43 @@ func (t *table) fit(width int) {
 		return
 	}
 	t.shortIDs()
-	full := t.rows
+	var gone []string
+	if i := slices.Index(t.rows[0], "ID"); i > 0 && sum(t.readable()) > width { // the label of a run does as well
+		gone = append(gone, "ID")
+		t.drop(i)
+	}
+	if sum(t.readable()) > width {
+		t.dropEmpty()
+	}
+	full, times := t.rows, ""
 	for _, withYear := range []bool{true, false} {
-		if sum(t.widths()) > width {
-			t.rows, t.note = shortTimes(full, withYear)
+		if sum(t.readable()) > width {
+			t.rows, times = shortTimes(full, withYear)
 		}
 	}
-	if sum(t.widths()) <= width {
-		return
+	gone = t.squeeze(width, gone)
+	t.note = times
+	if len(gone) > 0 {
+		t.note = strings.TrimPrefix(t.note+"\nThere is no room for "+strings.Join(gone, ", ")+".", "\n")
 	}
+}
+
+// dropEmpty leaves out columns that have nothing in any row.
+func (t *table) dropEmpty() {
 	for i := len(t.rows[0]) - 1; i > 0; i-- {
 		if !slices.ContainsFunc(t.rows[1:], func(r []string) bool { return r[i] != "-" }) {
 			t.drop(i)
 		}
 	}
-	var gone []string
+}
+
+// squeeze leaves out columns, those that are empty first, until the others, shortened, have the width. It adds the names of
+// those that were not empty.
+func (t *table) squeeze(width int, gone []string) []string {
+	if sum(t.widths()) <= width {
+		return gone
+	}
+	t.dropEmpty()
 	for sum(t.least()) > width {
 		first := -1
 		for i := range t.rows[0] {
@@ -104,9 +129,20 @@ func (t *table) fit(width int) {
 		t.drop(first)
 	}
 	t.shorten(width)
-	if len(gone) > 0 {
-		t.note = strings.TrimPrefix(t.note+"; no room for: "+strings.Join(gone, ", "), "; ")
+	return gone
+}
+
+// readable has the width of each column with as much of long texts as one reads at a glance. While there is room for that,
+// times stay whole.
+func (t *table) readable() []int {
+	const glance = 50
+	widths := t.widths()
+	for i := range widths {
+		if m := t.manner(i); m.soft {
+			widths[i] = min(widths[i], max(m.min, glance))
+		}
 	}
+	return widths
 }
 
 // shorten makes cells shorter until the table has the width: in soft columns first, and there in the widest.
@@ -206,10 +242,14 @@ func shortTimes(rows [][]string, withYear bool) (short [][]string, note string) 
 	layout, shared := "2006-01-02 15:04:05", []string{}
 	if !withYear && len(years) == 1 {
 		layout = "01-02 15:04:05"
-		shared = slices.AppendSeq(shared, maps.Keys(years))
+		for year := range years {
+			shared = append(shared, "of the year "+year)
+		}
 	}
 	if len(offsets) == 1 {
-		shared = slices.AppendSeq(shared, maps.Keys(offsets))
+		for offset := range offsets {
+			shared = append(shared, "in UTC"+strings.TrimPrefix(offset, "Z"))
+		}
 	} else {
 		layout += "Z07:00"
 	}
@@ -217,5 +257,5 @@ func shortTimes(rows [][]string, withYear bool) (short [][]string, note string) 
 		return short, ""
 	}
 	each(func(cell *string, at time.Time) { *cell = at.Format(layout) })
-	return short, "times: " + strings.Join(shared, ", ")
+	return short, "All times are " + strings.Join(shared, " and ") + "."
 }

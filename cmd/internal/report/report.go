@@ -13,7 +13,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -43,21 +42,60 @@ func List[T any](s []T) []T {
 	return s
 }
 
-// facts is a list of names and values. Empty values are left out.
+// facts is a list of names and values. Empty values are left out. On a terminal, a long value goes on under its beginning.
 type facts struct {
-	*tabwriter.Writer
-	to io.Writer
+	to   io.Writer
+	list [][2]string
 }
 
-func newFacts(w io.Writer) *facts { return &facts{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), w} }
+func newFacts(w io.Writer) *facts { return &facts{to: w} }
 
 func (f *facts) add(name, value string) {
-	if value != "" {
-		fmt.Fprintf(f, "%s:\t%s\n", name, paint(f.to, name, Line(value)))
+	if value = Line(value); value != "" {
+		f.list = append(f.list, [2]string{name + ":", value})
 	}
 }
 
-func (f *facts) flush() error { return f.Flush() }
+// flush prints the facts.
+func (f *facts) flush() error {
+	indent, room := 0, 0
+	for _, fact := range f.list {
+		indent = max(indent, cells(fact[0])+gap)
+	}
+	if o, ok := f.to.(*Output); ok && o.Width > 0 {
+		room = max(o.Width-indent, 20)
+	}
+	var b strings.Builder
+	for _, fact := range f.list {
+		b.WriteString(fact[0] + strings.Repeat(" ", indent-cells(fact[0])))
+		for i, line := range wrapped(fact[1], room) {
+			if i > 0 {
+				b.WriteString(strings.Repeat(" ", indent))
+			}
+			b.WriteString(paint(f.to, strings.TrimSuffix(fact[0], ":"), line) + "\n")
+		}
+	}
+	_, err := io.WriteString(f.to, b.String())
+	return err
+}
+
+// wrapped are the lines of a text, each of at most room cells as far as its words allow. Without room, it is one line.
+func wrapped(text string, room int) (lines []string) {
+	if room == 0 || cells(text) <= room {
+		return []string{text}
+	}
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		if line != "" && cells(line)+1+cells(word) > room {
+			lines, line = append(lines, line), word
+		} else if line == "" {
+			line = word
+		} else {
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
 
 // Line makes a text fit one line of a terminal. Line ends and tabs become blanks. Other characters that
 // could control the terminal, and bytes that are not UTF-8, are written as escapes.

@@ -158,8 +158,12 @@ func (s *Status) Judge() {
 	if n := len(s.Parked.First); n > 0 {
 		do("job %s is parked: repair what it says, and apply it again", s.Parked.First[0].Job)
 	}
-	if n := len(s.Failing.First); n > 0 {
-		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", s.Failing.First[0].Job)
+	const few = 3
+	for _, j := range s.Failing.First[:min(few, len(s.Failing.First))] {
+		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", j.Job)
+	}
+	if n := s.Failing.Count - few; n > 0 {
+		do("and %d more: dbjobs job list --state failing", n)
 	}
 }
 

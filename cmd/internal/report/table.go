@@ -14,6 +14,8 @@ type table struct {
 	w    io.Writer
 	rows [][]string // without what could control a terminal
 	note string     // beneath the table: what was left out of its cells
+
+	message int // what the column ERROR keeps, where the table is there for it; 0: little
 }
 
 func newTable(w io.Writer, heading ...string) *table {

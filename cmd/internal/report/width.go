@@ -45,6 +45,17 @@ func cutEnd(s string, n int) string {
 	return head(s, n-1) + string(ellipsis)
 }
 
+// cutWords shortens a text to n cells, between words if it can.
+func cutWords(s string, n int) string {
+	short := cutEnd(s, n)
+	if cut, found := strings.CutSuffix(short, string(ellipsis)); found && s[len(cut)] != ' ' {
+		if i := strings.LastIndexByte(cut, ' '); i > 0 {
+			return cut[:i] + string(ellipsis)
+		}
+	}
+	return short
+}
+
 // cutMiddle shortens a text to n cells; an ellipsis stands for its middle. Names often differ at their end.
 func cutMiddle(s string, n int) string {
 	if cells(s) <= n {

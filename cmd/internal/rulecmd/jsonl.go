@@ -21,18 +21,18 @@ type question struct {
 	Rule  *string         `json:"rule"`  // in any form; the lines of an RRULE text joined by \n
 	After *string         `json:"after"` // RFC 3339; a rule without a start counts as created then
 	Count *int            `json:"count"` // --count if absent
-	Zone  *string         `json:"tz"`    // --tz if absent
+	Zone  *string         `json:"zone"`  // --zone if absent
 }
 
 // keys are those of a question.
-var keys = []string{"id", "rule", "after", "count", "tz"}
+var keys = []string{"id", "rule", "after", "count", "zone"}
 
 // longestLine is the longest line in bytes. The answer to a longer one is an
 // error; the line is skipped without being held in memory.
 const longestLine = 1 << 20
 
 // NextLines answers questions about rules, an object a line, in order: for
-// {"id","rule","after","count","tz"} it writes {"id","next","exhausted"}, times in
+// {"id","rule","after","count","zone"} it writes {"id","next","exhausted"}, times in
 // UTC, or {"id","error"}. A line that cannot be answered does not end the run;
 // blank lines are skipped. Memory does not grow with the number of lines.
 // Answers are flushed when no further question has arrived, so that a program
@@ -125,7 +125,7 @@ func decode(line []byte, q *question) error {
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(line, &members) != nil {
-		return fmt.Errorf(`a line is one object {"id","rule","after","count","tz"}: %w`, err)
+		return fmt.Errorf(`a line is one object {"id","rule","after","count","zone"}: %w`, err)
 	}
 	q.ID = members["id"]
 	for _, k := range slices.Sorted(maps.Keys(members)) {
@@ -135,9 +135,9 @@ func decode(line []byte, q *question) error {
 		if meant := nearest.To(k, keys); meant != "" {
 			return fmt.Errorf("the key %.40q is unknown; did you mean %q?", k, meant)
 		}
-		return fmt.Errorf(`the key %.40q is unknown; there are "id", "rule", "after", "count" and "tz"`, k)
+		return fmt.Errorf(`the key %.40q is unknown; there are "id", "rule", "after", "count" and "zone"`, k)
 	}
-	return fmt.Errorf(`a line is one object {"id","rule","after","count","tz"}: %w`, err)
+	return fmt.Errorf(`a line is one object {"id","rule","after","count","zone"}: %w`, err)
 }
 
 func (o *Options) times(q *question) (*times, error) {

@@ -19,7 +19,7 @@ type Options struct {
 	Rules       []string  // the arguments; next and explain take one
 	After       time.Time // --after; the zero time is Now
 	Count       int       // --count; 0 is DefaultCount
-	Zone        string    // --tz, an IANA name; "" is UTC
+	Zone        string    // --zone, an IANA name; "" is UTC
 	Seed        string    // --seed, the schedule's name, for ~
 	Nonexistent string    // --nonexistent: forward, skip
 	Ambiguous   string    // --ambiguous: first, last, both

@@ -68,11 +68,11 @@ not json
 {"id":10}
 {"id":11,"rule":"@hourly","extra":true,"count":1}
 {"id":12,"rule":"@hourly","cuont":1}
-{"id":13,"rule":"30 2 * * *","tz":"America/New_York","count":1}
-{"id":14,"rule":"30 2 * * *","tz":"America/Atlantis","count":1}
+{"id":13,"rule":"30 2 * * *","zone":"America/New_York","count":1}
+{"id":14,"rule":"30 2 * * *","zone":"America/Atlantis","count":1}
 {"id":15,"rule":"@hourly","count":1}{}
 {"id":16,"Rule":"@hourly","count":1}
-{"id":17,"rule":"30 2 * * *","tz":"","count":1}`
+{"id":17,"rule":"30 2 * * *","zone":"","count":1}`
 	const want = `{"id":1,"next":["2026-03-29T01:30:00Z","2026-03-30T00:30:00Z"],"exhausted":false}
 {"id":"a<b","next":["2026-01-01T00:01:30Z"],"exhausted":false}
 {"id":[1, {"x":null}],"next":["2026-01-02T00:00:00Z"],"exhausted":true}
@@ -84,7 +84,7 @@ not json
 {"id":8,"next":[],"exhausted":false}
 {"id":9,"error":"\"count\" is -1;
 {"id":10,"error":"\"rule\" is missing"}
-{"id":11,"error":"the key \"extra\" is unknown; there are \"id\", \"rule\", \"after\", \"count\" and \"tz\""}
+{"id":11,"error":"the key \"extra\" is unknown; there are \"id\", \"rule\", \"after\", \"count\" and \"zone\""}
 {"id":12,"error":"the key \"cuont\" is unknown; did you mean \"count\"?"}
 {"id":13,"next":["2026-03-29T06:30:00Z"],"exhausted":false}
 {"id":14,"error":"unknown time zone
