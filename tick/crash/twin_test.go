@@ -60,7 +60,7 @@ func twins() []*twin {
 	// Where a decision has read all that it is made from, and begins to write.
 	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|UPDATE .*runs (AS )?r .*SET (r\.)?state = d\.state)`)
 	taking := regexp.MustCompile(`^begin|^query .*runs r WHERE`)
-	ending := regexp.MustCompile(`^begin|^act|^query WITH d AS|^exec UPDATE .*runs .*SET (r\.)?state = d\.final`)
+	ending := regexp.MustCompile(`^begin|^act|^(query|exec) WITH (d|moved) AS|^exec UPDATE .*runs .*SET (r\.)?state = d\.final`)
 	ledger := regexp.MustCompile(`plan |twice: |too many: |again`)
 	again := regexp.MustCompile(`again|running still|took effect|attempts`)
 	moves := []guard{without(` AND r\.state = d\.was`), without(` AND r\.fence = d\.fence`)}
@@ -78,11 +78,11 @@ func twins() []*twin {
 		{name: "finish", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", kind: frozen, at: ending, shows: again, gone: []guard{
 			{regexp.MustCompile(` AND (r\.)?fence = (\$\d+|\?\d*)`), " AND (${1}fence = $2 OR 1 = 1)"},
 			{regexp.MustCompile(` AND (r\.)?attempts = (\$\d+|\?\d*)`), " AND (${1}attempts = $2 OR 1 = 1)"},
-			without(` AND (r\.)?state = 'running'`)}},
+			without(` AND (CASE WHEN )?(r\.)?state = 'running'( THEN true ELSE false END)?`)}},
 		{name: "finish: together", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", kind: frozen, at: ending, shows: again, gone: []guard{
 			without(` AND (r\.)?fence = d\.(fence|value ->> 'fence')`),
 			without(` AND (r\.)?attempts = d\.(number|value ->> 'number')`),
-			without(` AND (r\.)?state = 'running'`)}},
+			without(` AND (CASE WHEN )?(r\.)?state = 'running'( THEN true ELSE false END)?`)}},
 		// The runs that a decision changes are locked; their state and fence are the guard where there is no lock.
 		{name: "settle", long: "mariadb", engines: "postgres,mariadb", gone: append(slices.Clone(moves), runLock), kind: frozen, at: decided, shows: again},
 		{name: "settle", long: "sqlite", engines: "sqlite", gone: moves, bare: true, kind: frozen, at: decided, shows: again},
