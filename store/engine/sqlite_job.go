@@ -73,7 +73,7 @@ var vacuum = lazyregexp.New(`(?i)^\s*VACUUM(\s+\w+)?\s*;?\s*$`)
 // keepToOneFile lets statements reach no other file than the database: ATTACH, and VACUUM INTO, which attaches one, could
 // read and write all that this process may. A name that is not known before the statement is executed comes as none.
 func (c *sqliteJobConn) keepToOneFile() error {
-	conn, ok := c.keptStatements.sqliteConn.(sqlitedriver.AuthorizerRegisterer)
+	conn, ok := c.sqliteConn.(sqlitedriver.AuthorizerRegisterer)
 	if !ok {
 		return errors.New("the driver's connections lack a method that dbjobs needs")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 )
 
 // sqliteKeeping makes connections that keep the program's own statements. An SQLite statement is compiled in this process,
@@ -111,7 +110,7 @@ func (c *keptStatements) take(ctx context.Context, query string) (sqliteStatemen
 	}
 	st, ok := inner.(sqliteStatement)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the driver's statements lack a method that dbjobs needs"), inner.Close())
+		return nil, errors.Join(errors.New("the driver's statements lack a method that dbjobs needs"), inner.Close())
 	}
 	return st, nil
 }
