@@ -79,15 +79,26 @@ demo-programs: build
 # and two that measure what the detector slows down; in make prove it watches all.
 CASES = ^Test(After|Answers|AQuery|Arguments|Backoff|Calendar(Skips|Edited|Missing|ThatTakes)|Check|Clock|Crowd|Deleted|Edit|Encoding|EqualSeeds|Error|Fact|ForEnds|GroupCapsSeveral|GroupServes|GroupThat|Hook|HostileRows|Login|Missed|NUL|OutputIsKept|Overlap|ParkedFor|PassIsNotKept|PassLeaves|PassReports|PassesKeep|PauseAfter|PauseEnds|PauseHolds|PauseOf(Each|ATag|AnyTag|OneS|What)|Prune|QueueOrder|QueueReports|Remove|Repeat|Request|Retry(After|Is|Until|Waits)|Rights|Session(Fails|Refuses|Says|Takes)|SettingsOfOthers|SkippedTimes|SkipsOf|SpareIsAsNew|SQLTells|Start|States|StepFact|Steps|Target(File|NotAllowed))
 
+comma := ,
+WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
+
+# All legs use the same servers. The real pg_cron and pgAgent are among them, for what is read from other schedulers.
 .PHONY: test
 test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; about 7 minutes on two cores
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
-	cd scripts/triggers && DBJOBS_TEST_DATABASES=sqlite ../../$(SERVERS) -tools systemd -- $(TEST) -count=1 ./...
-	$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),@$(MAKE) --no-print-directory queues imports)
-	$(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 45m ./...
-	DBJOBS_TEST_DATABASES=$(if $(findstring postgres,$(DBJOBS_TEST_DATABASES)),postgres,sqlite) $(SERVERS) $(NOTE) -- \
-		$(TEST) $(RACE) -skip '$(CASES)' -parallel 4 -count=1 -timeout 45m ./store/... ./tick ./cmd/internal/settings
+	DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) \
+		-tools systemd,pgbouncer,exim,chromium$(if $(WITH_POSTGRES),$(comma)pgagent) $(NOTE) -- \
+		$(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES) legs
+
+.PHONY: legs
+legs:
+	cd scripts/triggers && $(TEST) -count=1 ./...
+	$(if $(WITH_POSTGRES),cd scripts/queues && $(TEST) -count=1 ./...)
+	$(if $(WITH_POSTGRES),@$(NODE_QUEUES))
+	$(if $(WITH_POSTGRES),DBJOBS_REQUIRE_IMPORTS=1 )$(TEST) -parallel 4 -count=1 -timeout 45m ./...
+	DBJOBS_TEST_DATABASES=$(if $(WITH_POSTGRES),postgres,sqlite) $(TEST) $(RACE) -skip '$(CASES)' -parallel 4 -count=1 -timeout 45m \
+		./store/... ./tick ./cmd/internal/settings
 
 # What ran before is not run again, unless what it reads has changed since. The linters have vetted.
 .PHONY: check
@@ -98,8 +109,10 @@ check: lint ## the linters, and the tests on SQLite in their short form: for whi
 .PHONY: queues
 queues: $(SERVERS) ## jobs are handed over to River, and to graphile-worker and pg-boss where there is npm; a part of make test
 	cd scripts/queues && DBJOBS_TEST_DATABASES=postgres ../../$(SERVERS) -- $(TEST) -count=1 ./...
-	@cmp -s scripts/queues/package-lock.json .build/queues/fetched || \
-		echo "NOT RUN: graphile-worker and pg-boss. There is no npm here, or npm could not fetch them" >&2
+	@$(NODE_QUEUES)
+
+NODE_QUEUES = cmp -s scripts/queues/package-lock.json .build/queues/fetched || \
+	echo "NOT RUN: graphile-worker and pg-boss. There is no npm here, or npm could not fetch them" >&2
 
 .PHONY: imports
 imports: $(SERVERS) ## what other schedulers have is read from the real ones; a part of make test
