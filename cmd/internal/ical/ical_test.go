@@ -58,14 +58,18 @@ func questions(t *testing.T) (list []question) {
 }
 
 // A reader of another make finds in the feed the times that the rule has, over two years: for each form of a rule, in its
-// zone and in zones with clock changes of an hour, of half an hour, and around Ramadan.
+// zone and in zones with clock changes of an hour, of half an hour, and around Ramadan. In the short form, every third pair of
+// a zone and policies is asked of a rule, others of the next one.
 func TestFeedHasTheTimesOfTheRule(t *testing.T) {
 	t.Parallel()
 	const most, looked = 1500, 3000
 	compared, whole, times := 0, 0, 0
-	for _, q := range questions(t) {
-		for _, zone := range []string{q.zone, "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca"} {
-			for _, policies := range [][2]string{{q.nonexistent, q.ambiguous}, {"skip", "both"}, {"forward", "last"}} {
+	for i, q := range questions(t) {
+		for z, zone := range []string{q.zone, "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca"} {
+			for p, policies := range [][2]string{{q.nonexistent, q.ambiguous}, {"skip", "both"}, {"forward", "last"}} {
+				if own := z == 0 && p == 0; !own && (i+z+p)%3 != 0 && os.Getenv("DBJOBS_PROVE") == "" {
+					continue
+				}
 				r, err := rules.Parse(q.rule, rules.Defaults{Zone: zone, Start: from, Seed: "seed", Nonexistent: policies[0], Ambiguous: policies[1]})
 				if err != nil {
 					continue
