@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -25,7 +26,12 @@ var unprinted = map[string]string{
 	"dbjobs config": "prints the host's own file", "dbjobs report": "writes a file", "dbjobs schema": "prints what is built in",
 }
 
-// TestHostileText: whatever stands in a text of the database, no command sends it to the terminal as it is.
+// tellers are the commands that print most of what a database holds.
+var tellers = map[string]bool{"list": true, "show": true, "history": true, "status": true, "errors": true, "missed": true, "pauses": true,
+	"export": true, "check": true, "doctor": true, "upcoming": true, "simulate": true, "tick": true}
+
+// TestHostileText: whatever stands in a text of the database, no command sends it to the terminal as it is. In the short
+// form only tables of those commands meet each column; of the other lines, JSON among them, each meets every fifth round.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -53,7 +59,8 @@ jobs:
 		}
 	}
 	planted := 0
-	for _, columns := range inTurn(textColumns(t, base)) {
+	ran := map[string]bool{}
+	for round, columns := range inTurn(textColumns(t, base)) {
 		home := t.TempDir()
 		if err := os.CopyFS(home, os.DirFS(base)); err != nil {
 			t.Fatal(err)
@@ -63,13 +70,21 @@ jobs:
 				planted++
 			}
 		}
-		for _, args := range printing() {
+		for i, args := range printing() {
+			teller := !slices.Contains(args, "--json") && (tellers[args[0]] || len(args) > 1 && tellers[args[1]])
+			if !teller && (i+round)%5 != 0 && os.Getenv("DBJOBS_PROVE") == "" {
+				continue
+			}
+			ran[strings.Join(args, " ")] = true
 			out, _ := do(home, args...)
 			if bad := steers(out); bad != "" {
 				t.Errorf("%q: dbjobs %s prints %s:\n%q", columns, strings.Join(args, " "), bad, out)
 				break
 			}
 		}
+	}
+	if len(ran) != len(printing()) {
+		t.Errorf("%d command lines ran, of %d", len(ran), len(printing()))
 	}
 	if planted < 30 {
 		t.Errorf("only %d columns take the text", planted)
