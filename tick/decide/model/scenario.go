@@ -188,7 +188,7 @@ func NewScenario(first uint64, jobs int) *Scenario {
 func (s *Scenario) everybodys(rng *rand.Rand, now time.Time) []Change {
 	changes := []Change{}
 	c := Change{Scope: pick(rng, "all", "owner", "tag", "tag", "schedule", "schedule"), Shared: rng.IntN(len(s.Shared)), Tag: pick(rng, "red", "blue")}
-	switch rng.IntN(8) {
+	switch rng.IntN(6) {
 	case 0:
 		c.What = "pause"
 		if rng.IntN(2) == 0 || c.Scope == "all" {
@@ -202,7 +202,8 @@ func (s *Scenario) everybodys(rng *rand.Rand, now time.Time) []Change {
 		}
 	case 2:
 		changes = append(changes, Change{What: "rule", Shared: c.Shared, Rule: randomRule(rng, s.Span), SQL: rng.IntN(2) == 0}.misspelt(rng))
-	case 3, 4:
+	}
+	if rng.IntN(2) == 0 {
 		changes = append(changes, Change{What: "calendar", Calendar: 1 + rng.IntN(len(s.Calendars)), Closed: randomCalendar(rng, s.Span, now), SQL: rng.IntN(2) == 0})
 	}
 	return changes
