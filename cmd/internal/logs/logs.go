@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/visible"
 )
 
 // The formats.
@@ -54,12 +56,21 @@ func Handler(w io.Writer, format string, level slog.Level, scrub func(string) st
 	o := &slog.HandlerOptions{Level: level, ReplaceAttr: hide}
 	switch format {
 	case JSON:
-		return slog.NewJSONHandler(w, o)
+		return slog.NewJSONHandler(escaping{w}, o)
 	case GCP:
 		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr { return forGoogle(groups, hide(groups, a)) }
-		return slog.NewJSONHandler(w, o)
+		return slog.NewJSONHandler(escaping{w}, o)
 	}
 	return slog.NewTextHandler(w, o)
+}
+
+// escaping writes lines of JSON in which a terminal has nothing to obey: what is no printable character stands as \u0085,
+// which has the same meaning. The encoder leaves most of those as they are. Text is quoted in that way anyway.
+type escaping struct{ w io.Writer }
+
+func (e escaping) Write(line []byte) (int, error) {
+	_, err := e.w.Write(visible.JSON(line))
+	return len(line), err
 }
 
 // labels is the member whose values Google Cloud's logging indexes.

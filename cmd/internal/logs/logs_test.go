@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
 // TestSecretsAreHiddenBeforeTheyAreEncoded: encoded, this one reads otherwise.
@@ -53,6 +54,31 @@ func TestDefault(t *testing.T) {
 		})
 		if got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// No format sends a terminal what it would obey, and JSON keeps the value.
+func TestControlCharactersAreEscaped(t *testing.T) {
+	const name = "a\x1b[2J\u009b31m\u202egpj.exe\u2066\u200b\x7f\U000e0041 é 日"
+	for _, format := range []string{Text, JSON, GCP} {
+		var b bytes.Buffer
+		slog.New(Handler(&b, format, slog.LevelInfo, func(s string) string { return s })).Info(name, "job", name, name, "key")
+		line := strings.TrimSuffix(b.String(), "\n")
+		for _, r := range line {
+			if !unicode.IsPrint(r) {
+				t.Errorf("%s has %U: %q", format, r, line)
+			}
+		}
+		if !strings.Contains(line, "é 日") {
+			t.Errorf("%s: %s", format, line)
+		}
+		if format == Text {
+			continue
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(line), &got); err != nil || got["job"] != name || got[name] != "key" {
+			t.Errorf("%s: %v: %q", format, err, got)
 		}
 	}
 }
