@@ -48,7 +48,10 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 	}
 	for _, name := range c.setVariables(cmd) {
 		value, _ := c.env(name)
-		r.Add("setting", "", shown(value), name, nil)
+		if value = shown(value); slices.Contains(secretVariables, name) {
+			value = "set, not shown"
+		}
+		r.Add("setting", "", value, name, nil)
 	}
 	problems := set.Describe(&r)
 	err = c.print(r, func() error {

@@ -64,7 +64,9 @@ var beforeExample = map[string]string{
 	"dbjobs schedule create":   "dbjobs job remove rollup; dbjobs schedule remove nightly",
 	"dbjobs schedule remove":   "dbjobs job remove rollup",
 	"dbjobs schedule resume":   "dbjobs schedule pause nightly",
-	"dbjobs unfreeze":          "dbjobs freeze",
+	"dbjobs serve": `echo a-token-that-nobody-guesses > token
+printf '#!/bin/sh\nPORT=0 exec timeout --preserve-status 1 %s "$@"\n' "$(command -v dbjobs)" > bin/dbjobs; chmod +x bin/dbjobs`,
+	"dbjobs unfreeze": "dbjobs freeze",
 }
 
 // TestExamples runs each example of each command's help, with the files and the definitions that it names.

@@ -26,6 +26,7 @@ var withoutJSON = map[string]string{
 	"dbjobs export":     "a manifest, which is a document of its own",
 	"dbjobs report":     "a page",
 	"dbjobs schema":     "a document that is JSON already",
+	"dbjobs serve":      "nothing: its answers are JSON",
 }
 
 // TestFactsAreJSON: each command that prints facts prints them as JSON, too.

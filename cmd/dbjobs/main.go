@@ -1,7 +1,8 @@
 // Command dbjobs runs scheduled jobs whose definitions, schedules and history live in a database.
 //
 // It is the only command of the module. Flags, settings, output and exit codes are here, and nothing
-// else. A process does one thing and exits. It closes all that it opened, also when a signal stops it.
+// else. A process does one thing and exits, but for a Lambda function and dbjobs serve, which do one thing
+// for each invocation. It closes all that it opened, also when a signal stops it.
 package main
 
 import (
@@ -59,7 +60,7 @@ func isPass(args []string) bool {
 // names; values come from env.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
 	if api, _ := env(runtimeAPIVariable); api != "" && len(args) == 0 {
-		return serve(ctx, stderr, env, environ)
+		return lambdaMain(ctx, stderr, env, environ)
 	}
 	c := newCLI(stdin, stdout, stderr, env)
 	c.environ = environ
@@ -170,6 +171,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		c.schedule(), c.calendar(),
 		c.tick(),
 		c.work(),
+		c.serve(),
 		c.runs(),
 		c.status(),
 		c.failures(),

@@ -33,9 +33,15 @@ func (c *cli) notice(root *cobra.Command, args []string) {
 	}
 }
 
+// bare are the variables that are no flags, but for those of the database.
+var bare = []string{host.Variable, instanceVariable, marginVariable}
+
+// secretVariables are those that hold a secret, or name the file that holds it.
+var secretVariables = []string{tokenVariable, tokenVariable + "_FILE", webhookVariable, webhookVariable + "_FILE"}
+
 // variables returns the environment variables that any of the commands reads.
 func variables(root *cobra.Command) []string {
-	names := append(settings.Variables(), host.Variable, instanceVariable, marginVariable)
+	names := slices.Concat(settings.Variables(), bare, secretVariables)
 	var collect func(*cobra.Command)
 	collect = func(cmd *cobra.Command) {
 		note := func(f *pflag.Flag) { names = append(names, f.Annotations[envAnnotation]...) }

@@ -186,9 +186,9 @@ func (p *planted) events() {
 				p.Fatal(err)
 			}
 			var log bytes.Buffer
-			f := &function{stderr: &log, warm: &warm{}, env: func(name string) (string, bool) {
+			f := &function{service: service{stderr: &log, warm: &warm{}, env: func(name string) (string, bool) {
 				return map[string]string{settings.URLVariable: "sqlite:absent.db"}[name], name == settings.URLVariable
-			}}
+			}}}
 			ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 			answer, err := f.Invoke(ctx, fmt.Appendf(nil, e, text))
 			cancel()

@@ -145,8 +145,8 @@ func allCommands() *cobra.Command {
 // TestReadmeNamesTheSettings: each variable that the program reads is on its page, with no other, and no page names one
 // that neither the program nor a test reads.
 func TestReadmeNamesTheSettings(t *testing.T) {
-	read := map[string]bool{instanceVariable: true, marginVariable: true, host.Variable: true, host.SecretPrefix + "NAME": true}
-	for _, name := range settings.Variables() {
+	read := map[string]bool{host.SecretPrefix + "NAME": true}
+	for _, name := range slices.Concat(settings.Variables(), bare, secretVariables) {
 		read[name] = true
 	}
 	eachCommand(allCommands(), func(cmd *cobra.Command) {

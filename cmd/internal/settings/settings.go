@@ -58,7 +58,7 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 	d.secrets.AddURL(raw)
 	if arn, found := env(SecretVariable); found && !flagGiven {
 		if arn == "" {
-			return Database{}, lost(SecretVariable)
+			return Database{}, lost(SecretVariable, embeddedInstead)
 		}
 		if strings.Contains(arn, "://") {
 			return Database{}, fmt.Errorf("%s: found a URL; want the ARN or the name of a secret that holds it, or put the URL into %s", SecretVariable, URLVariable)
@@ -87,46 +87,61 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 func written(flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) (raw, from string, err error) {
 	if flagGiven {
 		if flag = strings.TrimSpace(flag); flag == "" {
-			return "", "", lost("--database")
+			return "", "", lost("--database", embeddedInstead)
 		}
 		return flag, "--database", nil
 	}
-	raw, found := env(URLVariable)
-	raw = strings.TrimSpace(raw) // the line end of a file's last line is often part of it
-	file, inFile := env(FileVariable)
-	switch {
-	case found && inFile:
-		return "", "", fmt.Errorf("%s and %s are both set; unset one", URLVariable, FileVariable)
-	case found && raw == "":
-		return "", "", lost(URLVariable)
-	case found:
-		return raw, URLVariable, nil
-	case !inFile && host == nil:
-		return "", "", nil
-	case !inFile:
+	raw, from, err = read(URLVariable, embeddedInstead, env)
+	if err == nil && from == "" && host != nil {
 		raw, from, err = host()
-		return strings.TrimSpace(raw), from, err
-	case file == "":
-		return "", "", lost(FileVariable)
+		raw = strings.TrimSpace(raw)
 	}
-	text, err := readFile(file)
-	if err != nil {
-		return "", "", fmt.Errorf("%s: %w", FileVariable, err)
-	}
-	if raw = strings.TrimSpace(string(text)); raw == "" {
-		return "", "", fmt.Errorf("%s: the file %s is empty", FileVariable, file)
-	}
-	return raw, FileVariable, nil
+	return raw, from, err
 }
 
-// fileMost is the longest file with a URL. No URL is nearly as long.
+// embeddedInstead is what happens where no database is named.
+const embeddedInstead = " (without any, the database is the embedded one)"
+
+// Secret returns the value of a variable, or of the file that the variable NAME_FILE names, and which
+// of the two it was; "" if neither is set. Set but empty is an error. No error quotes the value.
+func Secret(name string, env Lookup) (value, from string, err error) { return read(name, "", env) }
+
+func read(name, otherwise string, env Lookup) (value, from string, err error) {
+	value, found := env(name)
+	value = strings.TrimSpace(value) // the line end of a file's last line is often part of it
+	path, inFile := env(name + "_FILE")
+	switch {
+	case found && inFile:
+		return "", "", fmt.Errorf("%s and %s_FILE are both set; unset one", name, name)
+	case found && value == "":
+		return "", "", lost(name, otherwise)
+	case found:
+		return value, name, nil
+	case !inFile:
+		return "", "", nil
+	}
+	name += "_FILE"
+	if path == "" {
+		return "", "", lost(name, otherwise)
+	}
+	text, err := readFile(path)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", name, err)
+	}
+	if value = strings.TrimSpace(string(text)); value == "" {
+		return "", "", fmt.Errorf("%s: the file %s is empty", name, path)
+	}
+	return value, name, nil
+}
+
+// fileMost is the longest file with a secret. No URL or token is nearly as long.
 const fileMost = 64 << 10
 
-// readFile reads the file with the URL. It must be a regular file: a pipe could make the program wait,
+// readFile reads a file with a secret, such as a URL. It must be a regular file: a pipe could make the program wait,
 // and a device may have no end.
 func readFile(path string) ([]byte, error) {
 	if strings.Contains(path, "://") {
-		return nil, fmt.Errorf("found a URL; want the path of a file that holds it, or put the URL into %s", URLVariable)
+		return nil, errors.New("found a URL; want the path of a file, or put the value into the variable without _FILE")
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -142,13 +157,13 @@ func readFile(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, fileMost+1))
 	if len(text) > fileMost {
-		return nil, fmt.Errorf("the file %s is longer than %d bytes; it must hold a URL and nothing else", path, fileMost)
+		return nil, fmt.Errorf("the file %s is longer than %d bytes; it must hold the value and nothing else", path, fileMost)
 	}
 	return text, err
 }
 
-func lost(from string) error {
-	return fmt.Errorf("%s is set but empty; give it a value, or unset it (without any, the database is the embedded one)", from)
+func lost(from, otherwise string) error {
+	return fmt.Errorf("%s is set but empty; give it a value, or unset it%s", from, otherwise)
 }
 
 // embedded is the default. It is refused on platforms that delete the file after each call.

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/gate"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+)
+
+const (
+	mostBody      = 1 << 20          // bytes of a request's body, which is read only for its signature
+	refusalsEvery = 10 * time.Second // the least time between two messages about callers that were refused
+	soon          = "1"              // seconds after which a caller that came too early should try again
+	later         = "10"             // seconds after which a database that was unreachable may be back
+)
+
+// handler answers requests.
+type handler struct {
+	service
+	callers *gate.Gate      // nil: the platform has checked the caller
+	timeout time.Duration   // from a request to its answer
+	args    []string        // for every command
+	ending  context.Context // ends when the process was asked to end
+	passes  sync.WaitGroup  // those that wait or run, whether or not their callers are still there
+
+	refusals *cli // says which callers were refused
+	mu       sync.Mutex
+	said     time.Time // when a refusal was last said
+	unsaid   int       // refusals since then
+
+	ticks, works turns
+}
+
+func (h *handler) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", h.health)
+	mux.Handle("POST /tick", h.pass("tick", &h.ticks, "limit"))
+	mux.Handle("POST /work", h.pass("work", &h.works, "limit", "queue"))
+	return mux
+}
+
+func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
+	if h.ending.Err() != nil {
+		http.Error(w, "ending", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n") // a caller that has gone needs no answer
+}
+
+// reply is what a request gets.
+type reply struct {
+	status int
+	body   []byte // JSON
+	after  string // seconds after which to try again; "" if nothing is said about it
+}
+
+// refusal is an answer that is an error. The kind is a word for programs.
+func refusal(status int, kind string, lines ...string) *reply {
+	body, err := json.Marshal(struct {
+		Kind  string `json:"kind"`
+		Error string `json:"error"`
+	}{kind, strings.Join(lines, "\n")})
+	if err != nil { // strings can always be written
+		panic(err)
+	}
+	return &reply{status: status, body: append(body, '\n')}
+}
+
+func (a *reply) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if a.after != "" {
+		w.Header().Set("Retry-After", a.after)
+	}
+	if a.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a caller that has gone needs no answer
+}
+
+// pass answers requests with a pass of a command, which parameters of the query may set.
+func (h *handler) pass(command string, t *turns, parameters ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		came := time.Now()
+		if bad := h.check(w, r); bad != nil {
+			bad.write(w)
+			return
+		}
+		e, err := readQuery(command, r.URL.Query(), parameters)
+		if err != nil {
+			refusal(http.StatusBadRequest, failureKind(exitUsage), err.Error()).write(w)
+			return
+		}
+		deadline := came.Add(h.timeout)
+		turn := t.join(e, &h.passes, func() *reply { return h.run(e, deadline) })
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		select {
+		case <-turn.done:
+			turn.answer.write(w)
+		case <-timer.C:
+			busy().write(w)
+		case <-r.Context().Done(): // the caller has gone; the pass goes on
+		}
+	})
+}
+
+func busy() *reply {
+	a := refusal(http.StatusTooManyRequests, "Busy", "another pass is running, and took the time of this one; try again")
+	a.after = soon
+	return a
+}
+
+// check returns the answer to a request that is refused, or nil.
+func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		return refusal(http.StatusRequestEntityTooLarge, failureKind(exitUsage), "the body is longer than 1 MB; it is not used, so leave it out")
+	}
+	if err != nil {
+		return refusal(http.StatusBadRequest, failureKind(exitUsage), "the body could not be read")
+	}
+	if h.callers == nil {
+		return nil
+	}
+	err = h.callers.Check(r, body)
+	if err == nil {
+		return nil
+	}
+	status := http.StatusUnauthorized
+	if refused, ok := errors.AsType[*gate.RefusedError](err); ok {
+		status = refused.Status
+	}
+	h.tellRefusal(r, err)
+	a := refusal(status, "Refused", "this caller may not call; the log of dbjobs has the reason")
+	if status == http.StatusServiceUnavailable {
+		a = refusal(status, "Refused", "the caller could not be checked; try again")
+		a.after = soon
+	}
+	return a
+}
+
+// tellRefusal says why a request was refused. Those who try to get in must not fill the log.
+func (h *handler) tellRefusal(r *http.Request, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unsaid++; time.Since(h.said) < refusalsEvery {
+		return
+	}
+	more := ""
+	if h.unsaid > 1 {
+		more = " (" + report.Plural(h.unsaid, "request") + " refused since the last message)"
+	}
+	h.refusals.tell(slog.LevelWarn, "a request of %s was refused: %v%s", r.RemoteAddr, err, more)
+	h.said, h.unsaid = time.Now(), 0
+}
+
+// readQuery reads the parameters of a request. It is strict: a mistyped one must not silently be ignored.
+func readQuery(command string, query url.Values, parameters []string) (event, error) {
+	e := event{Command: command}
+	for name, values := range query {
+		switch {
+		case !slices.Contains(parameters, name):
+			return e, badInput("/%s has no parameter %s; it has %s", command, shown(name), strings.Join(parameters, " and "))
+		case len(values) != 1 || values[0] == "":
+			return e, badInput("/%s: the parameter %s needs one value", command, name)
+		case name == "queue":
+			e.Queue = values[0]
+		default:
+			n, err := strconv.Atoi(values[0])
+			if err != nil || n < 0 {
+				return e, badInput("/%s: limit: found %s; want a number, 0 or more", command, shown(values[0]))
+			}
+			e.Limit = &n
+		}
+	}
+	return e, nil
+}
+
+// run makes one pass and returns its answer. The deadline is that of the first request that waits for it.
+func (h *handler) run(e event, deadline time.Time) *reply {
+	if h.ending.Err() != nil {
+		a := refusal(http.StatusServiceUnavailable, "Ending", "this process was asked to end; try again")
+		a.after = soon
+		return a
+	}
+	c, out := h.invocation()
+	budget, margin, err := h.budget(time.Until(deadline))
+	switch {
+	case err != nil: // serve has read these settings when it began
+	case budget < leastBudget:
+		return busy()
+	default:
+		ctx, cancel := context.WithDeadline(h.ending, deadline.Add(-margin/2))
+		defer cancel()
+		name, _ := h.env("DBJOBS_NAME")
+		err = c.execute(ctx, append(e.args(budget, h.startup(), name), h.args...))
+	}
+	if err == nil {
+		return &reply{status: http.StatusOK, body: out.Bytes()}
+	}
+	code := exitCode(h.ending, err)
+	c.complain(code, err)
+	a := refusal(http.StatusInternalServerError, failureKind(code), c.explain(code, err)...)
+	if code == exitDatabase || code == exitInterrupted {
+		a.status, a.after = http.StatusServiceUnavailable, later
+	}
+	return a
+}
+
+// startup is the identity of this start: DBJOBS_STARTUP_ID, or else the revision of the service. Its
+// instances come and go.
+func (h *handler) startup() string {
+	if id, _ := h.env("DBJOBS_STARTUP_ID"); id != "" {
+		return id
+	}
+	service, _ := h.env("K_SERVICE")
+	revision, _ := h.env("K_REVISION")
+	return strings.Trim(service+":"+revision, ":")
+}
+
+// turns lets one pass of a command run at a time. A request that comes while one runs waits for the
+// pass that begins after it: that pass sees all that was due when the request came. All requests that
+// wait for the same pass get its answer.
+//
+//	request ──▶ joins the pass that waits, or makes it ──▶ the pass before has ended ──▶ it runs ──▶ its answer
+type turns struct {
+	running sync.Mutex // held by the pass that runs
+	mu      sync.Mutex
+	waiting map[string]*turn // by what was asked for
+}
+
+// turn is one pass, which waits, runs or has ended.
+type turn struct {
+	done   chan struct{}
+	answer *reply // once done is closed
+}
+
+// join returns the pass that the request waits for.
+func (t *turns) join(e event, passes *sync.WaitGroup, run func() *reply) *turn {
+	key := strings.Join(e.args(0, "", ""), "\x00")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w := t.waiting[key]; w != nil {
+		return w
+	}
+	w := &turn{done: make(chan struct{})}
+	if t.waiting == nil {
+		t.waiting = map[string]*turn{}
+	}
+	t.waiting[key] = w
+	passes.Go(func() {
+		defer close(w.done)
+		t.running.Lock()
+		defer t.running.Unlock()
+		t.mu.Lock()
+		delete(t.waiting, key) // a request that comes from now on waits for the next pass
+		t.mu.Unlock()
+		w.answer = run()
+	})
+	return w
+}

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// aServer is a process of dbjobs serve, with a database of its own.
+type aServer struct {
+	*testing.T
+	cmd  *exec.Cmd
+	url  string
+	log  logFile
+	s    *store.Store
+	gone chan struct{}
+}
+
+const itsToken = "a-token-that-nobody-guesses"
+
+// startServer starts the program on an embedded database with the jobs. DIR in them is the folder that it works in.
+func startServer(t *testing.T, jobs string, env ...string) *aServer {
+	t.Helper()
+	dir := t.TempDir()
+	database := "sqlite:" + filepath.Join(dir, "jobs.db")
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	srv := &aServer{T: t, log: logFile{log}, gone: make(chan struct{})}
+	var talk bytes.Buffer
+	none := func(string) (string, bool) { return "", false }
+	for _, args := range [][]string{{"migrate"}, {"apply", "-f", "-"}} {
+		if code := run(t.Context(), append(args, "--database", database), strings.NewReader(strings.ReplaceAll(jobs, "DIR", dir)), &talk, &talk, none, nil); code != exitDone {
+			t.Fatalf("%q: code %d: %s", args, code, &talk)
+		}
+	}
+	if srv.s, err = store.Open(t.Context(), database, store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { srv.s.Close() })
+	srv.cmd = exec.Command(program(t), "serve", "--listen", "127.0.0.1:0")
+	srv.cmd.Env = append([]string{"DBJOBS_DATABASE_URL=" + database, "DBJOBS_SERVE_TOKEN=an-older-token-of-ours " + itsToken, "PATH=" + os.Getenv("PATH"),
+		"GORACE=" + os.Getenv("GORACE")}, env...)
+	srv.cmd.Dir, srv.cmd.Stdout, srv.cmd.Stderr = dir, log, log
+	if err := srv.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = srv.cmd.Wait() // ProcessState has the code
+		close(srv.gone)
+	}()
+	t.Cleanup(func() {
+		_ = srv.cmd.Process.Kill() // it may be gone
+		<-srv.gone
+		if text := srv.log.String(); strings.Contains(text, itsToken) {
+			t.Errorf("the log has the token:\n%s", text)
+		}
+	})
+	at := regexp.MustCompile(`listening on (http://[0-9.:]+)\b`)
+	until(t, "the process listens", func() bool {
+		if m := at.FindStringSubmatch(srv.log.String()); m != nil {
+			srv.url = m[1]
+		}
+		return srv.url != ""
+	})
+	return srv
+}
+
+// what came back for a request.
+type response struct {
+	status int
+	header http.Header
+	body   string
+	tick.Report
+	sent time.Time
+}
+
+func (srv *aServer) ask(ctx context.Context, method, path string, header ...string) (response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, srv.url+path, strings.NewReader("{}"))
+	if err != nil {
+		return response{}, err
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	a := response{sent: time.Now()}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return a, err
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	a.status, a.header, a.body = got.StatusCode, got.Header, string(text)
+	if err == nil && a.status == http.StatusOK && strings.HasPrefix(a.body, "{") {
+		err = json.Unmarshal(text, &a.Report)
+	}
+	return a, err
+}
+
+// post asks as a caller that may.
+func (srv *aServer) post(path string) response {
+	srv.Helper()
+	a, err := srv.ask(srv.Context(), http.MethodPost, path, "Authorization", "Bearer "+itsToken)
+	if err != nil {
+		srv.Fatalf("%s: %v\n%s", path, err, srv.log)
+	}
+	return a
+}
+
+func (srv *aServer) end() int {
+	srv.Helper()
+	if err := srv.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		srv.Fatal(err)
+	}
+	select {
+	case <-srv.gone:
+	case <-time.After(time.Minute):
+		srv.Fatalf("a minute after SIGTERM it is still there:\n%s", srv.log)
+	}
+	return srv.cmd.ProcessState.ExitCode()
+}
+
+// TestServeAnswers: what each request gets, from callers that may call and from others.
+func TestServeAnswers(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, `jobs:
+  due: {rule: every 1s, sql: SELECT 1}
+  reports: {queue: reports, sql: SELECT 1}
+  wrong: {sql: SELECT nothing FROM nowhere}
+`, "DBJOBS_NAME=prod", "K_SERVICE=jobs", "K_REVISION=jobs-00001")
+	for _, job := range []string{"reports", "wrong"} {
+		if _, err := srv.s.RunNow(t.Context(), job, store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := srv.post("/tick"); a.status != http.StatusOK || a.Name != "prod" || a.Failed != 1 || a.Started < 1 {
+		t.Errorf("tick: %d: %s", a.status, a.body)
+	}
+	if a := srv.post("/work?queue=reports&limit=5"); a.status != http.StatusOK || a.Name != "prod-work" || a.Succeeded != 1 {
+		t.Errorf("work: %d: %s", a.status, a.body)
+	}
+	bearer := "Bearer " + itsToken
+	for _, c := range []struct {
+		method, path, authorization string
+		want                        int
+		says                        string
+	}{
+		{http.MethodPost, "/tick?limit=1", "Bearer an-older-token-of-ours", http.StatusOK, `"name": "prod"`},
+		{http.MethodPost, "/tick", "", http.StatusUnauthorized, `"kind":"Refused"`},
+		{http.MethodPost, "/tick", "Bearer another-token-that-somebody-guessed", http.StatusUnauthorized, `"kind":"Refused"`},
+		{http.MethodPost, "/work", "Basic " + itsToken, http.StatusUnauthorized, `"kind":"Refused"`},
+		{http.MethodPost, "/tick?limit=five", bearer, http.StatusBadRequest, "want a number"},
+		{http.MethodPost, "/tick?limit=-1", bearer, http.StatusBadRequest, "want a number"},
+		{http.MethodPost, "/tick?limit=1&limit=2", bearer, http.StatusBadRequest, "one value"},
+		{http.MethodPost, "/tick?queue=reports", bearer, http.StatusBadRequest, "no parameter"},
+		{http.MethodPost, "/work?qeueu=reports", bearer, http.StatusBadRequest, "it has limit and queue"},
+		{http.MethodPost, "/tick?limt=1", "", http.StatusUnauthorized, "Refused"},
+		{http.MethodGet, "/tick", bearer, http.StatusMethodNotAllowed, ""},
+		{http.MethodPost, "/migrate", bearer, http.StatusNotFound, ""},
+		{http.MethodPost, "/", bearer, http.StatusNotFound, ""},
+		{http.MethodGet, "/healthz", "", http.StatusOK, "ok"},
+	} {
+		a, err := srv.ask(t.Context(), c.method, c.path, "Authorization", c.authorization)
+		if err == nil && (a.status != c.want || !strings.Contains(a.body, c.says) || strings.Contains(a.body, itsToken)) {
+			err = fmt.Errorf("%d: %s; want %d, %q", a.status, a.body, c.want, c.says)
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v", c.method, c.path, err)
+		}
+		if a.status == http.StatusUnauthorized && a.header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s: %v", c.path, a.header)
+		}
+	}
+	long, err := http.Post(srv.url+"/tick", "text/plain", io.LimitReader(endless{}, mostBody+1)) // nobody reads more
+	if err == nil {
+		defer long.Body.Close()
+		if long.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("a long body: %d", long.StatusCode)
+		}
+	} else if !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "broken pipe") {
+		t.Error(err)
+	}
+	if n := strings.Count(srv.log.String(), "was refused"); n != 1 {
+		t.Errorf("%d lines about callers that were refused; want one, not a line for each:\n%s", n, srv.log)
+	}
+	if code := srv.end(); code != exitDone {
+		t.Errorf("exit code %d:\n%s", code, srv.log)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestServeManyAtOnce: 200 requests come at once. No two passes run at the same time, and each request is answered by a
+// pass that began after it came, so that what was due when it came has been decided.
+func TestServeManyAtOnce(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, "jobs:\n  due: {rule: every 1s, sql: SELECT 1}\n", "DBJOBS_LOG_FORMAT=json")
+	answers := make([]response, 200)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			var err error
+			if answers[i], err = srv.ask(t.Context(), http.MethodPost, "/tick", "Authorization", "Bearer "+itsToken); err != nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	answered := map[time.Time]int{}
+	for i, a := range answers {
+		answered[a.StartedAt]++
+		// The clock of the answer has milliseconds.
+		if a.status != http.StatusOK || a.StartedAt.Before(a.sent.Truncate(time.Millisecond)) {
+			t.Errorf("request %d was sent at %s and got %d, of a pass at %s: %s", i, a.sent, a.status, a.StartedAt, a.body)
+		}
+	}
+	var end time.Time
+	passes := 0
+	for line := range strings.Lines(srv.log.String()) {
+		var p struct {
+			Time    time.Time `json:"time"`
+			Message string    `json:"msg"`
+			Seconds float64   `json:"duration_seconds"`
+		}
+		if err := json.Unmarshal([]byte(line), &p); err != nil || p.Message != "pass" {
+			continue
+		}
+		passes++
+		if begin := p.Time.Add(-time.Duration(p.Seconds * float64(time.Second))); begin.Before(end) {
+			t.Errorf("a pass began at %s, and the one before ended at %s", begin, end)
+		}
+		end = p.Time
+	}
+	if passes != len(answered) || passes > len(answers)/2 {
+		t.Errorf("%d passes for 200 requests at once; the answers are of %d", passes, len(answered))
+	}
+}
+
+// slow is a job that says that it has begun, and ends when it may.
+const slow = `jobs:
+  slow: {shell: "touch DIR/begun; while [ ! -e DIR/may-end ]; do sleep 0.02; done"}
+`
+
+// begin starts a pass that runs the slow job, by a request that ends with ctx.
+func (srv *aServer) begin(ctx context.Context) <-chan response {
+	srv.Helper()
+	if _, err := srv.s.RunNow(srv.Context(), "slow", store.Request{}); err != nil {
+		srv.Fatal(err)
+	}
+	answered := make(chan response, 1)
+	go func() {
+		a, err := srv.ask(ctx, http.MethodPost, "/tick", "Authorization", "Bearer "+itsToken)
+		if err != nil {
+			a.body = err.Error()
+		}
+		answered <- a
+	}()
+	until(srv.T, "the job runs", func() bool { return srv.made("begun") })
+	return answered
+}
+
+func (srv *aServer) made(file string) bool {
+	_, err := os.Stat(filepath.Join(srv.cmd.Dir, file))
+	return err == nil
+}
+
+func (srv *aServer) release() {
+	srv.Helper()
+	if err := os.WriteFile(filepath.Join(srv.cmd.Dir, "may-end"), nil, 0o600); err != nil {
+		srv.Fatal(err)
+	}
+}
+
+// latest is the state of the slow job's latest run.
+func (srv *aServer) latest() string {
+	srv.Helper()
+	runs, err := srv.s.Runs(srv.Context(), store.RunFilter{Job: "slow", Limit: 1})
+	if err != nil || len(runs) != 1 {
+		srv.Fatalf("%v: %v", runs, err)
+	}
+	return runs[0].State
+}
+
+// TestServeWhoseCallerHasGone: the pass goes on, and the next request is answered.
+func TestServeWhoseCallerHasGone(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, slow)
+	ctx, gone := context.WithCancel(t.Context())
+	answered := srv.begin(ctx)
+	gone()
+	if a := <-answered; a.status != 0 {
+		t.Fatalf("answered: %+v", a)
+	}
+	srv.release()
+	if a := srv.post("/tick"); a.status != http.StatusOK {
+		t.Errorf("%d: %s", a.status, a.body)
+	}
+	if state := srv.latest(); state != "succeeded" {
+		t.Errorf("the run is %s:\n%s", state, srv.log)
+	}
+}
+
+// TestServeBusy: a request whose time is over before its pass can begin is told to try again.
+func TestServeBusy(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, slow, "DBJOBS_REQUEST_TIMEOUT=3s", "DBJOBS_MARGIN=500ms")
+	first := srv.begin(t.Context())
+	if a := srv.post("/tick"); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, `"kind":"Busy"`) {
+		t.Errorf("%d: %v: %s", a.status, a.header, a.body)
+	}
+	if a := <-first; a.status != http.StatusInternalServerError || !strings.Contains(a.body, "within the budget") {
+		t.Errorf("the first one: %d: %s", a.status, a.body)
+	}
+	if a := srv.post("/work"); a.status != http.StatusOK {
+		t.Errorf("a worker beside it: %d: %s", a.status, a.body)
+	}
+}
+
+// TestServeEnds: after SIGTERM the run that executes may end, the request that waits is told to come again, and the
+// process exits with 0.
+func TestServeEnds(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, slow)
+	first := srv.begin(t.Context())
+	waiting := make(chan response)
+	go func() {
+		a, err := srv.ask(t.Context(), http.MethodPost, "/tick", "Authorization", "Bearer "+itsToken)
+		if err != nil {
+			a.body = err.Error()
+		}
+		waiting <- a
+	}()
+	until(t, "the second request has come", func() bool {
+		a, err := srv.ask(t.Context(), http.MethodGet, "/healthz")
+		return err == nil && a.status == http.StatusOK
+	})
+	if err := srv.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it takes no more requests", func() bool { _, err := srv.ask(t.Context(), http.MethodGet, "/healthz"); return err != nil })
+	srv.release()
+	if a := <-first; a.status != http.StatusServiceUnavailable && a.status != http.StatusOK {
+		t.Errorf("%d: %s", a.status, a.body)
+	}
+	if a := <-waiting; a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "Ending") {
+		t.Errorf("the one that waited: %d: %s", a.status, a.body)
+	}
+	<-srv.gone
+	if code := srv.cmd.ProcessState.ExitCode(); code != exitDone {
+		t.Errorf("exit code %d:\n%s", code, srv.log)
+	}
+	if state := srv.latest(); state != "succeeded" {
+		t.Errorf("the run is %s:\n%s", state, srv.log)
+	}
+}
+
+// TestServeEndsInTime: after SIGTERM, a run that does not end within DBJOBS_GRACE is ended, and so is the process.
+func TestServeEndsInTime(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, slow, "DBJOBS_GRACE=200ms")
+	first := srv.begin(t.Context())
+	if code := srv.end(); code != exitDone {
+		t.Errorf("exit code %d:\n%s", code, srv.log)
+	}
+	if a := <-first; a.status != http.StatusServiceUnavailable {
+		t.Errorf("%d: %s", a.status, a.body)
+	}
+	if state := srv.latest(); state == "running" || state == "succeeded" {
+		t.Errorf("the run is %s:\n%s", state, srv.log)
+	}
+}
+
+// TestServeWithoutItsDatabase: a database that is not there is 503, and the same process serves when it is back.
+func TestServeWithoutItsDatabase(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, "jobs:\n  due: {rule: every 1s, sql: SELECT 1}\n")
+	file := filepath.Join(srv.cmd.Dir, "jobs.db")
+	srv.s.Close()
+	if err := os.Rename(file, file+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if a := srv.post("/tick"); a.status == http.StatusOK || a.status < 500 {
+		t.Errorf("no database: %d: %s", a.status, a.body)
+	}
+	if err := os.Rename(file+".away", file); err != nil {
+		t.Fatal(err)
+	}
+	if a := srv.post("/tick"); a.status != http.StatusOK {
+		t.Errorf("it is back: %d: %s", a.status, a.body)
+	}
+}

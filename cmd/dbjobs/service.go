@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
+)
+
+const (
+	// marginVariable is the time between the end of the budget and the deadline of the invocation.
+	// At the deadline, the platform kills the process or gives up on the answer.
+	marginVariable = "DBJOBS_MARGIN"
+
+	defaultMargin = 3 * time.Second
+	leastBudget   = 500 * time.Millisecond
+	wakePatience  = time.Second // for the answer on a kept connection
+)
+
+// service is a process that runs a command for each invocation: as a Lambda function, or by HTTP.
+type service struct {
+	stderr  io.Writer
+	env     settings.Lookup
+	environ []string
+	warm    *warm // nil: no connection is kept between invocations
+	begun   sync.Once
+}
+
+// invocation returns the program for one invocation, and where its answer will be.
+func (s *service) invocation(attrs ...slog.Attr) (*cli, *bytes.Buffer) {
+	answer := &bytes.Buffer{}
+	c := newCLI(bytes.NewReader(nil), answer, s.stderr, s.env)
+	c.warm = s.warm
+	cold := false
+	s.begun.Do(func() { cold, c.environ = true, s.environ }) // so mistyped variables are reported once
+	c.invocation = append(attrs, slog.Bool("cold", cold))
+	return c, answer
+}
+
+// failureKind is the word for an exit code in the answer to an invocation that failed.
+func failureKind(code int) string {
+	switch code {
+	case exitUsage:
+		return "BadInput"
+	case exitJobFailed:
+		return "JobFailed"
+	case exitSchema:
+		return "Schema"
+	case exitDatabase:
+		return "Unreachable"
+	}
+	return "PassFailed"
+}
+
+// event is what an invocation asks for. As the payload of a function, an event of EventBridge or an
+// empty one means a tick.
+type event struct {
+	Command string `json:"command"`
+	Limit   *int   `json:"limit"`
+	Queue   string `json:"queue"`
+}
+
+// args returns the command line for the event. A worker gets another name than the function's ticks:
+// under the same name, its passes would hide from the alarms that no tick succeeds.
+func (e event) args(budget time.Duration, startup, name string) []string {
+	args := []string{e.Command, "--json", "--budget", budget.Truncate(time.Millisecond).String()}
+	if e.Limit != nil {
+		args = append(args, "--limit", strconv.Itoa(*e.Limit))
+	}
+	if e.Queue != "" {
+		args = append(args, "--queue", e.Queue)
+	}
+	if name != "" && e.Command == "work" {
+		args = append(args, "--name", name+"-work")
+	}
+	if startup != "" && e.Command == "tick" {
+		args = append(args, "--startup-id", startup)
+	}
+	return args
+}
+
+// budget returns the time for a pass that has to be answered within left, and the time that is kept
+// for the answer.
+func (s *service) budget(left time.Duration) (budget, margin time.Duration, err error) {
+	if margin, err = s.duration(marginVariable, defaultMargin); err != nil {
+		return 0, 0, err
+	}
+	most, err := s.duration("DBJOBS_BUDGET", 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	if budget = left - margin; most > 0 {
+		budget = min(budget, most)
+	}
+	return budget, margin, nil
+}
+
+func (s *service) duration(variable string, otherwise time.Duration) (time.Duration, error) {
+	text, _ := s.env(variable)
+	if text == "" {
+		return otherwise, nil
+	}
+	d, err := store.ParseDuration(text)
+	if err != nil {
+		return 0, badInput("%s: %v", variable, err)
+	}
+	return time.Duration(d), nil
+}
+
+// warm keeps a store, with one connection, for the next invocation. Between two invocations the
+// process is frozen, for minutes or hours. A proxy or a NAT between it and the database may have
+// dropped the connection by then, so the connection is used again only after the database has
+// answered on it. A nil warm keeps nothing.
+type warm struct {
+	mu sync.Mutex
+	s  *store.Store
+	db settings.Database
+}
+
+// take returns the kept store if it is healthy, and tells c which database it belongs to.
+func (w *warm) take(ctx context.Context, c *cli) *store.Store {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	s, db := w.s, w.db
+	w.s = nil
+	w.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wakePatience)
+	defer cancel()
+	if err := s.Wake(ctx); err != nil {
+		c.db = db
+		c.tell(slog.LevelInfo, "the kept connection is dead; connecting again: %v", err)
+		go s.Close() // it may wait for the dead connection
+		return nil
+	}
+	c.db = db
+	return s
+}
+
+// keep keeps the store and reports whether it did. It does not if an invocation that ran at the same
+// time has left its store already.
+func (w *warm) keep(db settings.Database, s *store.Store) bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.s != nil {
+		return false
+	}
+	s.Sleep()
+	w.s, w.db = s, db
+	return true
+}
+
+func (w *warm) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.s != nil {
+		w.s.Close()
+	}
+}

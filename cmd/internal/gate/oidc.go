@@ -1,0 +1,112 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// Google issues the identity tokens of Cloud Scheduler, Cloud Tasks and Pub/Sub.
+const Google = "https://accounts.google.com"
+
+// patience is the time that the issuer has to answer a request for its keys.
+const patience = 5 * time.Second
+
+// OIDC says which identity tokens of OpenID Connect are accepted. Without an audience, none is.
+type OIDC struct {
+	Issuer   string   // a URL; Google if it is empty
+	Audience string   // what the token must be made for: in general the URL of the service
+	Callers  []string // the token must be for one of them: what has an @ is a verified email address, all else a subject
+}
+
+// issuer checks the tokens of one issuer. It asks for the keys of the issuer when the first token
+// comes, and again when a token is signed with a key that it does not know.
+type issuer struct {
+	OIDC
+	now    func() time.Time
+	client *http.Client
+
+	mu       sync.Mutex
+	provider *oidc.Provider // nil until the issuer has answered
+}
+
+func newIssuer(o OIDC, now func() time.Time) (*issuer, error) {
+	switch {
+	case o.Audience == "" && len(o.Callers) == 0 && o.Issuer == "":
+		return nil, nil
+	case o.Audience == "":
+		return nil, errors.New("identity tokens need an audience: the URL of this service, as the caller's settings have it")
+	case len(o.Callers) == 0:
+		// Whoever has an account at the issuer can get a token for any audience.
+		return nil, errors.New("identity tokens need the callers: the email address of the service account, or the subject (sub) of its tokens")
+	case o.Issuer == "":
+		o.Issuer = Google
+	}
+	u, err := url.Parse(o.Issuer)
+	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
+		return nil, fmt.Errorf("the issuer must be a URL that begins with https://, such as %s", Google)
+	}
+	return &issuer{OIDC: o, now: now, client: &http.Client{Timeout: patience}}, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// discover returns what the issuer says of itself. Many requests at once ask it once.
+func (i *issuer) discover(ctx context.Context) (*oidc.Provider, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.provider == nil {
+		p, err := oidc.NewProvider(oidc.ClientContext(ctx, i.client), i.Issuer)
+		if err != nil {
+			return nil, err
+		}
+		i.provider = p
+	}
+	return i.provider, nil
+}
+
+// check returns nil for a token that the issuer has signed for our audience and for one of the
+// callers, and that has not expired.
+func (i *issuer) check(ctx context.Context, token string) error {
+	p, err := i.discover(ctx)
+	if err != nil {
+		return i.absent(err)
+	}
+	checked, err := p.Verifier(&oidc.Config{ClientID: i.Audience, Now: i.now}).Verify(ctx, token)
+	if _, unreachable := errors.AsType[*url.Error](err); unreachable {
+		return i.absent(err)
+	}
+	if err != nil {
+		return unknown("its identity token does not hold: %s", strings.TrimPrefix(err.Error(), "oidc: "))
+	}
+	var claims struct {
+		Email    string `json:"email"`
+		Verified bool   `json:"email_verified"`
+	}
+	if err := checked.Claims(&claims); err != nil {
+		return unknown("its identity token cannot be read: %v", err)
+	}
+	for _, c := range i.Callers {
+		if email := strings.Contains(c, "@"); email && claims.Verified && c == claims.Email || !email && c == checked.Subject {
+			return nil
+		}
+	}
+	return &RefusedError{http.StatusForbidden, fmt.Sprintf("its identity token is for the subject %q, email %q (verified: %t); want one of %q",
+		checked.Subject, claims.Email, claims.Verified, i.Callers)}
+}
+
+// absent is the answer while the issuer cannot be asked for its keys: the caller should try again.
+func (i *issuer) absent(err error) error {
+	return &RefusedError{http.StatusServiceUnavailable, fmt.Sprintf("the keys of %s could not be fetched: %v", i.Issuer, err)}
+}
