@@ -26,11 +26,14 @@ LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
 
-	// runSelected are conditions of a RunFilter. The attempts of a run, and the schedules of its job, are
-	// found by key: of an EXISTS, MariaDB makes a table of all attempts.
+	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until
 AND (:schedule = 0 OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = :schedule) > 0)
-AND (:step = '' OR (SELECT COUNT(*) FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step) > 0)`
+AND (:step = '' OR @tried)`
+
+	// runTried: the run tried the step. Its attempts are found by key: of an EXISTS, MariaDB makes a table of
+	// all attempts.
+	runTried = `(SELECT COUNT(*) FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step) > 0`
 
 	attemptColumns = `a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint`

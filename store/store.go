@@ -49,7 +49,7 @@ type Store struct {
 // words are the macros of the statements that stand for lists in Go.
 var words = map[string]string{
 	"@job_columns": jobColumns, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
-	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@attempt_columns": attemptColumns,
+	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@tried": runTried, "@attempt_columns": attemptColumns,
 	"@run_columns": runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
 	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
 	"@most":     fmt.Sprint(mostMade)}

@@ -71,8 +71,11 @@ var postgres = &Engine{
 		"@these":       "= ANY(:ids::bigint[])",
 		"@these_runs":  "= ANY(:ids::uuid[])",
 		"@predecessor": "CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END",
-		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
-		"@anywhere":    "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
+		// Of an EXISTS it looks up the attempts of a run, or makes a table of all, by how many it expects: a step that
+		// nearly no run has tried is found without a look-up for each of a million runs.
+		"@tried":    "EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step)",
+		"@unwell":   "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
+		"@anywhere": "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
 	},
 	placeholder: func(n int) string { return "$" + strconv.Itoa(n) },
 	instant:     func(t time.Time) any { return t },
