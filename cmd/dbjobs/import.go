@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,13 +37,14 @@ Exit code 3: the manifest is written, but something was left out.`}
 }
 
 // imports are the flags of all kinds of sources.
-type imports struct{ output, zone, from string }
+type imports struct{ output, zone, from, prefix string }
 
 // importing completes a command that imports.
 func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
 	f := &imports{}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write; it must not exist yet (standard output)")
 	cmd.Flags().StringVar(&f.from, "changes-from", "", "comments name the clock changes of the year after this day (today)")
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "text before the name of each job and schedule, where another source has the same names: web1-")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		from := time.Now()
 		if f.from != "" {
@@ -56,10 +58,11 @@ func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args [
 		if err != nil {
 			return err
 		}
-		result.Finish(time.Now())
+		result.Finish(time.Now(), f.prefix)
 		if err := c.deliver(result, f.output); err != nil {
 			return err
 		}
+		c.warnOfMails(result)
 		return c.account(result)
 	})
 	return c.prints(cmd)
@@ -86,6 +89,16 @@ func (c *cli) deliver(result *intake.Result, output string) error {
 		return result.Write(c.stdout)
 	}
 	return nil
+}
+
+// warnOfMails says that this host has no server for the mails that failures of the jobs would send.
+func (c *cli) warnOfMails(result *intake.Result) {
+	if len(result.Hooks) == 0 {
+		return
+	}
+	if set, err := c.host(); err == nil && set.Mail == nil {
+		c.tell(slog.LevelWarn, "warning: MAILTO: this host has no mail server in its settings, so a failure would tell nobody; where the jobs run, add mail: {server: …, from: …}")
+	}
 }
 
 // account says what became of the source.

@@ -163,8 +163,12 @@ func (c *Cron) Nights(s *store.Schedule, m Model, who string, from time.Time) (n
 	}
 	for _, n := range usual {
 		if len(keys) > 0 && !slices.ContainsFunc(left, func(l night) bool { return l.change.at == n.change.at }) {
+			without := n.ours.when()
+			if len(n.ours.list) == 0 && n.theirs.again() {
+				without = "once"
+			}
 			notes = append(notes, fmt.Sprintf("%s: %s %s; %s keeps that (without: %s).",
-				n.change, who, n.theirs.does(), strings.Join(keys, ", "), n.ours.when()))
+				n.change, who, n.theirs.does(), strings.Join(keys, ", "), without))
 		}
 	}
 	for _, n := range left {
@@ -196,7 +200,7 @@ func (c *Cron) differ(s *store.Schedule, m Model, list []change) (nights []night
 		for i, t := range times {
 			ours[i] = t.Unix()
 		}
-		n := night{ch, shown{ch, without(theirs, ours)}, shown{ch, without(ours, theirs)}}
+		n := night{ch, shown{ch, without(theirs, ours), theirs}, shown{ch, without(ours, theirs), ours}}
 		if len(n.theirs.list)+len(n.ours.list) > 0 {
 			nights = append(nights, n)
 		}
@@ -224,13 +228,23 @@ func (ch *change) String() string { return "Clock change " + ch.date + " (" + ch
 type shown struct {
 	change *change
 	list   []int64
+	all    []int64 // the runs that list is taken from
 }
 
 func (s shown) does() string {
 	if len(s.list) == 0 {
 		return "does not run it then"
 	}
+	if s.again() {
+		return "runs it a second time, " + s.when()
+	}
 	return "runs it " + s.when()
+}
+
+// again reports whether each run is at a wall time that the change repeats, and at which there was a run before it.
+func (s shown) again() bool {
+	back := s.change.before - s.change.after
+	return back > 0 && !slices.ContainsFunc(s.list, func(t int64) bool { return t < s.change.at || !slices.Contains(s.all, t-back) })
 }
 
 // when lists the runs as the wall clock shows them, with the offset, since an hour may be there twice.
@@ -289,7 +303,7 @@ func Meets(s *store.Schedule, text string, from time.Time) (hit bool, what strin
 		}
 		ours := times(store.NonexistentForward, store.AmbiguousFirst)
 		if !slices.Equal(ours, times(store.NonexistentSkip, store.AmbiguousBoth)) {
-			return true, shown{ch, ours}.does()
+			return true, shown{ch, ours, nil}.does()
 		}
 	}
 	return false, ""

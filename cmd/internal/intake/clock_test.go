@@ -77,7 +77,7 @@ func TestNights(t *testing.T) {
 		{"*/5 * * * *", Vixie, "", "", nil},
 		{"30 2 * * *", Plain, store.NonexistentSkip, store.AmbiguousBoth, []string{
 			"Clock change 2027-03-28 (02:00 becomes 03:00): cron does not run it then; nonexistent: skip, ambiguous: both keeps that (without: at 03:30 +02:00).",
-			"Clock change 2027-10-31 (03:00 becomes 02:00): cron runs it at 02:30 +01:00; nonexistent: skip, ambiguous: both keeps that (without: not then)."}},
+			"Clock change 2027-10-31 (03:00 becomes 02:00): cron runs it a second time, at 02:30 +01:00; nonexistent: skip, ambiguous: both keeps that (without: once)."}},
 	} {
 		line := read(t, c.line)
 		s := store.Schedule{Rule: c.line, Zone: "Europe/Berlin"}

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,9 +59,38 @@ func (r *Result) Left() (list []Item) {
 	return list
 }
 
-// Finish names the jobs, disables them, and leaves out what a manifest cannot hold. It is called once,
-// before Write.
-func (r *Result) Finish(now time.Time) {
+// prefix puts a text before the names of all jobs and schedules: two sources may have the same names.
+func (r *Result) prefix(text string) {
+	for i := range r.Schedules {
+		r.Schedules[i].Name = text + r.Schedules[i].Name
+	}
+	hook := map[string]string{}
+	for i := range r.Hooks {
+		name := r.Hooks[i].Name
+		r.Hooks[i].Name = text + name
+		hook[name] = text + name
+	}
+	for _, item := range r.Items {
+		j := item.Definition
+		if j == nil {
+			continue
+		}
+		j.Name = text + j.Name
+		for k := range j.Schedules {
+			j.Schedules[k] = text + j.Schedules[k]
+		}
+		for _, to := range []*string{&j.On.Failed, &j.On.Recovered, &j.On.Missed, &j.On.Late, &j.On.Lost, &j.On.Parked, &j.On.Paused} {
+			*to = cmp.Or(hook[*to], *to)
+		}
+	}
+}
+
+// Finish names the jobs, each with the prefix, disables them, and leaves out what a manifest cannot hold. It is called
+// once, before Write.
+func (r *Result) Finish(now time.Time, prefix string) {
+	if prefix != "" {
+		r.prefix(prefix)
+	}
 	taken := map[string]bool{}
 	for i := range r.Hooks {
 		taken[r.Hooks[i].Name] = true

@@ -21,7 +21,7 @@ var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 func imported(t testing.TB, text string, o Options) string {
 	t.Helper()
 	r := Read(text, o)
-	r.Finish(from)
+	r.Finish(from, "")
 	lines := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		lines++
@@ -119,7 +119,7 @@ func TestFolder(t *testing.T) {
 		{"/etc/cron.d/two", "@daily root /bin/one\n"},
 		{"/etc/cron.d/three.dpkg-old", "@daily root /bin/three\n"},
 	}, Options{Name: "/etc/cron.d", Zone: "UTC", From: from})
-	r.Finish(from)
+	r.Finish(from, "")
 	if len(r.Items) != 3 || r.Imported() != 2 || !strings.Contains(r.Left()[0].Reason, "leaves out") {
 		t.Fatalf("%+v", r.Items)
 	}

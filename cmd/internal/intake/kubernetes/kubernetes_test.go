@@ -33,7 +33,7 @@ func TestObjects(t *testing.T) {
 		if len(r.Items) != 8 {
 			t.Errorf("%d objects are accounted for, and there are 8", len(r.Items))
 		}
-		r.Finish(from)
+		r.Finish(from, "")
 		var b bytes.Buffer
 		if err := r.Write(&b); err != nil {
 			t.Fatal(err)

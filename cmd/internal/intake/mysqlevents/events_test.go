@@ -23,7 +23,7 @@ var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 // written is the manifest, which has to be one that apply takes.
 func written(t *testing.T, r *intake.Result) string {
 	t.Helper()
-	r.Finish(now)
+	r.Finish(now, "")
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func installed(t *testing.T) *sql.DB {
 // written is the manifest, which has to be one that apply takes.
 func written(t *testing.T, r *intake.Result, now time.Time) string {
 	t.Helper()
-	r.Finish(now)
+	r.Finish(now, "")
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)

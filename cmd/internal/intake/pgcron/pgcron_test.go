@@ -23,7 +23,7 @@ var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 // written is the manifest, which has to be one that apply takes.
 func written(t *testing.T, r *intake.Result) string {
 	t.Helper()
-	r.Finish(from)
+	r.Finish(from, "")
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestRealGrammar(t *testing.T) {
 	for i, text := range list {
 		_, refused := db.Exec("SELECT cron.schedule($1, 'SELECT 1')", text)
 		r := Convert([]Row{{ID: 1, Schedule: text, Command: "SELECT 1"}}, Options{From: from})
-		r.Finish(from)
+		r.Finish(from, "")
 		reason := r.Items[0].Reason
 		switch {
 		case refused == nil && reason == "":
