@@ -95,7 +95,7 @@ func (e *exam) all(ctx context.Context) error {
 		e.find("schema", Wrong, "", "run dbjobs migrate with the newest version of dbjobs", "%v", err)
 		return nil
 	}
-	for _, part := range []func(context.Context) error{e.clock, e.server, e.triggers, e.readJobs, e.damages, e.definitions, e.times} {
+	for _, part := range []func(context.Context) error{e.clock, e.server, e.triggers, e.readJobs, e.damages, e.definitions, e.calendars, e.times} {
 		if err := part(ctx); err != nil {
 			return err
 		}
