@@ -50,9 +50,9 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
 }
 
-// isPass reports whether a command line is one of a pass. That of a Lambda function is empty.
+// isPass reports whether a command line is one of a pass, or of passes. That of a Lambda function is empty.
 func isPass(args []string) bool {
-	return len(args) == 0 || slices.Contains(args, "tick") || slices.Contains(args, "work")
+	return len(args) == 0 || slices.ContainsFunc(args, func(a string) bool { return a == "tick" || a == "work" || a == "serve" })
 }
 
 // run is the whole program. It returns the exit code. As the bootstrap of a Lambda function, it
