@@ -312,7 +312,7 @@ func (w *world) place(table string) string {
 	return w.d.Table(table)
 }
 
-var ledgerTables = []string{"effects", "schedules", "jobs", "steps", "job_schedules", "groups", "calendars", "pauses", "plans", "plan_rules", "group_plans",
+var ledgerTables = []string{"effects", "schedules", "jobs", "steps", "job_schedules", "job_after", "groups", "calendars", "pauses", "plans", "plan_rules", "group_plans", "job_ends",
 	"runs", "attempts", "gaps", "changes", "ticks"}
 
 // columns are the tables' columns, without those that the engine computes.
