@@ -37,6 +37,9 @@ func newWorld(t *testing.T, seed uint64, jobs int) *world {
 	for i, r := range s.Shared {
 		w.defs.Schedules = append(w.defs.Schedules, r.Schedule(model.SharedName(i)))
 	}
+	for i, c := range s.Calendars {
+		w.defs.Calendars = append(w.defs.Calendars, c.Define(i+1))
+	}
 	w.defs.Groups = []store.Group{{Name: "one", MaxRunning: 1}, {Name: "two", MaxRunning: 2}}
 	for i := range s.Jobs {
 		m := &s.Jobs[i]
