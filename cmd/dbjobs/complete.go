@@ -24,28 +24,22 @@ const completionRuns = 50
 // lookup finds what may stand in a place of the command line.
 type lookup func(ctx context.Context, s *store.Store) ([]string, error)
 
-// completes lets the shell complete what the arguments and the flags of all commands name: jobs, schedules and runs of the
-// database, the words that a policy may be, and files.
+// completes lets the shell complete what the arguments and the flags of all commands name: jobs and their parts,
+// schedules, calendars and runs of the database, the words that a policy may be, and files.
 func (c *cli) completes(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		c.completes(sub)
 	}
-	_, argument, _ := strings.Cut(cmd.Use, " ")
-	argument = strings.Trim(strings.SplitN(argument, " ", 2)[0], "[]")
+	_, names, _ := strings.Cut(cmd.Use, " ")
+	arguments := strings.Fields(names)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if argument == "FILE" {
+		if len(arguments) > 0 && strings.Trim(arguments[0], "[]") == "FILE" {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		switch parent := cmd.Parent(); {
-		case argument == "RUN":
-			return c.offer(cmd, begun, runLabels)
-		case argument == "NAME" && parent != nil && parent.Name() == "schedule" && cmd.Name() != "create":
-			return c.offer(cmd, begun, scheduleNames)
-		case argument == "NAME" && parent != nil && parent.Name() == "job" && cmd.Name() != "create":
-			return c.offer(cmd, begun, jobNames)
+		if len(args) < len(arguments) {
+			if find := argumentNames(cmd, strings.Trim(arguments[len(args)], "[]"), args); find != nil {
+				return c.offer(cmd, begun, find)
+			}
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -53,6 +47,34 @@ func (c *cli) completes(cmd *cobra.Command) {
 	if !cmd.HasParent() {
 		cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) { c.completeFlag(cmd, f) })
 	}
+}
+
+// argumentNames finds what an argument of a command may be, by its name in the line of usage and by the arguments before
+// it. It returns nil for an argument that names something new, and for one that names nothing.
+func argumentNames(cmd *cobra.Command, argument string, before []string) lookup {
+	if len(before) > 0 {
+		switch {
+		case argument == "STEP":
+			return partsOf(before[0], stepNames)
+		case argument == "RULE-OR-NAME" && cmd.Name() == "add":
+			return scheduleNames
+		case argument == "RULE-OR-NAME":
+			return partsOf(before[0], ruleNames)
+		}
+		return nil
+	}
+	switch argument {
+	case "RUN":
+		return runLabels
+	case "JOB":
+		return jobNames
+	case "NAME", "OLD":
+		subjects := map[string]lookup{"job": jobNames, "schedule": scheduleNames, "calendar": calendarNames}
+		if find := subjects[cmd.Parent().Name()]; cmd.Name() != "create" {
+			return find
+		}
+	}
+	return nil
 }
 
 // flagWords are the words of flags that have the same meaning in all commands.
@@ -162,6 +184,42 @@ func scheduleNames(ctx context.Context, s *store.Store) (list []string, err erro
 		list = append(list, v.Name)
 	}
 	return list, err
+}
+
+// calendarNames are the names of all calendars. One that exists may be imported again, so "calendar import" has them, too.
+func calendarNames(ctx context.Context, s *store.Store) (list []string, err error) {
+	calendars, err := s.Calendars(ctx)
+	for i := range calendars {
+		list = append(list, calendars[i].Name)
+	}
+	return list, err
+}
+
+// partsOf are the words that one job has.
+func partsOf(job string, of func(store.Job) []string) lookup {
+	return func(ctx context.Context, s *store.Store) ([]string, error) {
+		j, err := s.Job(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		return of(j.Job), nil
+	}
+}
+
+func stepNames(j store.Job) (list []string) {
+	for _, st := range j.Steps {
+		list = append(list, st.Name)
+	}
+	return list
+}
+
+// ruleNames are the schedules of a job by their names, and its own rule by its text.
+func ruleNames(j store.Job) []string {
+	list := slices.Clone(j.Schedules)
+	if j.Own != nil {
+		list = append(list, j.Own.Rule)
+	}
+	return list
 }
 
 // runLabels are those of the latest runs, with their states, and the jobs, which name their latest run.
