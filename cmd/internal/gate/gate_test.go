@@ -293,6 +293,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		"not base64":      {Settings{Secrets: []string{"whsec_****************"}}, "not base64"},
 		"no audience":     {Settings{OIDC: OIDC{Callers: google.Callers}}, "need an audience"},
 		"no caller":       {Settings{OIDC: OIDC{Audience: google.Audience}}, "need the callers"},
+		"an empty caller": {Settings{OIDC: OIDC{Audience: google.Audience, Callers: []string{"ticker@example.com", ""}}}, "is empty"},
+		"a blank":         {Settings{OIDC: OIDC{Audience: google.Audience, Callers: []string{"42", " ticker@example.com"}}}, "with a blank"},
 		"no TLS":          {Settings{OIDC: plain}, "begins with https://"},
 		"only the issuer": {Settings{OIDC: OIDC{Issuer: Google}}, "need an audience"},
 	} {

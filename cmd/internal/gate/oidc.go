@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +48,9 @@ func newIssuer(o OIDC, now func() time.Time) (*issuer, error) {
 	case len(o.Callers) == 0:
 		// Whoever has an account at the issuer can get a token for any audience.
 		return nil, errors.New("identity tokens need the callers: the email address of the service account, or the subject (sub) of its tokens")
+	case slices.ContainsFunc(o.Callers, func(c string) bool { return strings.TrimSpace(c) != c || c == "" }):
+		// The empty one would be that of a token without a subject; one with a blank would be nobody's.
+		return nil, fmt.Errorf("a caller of identity tokens is empty, or begins or ends with a blank: %q", o.Callers)
 	case o.Issuer == "":
 		o.Issuer = Google
 	}
