@@ -98,7 +98,7 @@ func (h *handler) pass(command string, t *turns, parameters ...string) http.Hand
 			bad.write(w)
 			return
 		}
-		e, err := readQuery(command, r.URL.Query(), parameters)
+		e, err := readQuery(command, r.URL.RawQuery, parameters)
 		if err != nil {
 			refusal(http.StatusBadRequest, failureKind(exitUsage), err.Error()).write(w)
 			return
@@ -168,8 +168,12 @@ func (h *handler) tellRefusal(r *http.Request, err error) {
 }
 
 // readQuery reads the parameters of a request. It is strict: a mistyped one must not silently be ignored.
-func readQuery(command string, query url.Values, parameters []string) (event, error) {
+func readQuery(command, raw string, parameters []string) (event, error) {
 	e := event{Command: command}
+	query, err := url.ParseQuery(raw)
+	if err != nil { // what is left would be a pass without the limit
+		return e, badInput("/%s: the parameters cannot be read: separate them by &, and write other characters than letters and digits as %%XX", command)
+	}
 	for name, values := range query {
 		switch {
 		case !slices.Contains(parameters, name):

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,8 +74,8 @@ func (e event) args(budget time.Duration, startup, name string) []string {
 	if e.Limit != nil {
 		args = append(args, "--limit", strconv.Itoa(*e.Limit))
 	}
-	if e.Queue != "" {
-		args = append(args, "--queue", e.Queue)
+	if e.Queue != "" { // one name, whatever is in it: the flag takes a line of CSV
+		args = append(args, "--queue", `"`+strings.ReplaceAll(e.Queue, `"`, `""`)+`"`)
 	}
 	if name != "" && e.Command == "work" {
 		args = append(args, "--name", name+"-work")
