@@ -93,7 +93,7 @@ func valueOf(f *pflag.Flag) string {
 }
 
 // foreign matches variables that others set: Kubernetes for a service named dbjobs, and our tests.
-var foreign = lazyregexp.New(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_RACE$)`)
+var foreign = lazyregexp.New(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_(RACE|IMPORTS)$)`)
 
 // mistyped warns of variables that look like ours but are not read: otherwise, somebody notices much
 // later that the setting has no effect.
