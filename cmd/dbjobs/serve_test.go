@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,124 +15,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/tick"
 )
-
-// aServer is a process of dbjobs serve, with a database of its own.
-type aServer struct {
-	*testing.T
-	cmd  *exec.Cmd
-	url  string
-	log  logFile
-	s    *store.Store
-	gone chan struct{}
-}
-
-const itsToken = "a-token-that-nobody-guesses"
-
-// startServer starts the program on an embedded database with the jobs. DIR in them is the folder that it works in.
-func startServer(t *testing.T, jobs string, env ...string) *aServer {
-	t.Helper()
-	dir := t.TempDir()
-	database := "sqlite:" + filepath.Join(dir, "jobs.db")
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
-	srv := &aServer{T: t, log: logFile{log}, gone: make(chan struct{})}
-	var talk bytes.Buffer
-	none := func(string) (string, bool) { return "", false }
-	for _, args := range [][]string{{"migrate"}, {"apply", "-f", "-"}} {
-		if code := run(t.Context(), append(args, "--database", database), strings.NewReader(strings.ReplaceAll(jobs, "DIR", dir)), &talk, &talk, none, nil); code != exitDone {
-			t.Fatalf("%q: code %d: %s", args, code, &talk)
-		}
-	}
-	if srv.s, err = store.Open(t.Context(), database, store.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { srv.s.Close() })
-	srv.cmd = exec.Command(program(t), "serve", "--listen", "127.0.0.1:0")
-	srv.cmd.Env = append([]string{"DBJOBS_DATABASE_URL=" + database, "DBJOBS_SERVE_TOKEN=an-older-token-of-ours " + itsToken, "PATH=" + os.Getenv("PATH"),
-		"GORACE=" + os.Getenv("GORACE")}, env...)
-	srv.cmd.Dir, srv.cmd.Stdout, srv.cmd.Stderr = dir, log, log
-	if err := srv.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = srv.cmd.Wait() // ProcessState has the code
-		close(srv.gone)
-	}()
-	t.Cleanup(func() {
-		_ = srv.cmd.Process.Kill() // it may be gone
-		<-srv.gone
-		if text := srv.log.String(); strings.Contains(text, itsToken) {
-			t.Errorf("the log has the token:\n%s", text)
-		}
-	})
-	at := regexp.MustCompile(`listening on (http://[0-9.:]+)\b`)
-	until(t, "the process listens", func() bool {
-		if m := at.FindStringSubmatch(srv.log.String()); m != nil {
-			srv.url = m[1]
-		}
-		return srv.url != ""
-	})
-	return srv
-}
-
-// what came back for a request.
-type response struct {
-	status int
-	header http.Header
-	body   string
-	tick.Report
-	sent time.Time
-}
-
-func (srv *aServer) ask(ctx context.Context, method, path string, header ...string) (response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, srv.url+path, strings.NewReader("{}"))
-	if err != nil {
-		return response{}, err
-	}
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	a := response{sent: time.Now()}
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return a, err
-	}
-	defer got.Body.Close()
-	text, err := io.ReadAll(got.Body)
-	a.status, a.header, a.body = got.StatusCode, got.Header, string(text)
-	if err == nil && a.status == http.StatusOK && strings.HasPrefix(a.body, "{") {
-		err = json.Unmarshal(text, &a.Report)
-	}
-	return a, err
-}
-
-// post asks as a caller that may.
-func (srv *aServer) post(path string) response {
-	srv.Helper()
-	a, err := srv.ask(srv.Context(), http.MethodPost, path, "Authorization", "Bearer "+itsToken)
-	if err != nil {
-		srv.Fatalf("%s: %v\n%s", path, err, srv.log)
-	}
-	return a
-}
-
-func (srv *aServer) end() int {
-	srv.Helper()
-	if err := srv.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		srv.Fatal(err)
-	}
-	select {
-	case <-srv.gone:
-	case <-time.After(time.Minute):
-		srv.Fatalf("a minute after SIGTERM it is still there:\n%s", srv.log)
-	}
-	return srv.cmd.ProcessState.ExitCode()
-}
 
 // TestServeAnswers: what each request gets, from callers that may call and from others.
 func TestServeAnswers(t *testing.T) {
@@ -322,7 +202,7 @@ func TestServeWhoseCallerHasGone(t *testing.T) {
 	}
 }
 
-// TestServeBusy: a request whose time is over before its pass can begin is told to try again.
+// TestServeBusy: a request whose time is over before its pass can begin gets 429.
 func TestServeBusy(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, slow, "DBJOBS_REQUEST_TIMEOUT=3s", "DBJOBS_MARGIN=500ms")
@@ -338,7 +218,7 @@ func TestServeBusy(t *testing.T) {
 	}
 }
 
-// TestServeEnds: after SIGTERM the run that executes may end, the request that waits is told to come again, and the
+// TestServeEnds: after SIGTERM the run that executes may end, the request that waits gets 503, and the
 // process exits with 0.
 func TestServeEnds(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func newIssuer(o OIDC, now func() time.Time) (*issuer, error) {
 	case o.Audience == "":
 		return nil, errors.New("identity tokens need an audience: the URL of this service, as the caller's settings have it")
 	case len(o.Callers) == 0:
-		// Whoever has an account at the issuer can get a token for any audience.
+		// Everybody who has an account at the issuer can get a token for any audience.
 		return nil, errors.New("identity tokens need the callers: the email address of the service account, or the subject (sub) of its tokens")
 	case slices.ContainsFunc(o.Callers, func(c string) bool { return strings.TrimSpace(c) != c || c == "" }):
 		// The empty one would be that of a token without a subject; one with a blank would be nobody's.
