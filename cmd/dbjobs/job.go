@@ -175,7 +175,7 @@ func (c *cli) jobShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			gaps, err := s.Gaps(ctx, status.FullName(), 10)
+			gaps, err := tick.Missed(ctx, s, status.FullName(), time.Time{}, 10)
 			if err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ func (c *cli) jobShow() *cobra.Command {
 			if status.Parked == "" {
 				status.Parked = o.Problem
 			}
-			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: report.List(gaps), Holidays: o.Holidays}
+			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: gaps, Holidays: o.Holidays}
 			return c.print(j, func() error { return report.Job(c.stdout, j) })
 		}),
 	})

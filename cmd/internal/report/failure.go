@@ -26,15 +26,16 @@ func Failures(w io.Writer, list []store.FailedAttempt) error {
 func Missed(w io.Writer, list []tick.MissedTimes) error {
 	t := newTable(w, "JOB", "REASON", "TIMES", "FIRST", "LAST")
 	for _, v := range list {
-		n := "?"
-		if v.Times != nil {
-			n = count(*v.Times)
-		}
-		first, last := Instant(v.First), Instant(v.Last)
-		if v.Times == nil { // its times are not known: they are after the one, up to the other
-			first, last = "after "+Instant(v.From), Instant(v.Through)
-		}
+		n, first, last := missed(&v)
 		t.row(v.Job, v.Reason, n, first, last)
 	}
 	return t.flush()
+}
+
+// missed tells how many times a gap has, the first of them and the last.
+func missed(v *tick.MissedTimes) (times, first, last string) {
+	if v.Times == nil { // they are not known: they are after the one, up to the other
+		return "?", "after " + Instant(v.From), Instant(v.Through)
+	}
+	return count(*v.Times), Instant(v.First), Instant(v.Last)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -75,7 +76,8 @@ type JobDetail struct {
 	store.JobStatus
 	NextTimes []time.Time    `json:"next_times"` // the next nominal times, not decided yet
 	Lateness  store.Duration `json:"lateness"`   // of the last run, when it was first delivered
-	Gaps      []store.Gap    `json:"gaps"`
+	// Gaps are the latest stretches of times that did not run.
+	Gaps []tick.MissedTimes `json:"gaps"`
 	// Holidays are the next times that calendars take out or move, within three months.
 	Holidays []rules.Holiday `json:"holidays,omitempty"`
 }
@@ -129,9 +131,10 @@ func Job(w io.Writer, j JobDetail) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "DID NOT RUN AFTER", "THROUGH", "REASON")
-	for _, g := range j.Gaps {
-		t.row(Instant(g.From), Instant(g.Through), g.Reason)
+	t := newTable(w, "DID NOT RUN FROM", "TO", "TIMES", "REASON")
+	for i := range j.Gaps {
+		n, first, last := missed(&j.Gaps[i])
+		t.row(first, last, n, j.Gaps[i].Reason)
 	}
 	return t.flush()
 }
