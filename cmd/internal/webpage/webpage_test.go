@@ -223,6 +223,28 @@ func TestPageOnAPhone(t *testing.T) {
 	b.clean(file)
 }
 
+// On paper the page has the colours of the day, all of its rows, and nothing to press.
+func TestPrintedPage(t *testing.T) {
+	t.Parallel()
+	file := written(t, manyFacts(500))
+	b := open(t, file, 1000, 1400, false)
+	b.eval(`(s => { while (!s.textContent.endsWith("dark")) s.click() })(document.getElementById("theme"))`)
+	b.want("theme", `document.documentElement.dataset.theme`, "dark")
+	b.eval(`window.printed = ""; addEventListener("beforeprint", () => { printed = document.documentElement.dataset.theme })`)
+	b.call("Page.printToPDF", nil, nil)
+	b.want("theme on paper", `printed`, "light")
+	b.wait(`document.documentElement.dataset.theme === "dark"`)
+
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
+	const style = `(name, of) => [...new Set([...document.querySelectorAll(of)].map(e => getComputedStyle(e)[name]))].join()`
+	b.want("paper", `(`+style+`)("backgroundColor", "body")`, "rgb(255, 255, 255)")
+	b.want("what is pressed", `(`+style+`)("display", ".filters, .tools, .group, .hint, .skip, .more")`, "none")
+	b.want("rows out of sight", `(`+style+`)("maxHeight", ".lanes, .scroll") + " " + (`+style+`)("overflowY", ".lanes, .scroll")`, "none visible")
+	b.want("frames", `(`+style+`)("borderTopWidth", "section")`, "0px")
+	b.want("rows in two parts", `(`+style+`)("breakInside", "tr, .weeks > li, .needs li")`, "avoid")
+	b.clean(file)
+}
+
 // A report of nothing is a page, too.
 func TestEmptyPage(t *testing.T) {
 	t.Parallel()
