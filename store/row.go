@@ -28,8 +28,7 @@ LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHE
 
 	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until
-AND (:schedule = 0 OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = :schedule) > 0)
-AND (:step = '' OR @tried)`
+AND (:schedule = 0 OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = :schedule) > 0)`
 
 	// runTried: the run tried the step. Its attempts are found by key: of an EXISTS, MariaDB makes a table of
 	// all attempts.

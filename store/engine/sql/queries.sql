@@ -947,17 +947,17 @@ WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR int
 
 -- name: runs
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) AND @selected ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- Of states that are rare among all runs, which else would be read to their end.
 
 -- name: runs_unwell
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE @unwell = :state AND @selected ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE @unwell = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: runs_under_way
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE @open IS NOT NULL AND r.state = :state AND @selected ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE @open IS NOT NULL AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: run_by_prefix
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
