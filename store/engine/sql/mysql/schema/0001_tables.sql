@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   name         varchar(190) PRIMARY KEY,
   working_days varchar(190) NOT NULL DEFAULT '',               -- weekdays, as MO-FR; empty: all of them
   days         mediumtext NOT NULL DEFAULT (''),               -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
-  description  varchar(190) NOT NULL DEFAULT '',
+  description  varchar(1000) NOT NULL DEFAULT '',
   manifest     varchar(190),                                   -- the manifest that owns the row, and may prune it
   plan_input   mediumtext GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), name, working_days, days)) STORED,
   planned      mediumtext,                                     -- the plan_input that its schedules know
