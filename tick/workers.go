@@ -280,7 +280,7 @@ func (p *pass) finishAll(ctx context.Context) error {
 		case <-last.Done():
 		}
 		p.stop() // no sign of life any more
-		p.errs = append(p.errs, fmt.Errorf("%d runs did not end within the budget; they are recovered when their leases end", len(p.running)))
+		p.errs = append(p.errs, fmt.Errorf("runs that did not end within the budget: %d; they are recovered when their leases end", len(p.running)))
 		break
 	}
 	if p.release != nil {
