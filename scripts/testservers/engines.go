@@ -25,6 +25,8 @@ type engine struct {
 	query     string   // of the URL that the tests are given
 	usualPort string   // of a URL that names none
 	minimum   version  // the oldest version that dbjobs supports
+	version   string   // the one that is asked for, and fetched, whatever this machine has; "": any
+	exactly   string   // what the server must call this version, if that is known; "": anything
 
 	// find lists the installations below a root folder, the likeliest first;
 	// root "" is this machine itself, where PATH counts too.
@@ -53,6 +55,8 @@ type parcel struct {
 	// Ubuntu; packages says which of those to unpack.
 	metapackage string
 	packages    *regexp.Regexp
+	// npm is a package of npm with its version, which has all that is needed; then there are no metapackage and packages.
+	npm string
 }
 
 // An installation is a server's programs, not yet known to run.

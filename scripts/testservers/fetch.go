@@ -123,11 +123,6 @@ func pick(simulation []byte, wanted *regexp.Regexp) []string {
 // fetch returns the root folder of the unpacked packages, from the cache if what
 // runs in there is as it should be.
 func (r *run) fetch(ctx context.Context, p *parcel, runs func(root string) error) (root string, err error) {
-	for _, tool := range []string{"apt-get", "dpkg-deb"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return "", fmt.Errorf("this machine has no %s to fetch packages with", tool)
-		}
-	}
 	cache, err := cacheFolder()
 	if err != nil {
 		return "", err
@@ -152,6 +147,14 @@ func (r *run) fetch(ctx context.Context, p *parcel, runs func(root string) error
 
 // unpack fetches the packages and unpacks them as root, all or nothing.
 func (r *run) unpack(ctx context.Context, p *parcel, root string) error {
+	if p.npm != "" {
+		return r.unpackNPM(ctx, p, root)
+	}
+	for _, tool := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("this machine has no %s to fetch packages with", tool)
+		}
+	}
 	if err := r.apt.update(); err != nil {
 		return err
 	}

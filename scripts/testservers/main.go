@@ -22,8 +22,8 @@ const (
 	exitNotRun = 127 // the command is not there, as a shell says it
 )
 
-const usage = `usage: testservers [-note TEXT] [-tools NAME,...] -- COMMAND [ARG...]   run COMMAND with the servers
-       testservers -print [-tools NAME,...]                             print their URLs, keep them until Ctrl-C
+const usage = `usage: testservers [-note TEXT] [-tools NAME,...] [-versions ENGINE=VERSION,...] -- COMMAND [ARG...]   run COMMAND with the servers
+       testservers -print [-tools NAME,...] [-versions ENGINE=VERSION,...]                             print their URLs, keep them until Ctrl-C
 `
 
 func main() {
@@ -42,6 +42,7 @@ func launcher(args []string) int {
 	show := flags.Bool("print", false, "")
 	note := flags.String("note", "", "")
 	named := flags.String("tools", "", "")
+	versions := flags.String("versions", "", "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -53,6 +54,9 @@ func launcher(args []string) int {
 		return exitUsage
 	}
 	picked, err := chosen(os.Getenv("DBJOBS_TEST_DATABASES"))
+	if err == nil {
+		picked, err = atVersions(picked, *versions)
+	}
 	wanted, unknown := chosenTools(*named)
 	if err = errors.Join(err, unknown); err != nil {
 		fmt.Fprintln(os.Stderr, "testservers:", err)

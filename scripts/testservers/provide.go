@@ -39,7 +39,7 @@ func (r *run) provideAll(ctx context.Context, engines []*engine) ([]provision, e
 
 func (r *run) provide(ctx context.Context, e *engine) provision {
 	p := provision{engine: e}
-	if text := os.Getenv(e.env); text != "" {
+	if text := os.Getenv(e.env); text != "" && e.version == "" {
 		where, err := e.named(text)
 		p.url, p.err = text, err
 		p.what = fmt.Sprintf("%s at %s (named by %s)", e.title, where, e.env)
@@ -64,8 +64,8 @@ func (r *run) provide(ctx context.Context, e *engine) provision {
 
 // programs finds or fetches the engine's. origin says which of the two it was.
 func (r *run) programs(ctx context.Context, e *engine) (inst installation, origin, written string, err error) {
-	here := errors.New("not looked for, as DBJOBS_TEST_FETCH is set")
-	if os.Getenv("DBJOBS_TEST_FETCH") == "" {
+	here := errors.New("not looked for, as DBJOBS_TEST_FETCH or a version is set")
+	if os.Getenv("DBJOBS_TEST_FETCH") == "" && e.version == "" {
 		if inst, written, here = e.installed(ctx, ""); here == nil {
 			return inst, "installed", written, nil
 		}
@@ -120,6 +120,8 @@ func (e *engine) check(ctx context.Context, inst installation) (written string, 
 	switch {
 	case !ok || !strings.Contains(string(out), e.mark):
 		return "", fmt.Errorf("is %q, not %s", strings.TrimSpace(string(out)), e.title)
+	case e.exactly != "" && written != e.exactly:
+		return "", fmt.Errorf("is version %s, not %s", written, e.exactly)
 	case v.less(e.minimum):
 		return "", fmt.Errorf("is version %s, %s or newer is needed", written, e.minimum)
 	}
