@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -148,11 +146,7 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.forJobs {
 		c.OnNotice = postgresNotice
-		// The end of an attempt waits until the server has stopped its statement. Otherwise the request to
-		// stop is sent while the program exits, and may never arrive.
-		c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 10 * time.Second}
-		}
+		c.BuildContextWatcherHandler = stopsPostgres
 	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	var options []stdlib.OptionOpenDB

@@ -3,6 +3,7 @@
 package crash
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,11 +81,65 @@ func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
 	}
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE seen (setting text)")
-	s, err := store.Open(t.Context(), behindPooler(t, d.URL, 1), store.Options{})
+	through := executeThrough(t, behindPooler(t, d.URL, 1))
+	for _, statement := range []string{"SET work_mem = '3MB'", "INSERT INTO seen SELECT current_setting('work_mem')"} {
+		if err := through(t.Context(), executor.SQLSpec{SQL: executor.Texts(statement)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := d.Int(t, "SELECT count(*) FROM seen WHERE setting = '3MB'"); n != 1 {
+		t.Error("the pooler's only session lost what was set in it")
+	}
+}
+
+// A statement that a timeout or a cancel has stopped is over on the server, too, and the pooler serves all others. PgBouncer
+// 1.18 ends where the connection that asks for the stop is closed early.
+func TestPoolerOfTransactionsStopsStatements(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("PgBouncer stands before PostgreSQL")
+	}
+	d := storetest.Open(t, "postgres", store.Options{})
+	d.Exec(t, "CREATE TABLE effects (n int)")
+	through := executeThrough(t, behindPooler(t, d.URL, 2))
+	running := func() int {
+		return d.Int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(600)'")
+	}
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		for _, atomic := range []bool{false, true} {
+			both.Go(func() {
+				spec := executor.SQLSpec{SQL: executor.Texts("SELECT pg_sleep(600)", "INSERT INTO effects VALUES (1)"), Atomic: atomic}
+				if err := through(ctx, spec); err == nil || !strings.Contains(err.Error(), "57014") {
+					t.Errorf("atomic %t: %v, want the server to say that it has stopped the statement", atomic, err)
+				}
+			})
+		}
+		for running() < 2 && !t.Failed() {
+			time.Sleep(5 * time.Millisecond)
+		}
+		cancel()
+		both.Wait()
+		if n := running(); n != 0 {
+			t.Fatalf("%d statements still run on the server", n)
+		}
+	}
+	if err := through(t.Context(), executor.SQLSpec{SQL: executor.Texts("INSERT INTO effects VALUES (2)")}); err != nil {
+		t.Fatal(err)
+	}
+	if sum := d.Int(t, "SELECT sum(n) FROM effects"); sum != 2 {
+		t.Errorf("the effects add up to %d, want 2", sum)
+	}
+}
+
+// executeThrough returns how steps of the login of a URL are executed there.
+func executeThrough(t *testing.T, rawURL string) func(context.Context, executor.SQLSpec) error {
+	t.Helper()
+	s, err := store.Open(t.Context(), rawURL, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
 	login, err := s.Login(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -92,18 +148,13 @@ func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close()
-	for _, statement := range []string{"SET work_mem = '3MB'", "INSERT INTO seen SELECT current_setting('work_mem')"} {
-		spec, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statement)})
+	t.Cleanup(func() { x.Close() })
+	return func(ctx context.Context, spec executor.SQLSpec) error {
+		text, err := json.Marshal(spec)
 		if err == nil {
-			_, err = x.Execute(t.Context(), executor.Request{Task: &store.Task{Job: store.Job{Owner: login}}, Spec: spec})
+			_, err = x.Execute(ctx, executor.Request{Task: &store.Task{Job: store.Job{Owner: login}}, Spec: text})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := d.Int(t, "SELECT count(*) FROM seen WHERE setting = '3MB'"); n != 1 {
-		t.Error("the pooler's only session lost what was set in it")
+		return err
 	}
 }
 
