@@ -4,7 +4,7 @@
 //	go run ./scripts/testservers -- go test ./...
 //
 // The command finds each server's URL in that engine's environment variable
-// (DBJOBS_TEST_POSTGRES, DBJOBS_TEST_MARIADB). The servers that it starts offer TLS,
+// (DBJOBS_TEST_POSTGRES, DBJOBS_TEST_MARIADB, DBJOBS_TEST_MYSQL). The servers that it starts offer TLS,
 // with certificates for 127.0.0.1 that the one in the file DBJOBS_TEST_CA vouches
 // for. Its exit code is the launcher's.
 // With -print there is no command: export lines go to stdout, and the servers
@@ -26,8 +26,17 @@
 // An engine that cannot be found is a failure that says what to do. It is
 // never skipped: a suite that passed has run on every engine it was asked for
 // (DBJOBS_TEST_DATABASES, a comma-separated list; all when it is not set).
-// Named there only, by make bench and make imports, is pgcron: PostgreSQL with the extension
+// Two are started only where they are named there: for make test-mysql, mysql, which has the account
+// and the settings of MariaDB; and for make bench and make imports, pgcron: PostgreSQL with the extension
 // pg_cron, from the distribution's packages (DBJOBS_TEST_PGCRON).
+//
+// Debian has MySQL in sid alone. So its packages, with all libraries that they need, the C library
+// among them, are fetched from there, and the server is started by the loader that belongs to them.
+// Its version is the one that sid has, until the folder in the cache is deleted.
+//
+// With -fetch, nothing is started: the exit code is 3 where there are no programs of an engine.
+// Arguments for a server besides its own are in its variable with _ARGS, such as
+// DBJOBS_TEST_MYSQL_ARGS=--sql-mode=ANSI.
 //
 // # What the tests may rely on
 //

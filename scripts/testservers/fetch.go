@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,10 +26,11 @@ const fetchLimit = 10 * time.Minute
 // a state of our own: package lists that are usually missing on a fresh machine,
 // and an empty list of installed packages, so that every dependency is named.
 type apt struct {
-	run    *run
-	dir    string
-	config string
-	update func() error // once
+	run     *run
+	dir     string
+	config  string
+	release string       // of Debian, and of no source besides; "": the machine's sources
+	update  func() error // once
 }
 
 // The hooks of a distribution's apt would touch the host (they empty its package
@@ -61,11 +63,11 @@ APT::Get::List-Cleanup "false";
 APT::Install-Recommends "false";
 `
 
-func newApt(ctx context.Context, r *run) *apt {
-	a := &apt{run: r, dir: filepath.Join(r.dir, "apt")}
+func newApt(ctx context.Context, r *run, release string) *apt {
+	a := &apt{run: r, dir: filepath.Join(r.dir, "apt"+release), release: release}
 	a.config = filepath.Join(a.dir, "apt.conf")
 	a.update = sync.OnceValue(func() error {
-		for _, dir := range []string{"lists/partial", "cache/archives/partial"} {
+		for _, dir := range []string{"lists/partial", "cache/archives/partial", "sources"} {
 			if err := os.MkdirAll(filepath.Join(a.dir, dir), 0o755); err != nil {
 				return err
 			}
@@ -73,6 +75,9 @@ func newApt(ctx context.Context, r *run) *apt {
 		err := errors.Join(
 			os.WriteFile(filepath.Join(a.dir, "status"), nil, 0o644),
 			os.WriteFile(a.config, fmt.Appendf(nil, aptConfig, a.dir), 0o644))
+		if err == nil && release != "" {
+			err = a.useRelease(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -90,9 +95,52 @@ func (a *apt) get(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// unwanted are packages that a running server does without, or must not have
-// from elsewhere: the C library belongs to the machine's own loader.
-var unwanted = regexp.MustCompile(`^(libc6.*|libc-(bin|dev|l10n).*|lib.*-perl|libperl.*|libllvm.*|libz3.*)$`)
+// archive is a release of Debian in what `apt-get update --print-uris` says, and its mirror.
+var archive = regexp.MustCompile(`(?m)^'(\S+)/dists/(\w+)/InRelease'`)
+
+// useRelease makes a release of Debian the only source, from the mirror that the machine has its own from.
+func (a *apt) useRelease(ctx context.Context) error {
+	out, err := a.get(ctx, "update", "--print-uris").Output()
+	if err != nil {
+		return err
+	}
+	text := ""
+	for _, found := range archive.FindAllStringSubmatch(string(out), -1) {
+		if text == "" && slices.Contains([]string{released("VERSION_CODENAME"), "stable", "testing", "sid", "unstable"}, found[2]) {
+			text = fmt.Sprintf("Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n", found[1], a.release)
+		}
+	}
+	if text == "" {
+		return errors.New("the sources of apt-get name no mirror of Debian")
+	}
+	if keys := "/usr/share/keyrings/debian-archive-keyring.gpg"; readable(keys) {
+		text += "Signed-By: " + keys + "\n"
+	}
+	foreign := fmt.Sprintf(aptConfig+"Dir::Etc::sourcelist \"/dev/null\";\nDir::Etc::sourceparts \"%[1]s/sources\";\n#clear APT::Default-Release;\n", a.dir)
+	return errors.Join(
+		os.WriteFile(filepath.Join(a.dir, "sources", a.release+".sources"), []byte(text), 0o644),
+		os.WriteFile(a.config, []byte(foreign), 0o644))
+}
+
+func readable(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// aptFor returns the sources that have a parcel.
+func (r *run) aptFor(ctx context.Context, p *parcel) *apt {
+	if p.release != "" && released("ID") == "debian" {
+		return newApt(ctx, r, p.release)
+	}
+	return r.apt
+}
+
+// unwanted are packages that a running server does without, and theMachines those of the C library, which belongs to
+// its loader: servers of the machine's own release run with the machine's.
+var (
+	unwanted    = regexp.MustCompile(`^(libc-(bin|dev|l10n|gconv).*|lib.*-perl|libperl.*|libllvm.*|libz3.*)$`)
+	theMachines = regexp.MustCompile(`^libc6.*$`)
+)
 
 // resolve names the packages to unpack.
 func (a *apt) resolve(ctx context.Context, p *parcel) ([]string, error) {
@@ -103,17 +151,18 @@ func (a *apt) resolve(ctx context.Context, p *parcel) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apt-get cannot resolve %s (%w):\n%s", p.metapackage, err, tail(problems.Bytes()))
 	}
-	return pick(out, p.packages), nil
+	return pick(out, p.packages, a.release != ""), nil
 }
 
 // pick returns the wanted packages of a simulated installation: lines of the
 // form "Inst libpq5 (15.18-0+deb12u1 …)".
-func pick(simulation []byte, wanted *regexp.Regexp) []string {
+func pick(simulation []byte, wanted *regexp.Regexp, ownC bool) []string {
 	var names []string
 	lines := bufio.NewScanner(bytes.NewReader(simulation))
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) > 1 && fields[0] == "Inst" && wanted.MatchString(fields[1]) && !unwanted.MatchString(fields[1]) {
+		if len(fields) > 1 && fields[0] == "Inst" && wanted.MatchString(fields[1]) && !unwanted.MatchString(fields[1]) &&
+			(ownC || !theMachines.MatchString(fields[1])) {
 			names = append(names, fields[1])
 		}
 	}
@@ -155,18 +204,19 @@ func (r *run) unpack(ctx context.Context, p *parcel, root string) error {
 			return fmt.Errorf("this machine has no %s to fetch packages with", tool)
 		}
 	}
-	if err := r.apt.update(); err != nil {
+	apt := r.aptFor(ctx, p)
+	if err := apt.update(); err != nil {
 		return err
 	}
-	names, err := r.apt.resolve(ctx, p)
+	names, err := apt.resolve(ctx, p)
 	if err != nil {
 		return err
 	}
-	debs := filepath.Join(r.apt.dir, p.name)
+	debs := filepath.Join(apt.dir, p.name)
 	if err := os.Mkdir(debs, 0o755); err != nil {
 		return err
 	}
-	download := r.apt.get(ctx, append([]string{"download"}, names...)...)
+	download := apt.get(ctx, append([]string{"download"}, names...)...)
 	download.Dir = debs
 	if err := r.combined(download); err != nil {
 		return err
@@ -204,7 +254,10 @@ func (r *run) reachable(ctx context.Context, e *engine, root string) (string, er
 
 // distribution tells one release from another, so that a cache does not outlive
 // an upgrade of the machine: "debian-12".
-func distribution() string {
+func distribution() string { return released("ID") + "-" + released("VERSION_ID") }
+
+// released is a field of what the machine says of its release.
+func released(field string) string {
 	text, _ := os.ReadFile("/etc/os-release") // without it apt's answer is as good
 	fields := map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -212,7 +265,7 @@ func distribution() string {
 			fields[key] = strings.Trim(value, `"'`)
 		}
 	}
-	return fields["ID"] + "-" + fields["VERSION_ID"]
+	return fields[field]
 }
 
 // lock lets one launcher at a time fetch an engine; the others then find it.

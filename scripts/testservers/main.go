@@ -17,13 +17,15 @@ import (
 
 // Exit codes of the launcher's own; otherwise it exits with the command's.
 const (
-	exitFailed = 1   // a server is missing or did not start
-	exitUsage  = 2   // bad arguments or environment
-	exitNotRun = 127 // the command is not there, as a shell says it
+	exitFailed   = 1   // a server is missing or did not start
+	exitUsage    = 2   // bad arguments or environment
+	exitNoServer = 3   // of -fetch: there are no programs of a server
+	exitNotRun   = 127 // the command is not there, as a shell says it
 )
 
 const usage = `usage: testservers [-note TEXT] [-tools NAME,...] [-versions ENGINE=VERSION,...] -- COMMAND [ARG...]   run COMMAND with the servers
        testservers -print [-tools NAME,...] [-versions ENGINE=VERSION,...]                             print their URLs, keep them until Ctrl-C
+       testservers -fetch [-versions ENGINE=VERSION,...]                                               see that their programs are here, start none
 `
 
 func main() {
@@ -43,13 +45,14 @@ func launcher(args []string) int {
 	note := flags.String("note", "", "")
 	named := flags.String("tools", "", "")
 	versions := flags.String("versions", "", "")
+	only := flags.Bool("fetch", false, "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
 		return exitUsage
 	}
-	if *show == (flags.NArg() > 0) {
+	if *show && *only || (*show || *only) == (flags.NArg() > 0) {
 		flags.Usage()
 		return exitUsage
 	}
@@ -70,6 +73,9 @@ func launcher(args []string) int {
 		return exitFailed
 	}
 	defer r.close()
+	if *only {
+		return r.atHand(ctx, picked)
+	}
 	return r.run(ctx, picked, wanted, flags.Args(), *note)
 }
 
@@ -96,7 +102,7 @@ func newRun(ctx context.Context) (*run, error) {
 	if err := r.startSweeper(); err != nil {
 		return nil, errors.Join(err, os.Remove(r.dir))
 	}
-	r.apt = newApt(ctx, r)
+	r.apt = newApt(ctx, r, "")
 	if r.trusted, err = newAuthority(r.dir); err != nil {
 		return nil, errors.Join(err, r.alive.Close())
 	}
@@ -148,6 +154,22 @@ func (r *run) run(ctx context.Context, picked []*engine, wanted []*tool, command
 	}
 	r.say("%s", summary)
 	return code
+}
+
+// atHand comes by the engines' programs, and starts none.
+func (r *run) atHand(ctx context.Context, picked []*engine) int {
+	for _, e := range picked {
+		if os.Getenv(e.env) != "" {
+			continue
+		}
+		_, origin, written, err := r.programs(ctx, e)
+		if err != nil {
+			r.say("%v", err)
+			return exitNoServer
+		}
+		r.say("%s %s is at hand (%s)", e.title, written, origin)
+	}
+	return 0
 }
 
 // offer prints the servers' URLs and the tools' folders for a shell, and keeps the servers until Ctrl-C.

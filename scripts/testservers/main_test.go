@@ -145,15 +145,16 @@ func TestPickTakesLibrariesButNotTheMachines(t *testing.T) {
 	simulation := "Reading package lists...\n" +
 		"Inst libc6 (2.36-9 Debian:12/stable [amd64])\nInst libc-bin (2.36-9 x)\nInst libc-ares2 (1.18 x)\nInst libpq5 (15.18 Debian:12/stable [amd64])\n" +
 		"Inst libperl5.36 (5.36 x)\nInst libdbi-perl (1 x)\nInst libllvm14 (14 x)\nInst perl (5.36 x)\n" +
-		"Inst postgresql-15 (15.18 x)\nInst postgresql (15 x)\nInst mariadb-server-core (10.11 x)\nConf libpq5 (15.18 x)\n"
+		"Inst postgresql-15 (15.18 x)\nInst postgresql (15 x)\nInst mariadb-server-core (10.11 x)\nInst mysql-server-core (9.7 x)\nConf libpq5 (15.18 x)\n"
 	for _, c := range []struct {
 		engine *engine
 		want   []string
 	}{
 		{postgres, []string{"libc-ares2", "libpq5", "postgresql-15"}},
 		{mariadb, []string{"libc-ares2", "libpq5", "mariadb-server-core"}},
+		{mysql, []string{"libc6", "libc-ares2", "libpq5", "mysql-server-core"}},
 	} {
-		if got := pick([]byte(simulation), c.engine.packages); !slices.Equal(got, c.want) {
+		if got := pick([]byte(simulation), c.engine.packages, c.engine.release != ""); !slices.Equal(got, c.want) {
 			t.Errorf("%s: picked %q, want %q", c.engine.name, got, c.want)
 		}
 	}

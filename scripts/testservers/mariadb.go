@@ -29,10 +29,10 @@ var mariadb = &engine{
 	usualPort: "3306",
 	minimum:   version{10, 6},
 	find:      findMariaDB,
-	mark:      "MariaDB", // mysqld may be another product
+	mark:      regexp.MustCompile("MariaDB"), // mysqld may be another product
 	init:      initMariaDB,
 	args:      mariadbArgs,
-	ready:     mariadbReady,
+	ready:     greets,
 	stop:      syscall.SIGKILL, // one process and nothing outside its folder
 }
 
@@ -113,9 +113,9 @@ func mariadbArgs(s *server) []string {
 	return args
 }
 
-// mariadbReady reports whether the server greets: it listens earlier, while it
+// greets reports whether a server of MySQL's protocol greets: MariaDB listens earlier, while it
 // still makes the accounts.
-func mariadbReady(s *server) bool {
+func greets(s *server) bool {
 	conn, err := net.DialTimeout("tcp", s.address(), time.Second)
 	if err != nil {
 		return false

@@ -34,7 +34,7 @@ var postgres = &engine{
 	usualPort: "5432",
 	minimum:   version{12, 0},
 	find:      findPostgres,
-	mark:      "postgres (PostgreSQL)",
+	mark:      regexp.MustCompile(`^postgres \(PostgreSQL\)`),
 	init:      initPostgres,
 	args:      postgresArgs,
 	ready:     postgresReady,

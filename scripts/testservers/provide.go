@@ -58,7 +58,7 @@ func (r *run) provide(ctx context.Context, e *engine) provision {
 		p.err = err
 		return p
 	}
-	p.url, p.what = s.url(), fmt.Sprintf("%s %s (%s)", e.title, written, origin)
+	p.url, p.what = s.url(), fmt.Sprintf("%s %s (%s)", e.title, written, strings.Join(append([]string{origin}, s.extra()...), " "))
 	return p
 }
 
@@ -110,7 +110,8 @@ func (e *engine) installed(ctx context.Context, root string) (installation, stri
 
 // check asks a server's program what it is.
 func (e *engine) check(ctx context.Context, inst installation) (written string, err error) {
-	cmd := exec.CommandContext(ctx, inst.server, "--version")
+	argv := inst.argv(inst.server, "--version")
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = (&server{inst: inst, dir: "/"}).environ()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -118,7 +119,7 @@ func (e *engine) check(ctx context.Context, inst installation) (written string, 
 	}
 	v, written, ok := parseVersion(string(out))
 	switch {
-	case !ok || !strings.Contains(string(out), e.mark):
+	case !ok || !e.mark.Match(out):
 		return "", fmt.Errorf("is %q, not %s", strings.TrimSpace(string(out)), e.title)
 	case e.exactly != "" && written != e.exactly:
 		return "", fmt.Errorf("is version %s, not %s", written, e.exactly)

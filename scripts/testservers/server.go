@@ -78,7 +78,7 @@ func (s *server) launch(ctx context.Context) error {
 
 	cmd := &exec.Cmd{Env: s.environ(), Dir: s.dir, Stdout: log, Stderr: log}
 	s.kept, err = s.owner.keep(cmd, orders{
-		Args: append([]string{s.inst.server}, s.args(s)...), User: s.owner.user, Stop: s.stop,
+		Args: s.inst.argv(s.inst.server, append(s.args(s), s.extra()...)...), User: s.owner.user, Stop: s.stop,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.title, err)
@@ -126,11 +126,14 @@ func (s *server) environ() []string {
 		"PATH=" + filepath.Dir(s.inst.server) + ":" + filepath.Dir(s.inst.init) + ":/usr/bin:/bin:/usr/sbin:/sbin",
 		"HOME=" + s.dir, "TMPDIR=" + s.dir, "LC_ALL=C", "TZ=UTC",
 	}
-	if len(s.inst.libs) > 0 {
+	if len(s.inst.libs) > 0 && s.inst.loader == "" {
 		env = append(env, "LD_LIBRARY_PATH="+strings.Join(s.inst.libs, ":"))
 	}
 	return env
 }
+
+// extra are arguments with which a server is to be started besides: those in its variable with _ARGS, between spaces.
+func (s *server) extra() []string { return strings.Fields(os.Getenv(s.env + "_ARGS")) }
 
 func (s *server) data() string    { return filepath.Join(s.dir, "data") }
 func (s *server) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }

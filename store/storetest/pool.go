@@ -34,6 +34,7 @@ var spare struct {
 }
 
 type spareKind struct {
+	variable string // which names the server
 	driver   string
 	migrated bool // with our tables
 }

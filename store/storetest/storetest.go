@@ -33,6 +33,7 @@ var engines = []struct {
 	{"sqlite", "sqlite", onSQLite},
 	{"postgres", "postgres", onPostgres},
 	{"mariadb", "mariadb", onMariaDB},
+	{"mysql", "mariadb", onMySQL},
 }
 
 // Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.
@@ -111,6 +112,7 @@ func Skip(t testing.TB, format string, a ...any) {
 type DB struct {
 	*store.Store
 	Engine string // the dialect of the SQL that the test writes
+	Server string // its name in DBJOBS_TEST_DATABASES, for what differs between servers of a dialect
 	URL    string
 	SQL    *sql.DB // a second way in: what people do with plain SQL
 	Clock  *Clock
@@ -129,7 +131,7 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
 	// A Wrap may count or change the statements that make the tables, which record the time.
 	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
-	d := &DB{Engine: Dialect(engine), URL: database.url, Clock: NewClock(start)}
+	d := &DB{Engine: Dialect(engine), Server: engine, URL: database.url, Clock: NewClock(start)}
 	if o.Clock == nil {
 		o.Clock = d.Clock.Now
 	}
@@ -263,20 +265,25 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 
 func onPostgres(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
-	return spareOrNew(t, "DBJOBS_TEST_POSTGRES", spareKind{"pgx", migrated}, pgxDSN)
+	return spareOrNew(t, spareKind{"DBJOBS_TEST_POSTGRES", "pgx", migrated}, pgxDSN)
 }
 
 func onMariaDB(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
-	return spareOrNew(t, "DBJOBS_TEST_MARIADB", spareKind{"mysql", migrated}, mysqlDSN)
+	return spareOrNew(t, spareKind{"DBJOBS_TEST_MARIADB", "mysql", migrated}, mysqlDSN)
+}
+
+func onMySQL(t testing.TB, migrated bool) *spareDB {
+	t.Helper()
+	return spareOrNew(t, spareKind{"DBJOBS_TEST_MYSQL", "mysql", migrated}, mysqlDSN)
 }
 
 // spareOrNew gives a spare database, or makes one.
-func spareOrNew(t testing.TB, variable string, kind spareKind, dsn func(*url.URL) string) *spareDB {
+func spareOrNew(t testing.TB, kind spareKind, dsn func(*url.URL) string) *spareDB {
 	t.Helper()
 	s := takeSpare(kind)
 	if s == nil {
-		s = onServer(t, variable, kind.driver, dsn)
+		s = onServer(t, kind, dsn)
 		s.isNew(t, kind.migrated)
 	}
 	t.Cleanup(func() { s.giveBack(t) })
@@ -284,8 +291,9 @@ func spareOrNew(t testing.TB, variable string, kind spareKind, dsn func(*url.URL
 }
 
 // onServer makes a database of a random name, with the account that the variable's URL names.
-func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) *spareDB {
+func onServer(t testing.TB, kind spareKind, dsn func(*url.URL) string) *spareDB {
 	t.Helper()
+	variable, driver := kind.variable, kind.driver
 	raw := os.Getenv(variable)
 	if raw == "" {
 		t.Fatalf("%s is not set: `make test` starts the servers and sets it", variable)
@@ -312,7 +320,7 @@ func onServer(t testing.TB, variable, driver string, dsn func(*url.URL) string) 
 	}
 	server := dsn(u)
 	u.Path = "/" + name
-	return &spareDB{spareKind: spareKind{driver: driver}, url: u.String(), source: dsn(u),
+	return &spareDB{spareKind: spareKind{variable: variable, driver: driver}, url: u.String(), source: dsn(u),
 		drop: func() error { return drop(driver, server, name) }}
 }
 
