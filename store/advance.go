@@ -32,6 +32,7 @@ type writer struct {
 	rules    []ruleRow
 	events   []Event
 	replan   []int64
+	unseen   map[string][]int64 // jobs that are planned with other days than their schedules know, by calendar
 	ends     endRows
 	after    map[int64]int    // of jobs that run after others, of which one is new: how many these are
 	owners   []int64          // jobs that were given to another owner
@@ -225,6 +226,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		since := at(cmp.Or(p.DecidedThrough, w.now))
 		for _, r := range d.Rules {
 			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, since, r.bare})
+			w.otherDays(p.JobID, &r)
 		}
 	}
 }
@@ -347,6 +349,9 @@ func (w *writer) writeRules(ctx context.Context) error {
 		return err
 	}
 	if err := bulk(ctx, w, "insert_plan_rules", w.rules, nil); err != nil {
+		return err
+	}
+	if err := w.seeAgain(ctx); err != nil {
 		return err
 	}
 	same, err := w.s.unedited(ctx, w.tx, "lock_stale_jobs", ids, w.planned)

@@ -191,6 +191,7 @@ func (s *Store) readCalendars(ctx context.Context, q engine.Runner, ids []int64,
 			r := &byJob[id].Rules[i]
 			if r.Calendar = shared[r.Schedule.Calendar]; r.Calendar != nil {
 				byJob[id].fault("calendar "+r.Calendar.Name, r.Calendar.Fault)
+				r.daysRead()
 			}
 		}
 	}

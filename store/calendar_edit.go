@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -55,4 +58,55 @@ func (s *Store) seeCalendar(ctx context.Context, name string) error {
 		}
 		return nil
 	})
+}
+
+// daysRead makes the version of the days that were read part of what a changed rule is planned from. A
+// schedule may know another one: SQL has edited the calendar since SeeCalendars looked, or has moved the
+// schedule to another calendar. With the version that the schedule knows, a plan of other days would
+// count as one of those days, once the calendar has them again.
+func (r *Rule) daysRead() {
+	at := strings.LastIndex(r.NewInput, "\x1f") + 1 // behind it is calendar_version
+	if read := r.NewInput[:at] + r.Calendar.Version(); r.Changed() && r.Calendar.Fault == "" && read != r.NewInput {
+		r.NewInput, r.otherDays = read, true
+	}
+}
+
+// otherDays notes a job that is planned with days which its schedule does not know.
+func (w *writer) otherDays(job int64, r *Rule) {
+	if !r.otherDays {
+		return
+	}
+	if w.unseen == nil {
+		w.unseen = map[string][]int64{}
+	}
+	w.unseen[r.Calendar.Name] = append(w.unseen[r.Calendar.Name], job)
+}
+
+// seeAgain makes the next pass tell the schedules of these calendars which days they have: whatever the
+// calendars have by then, also the days of before. Where somebody is editing a calendar, its jobs stay
+// unmarked instead, and the next pass decides for them again.
+//
+// Crash window: the mark is written with the plans, or not at all, as they are.
+func (w *writer) seeAgain(ctx context.Context) error {
+	if len(w.unseen) == 0 {
+		return nil
+	}
+	var free []string
+	err := w.tx.Query(ctx, "lock_calendars", engine.Args{"ids": slices.Sorted(maps.Keys(w.unseen))}, func(r *sql.Rows) error {
+		var name string
+		err := r.Scan(&name)
+		free = append(free, name)
+		delete(w.unseen, name)
+		return err
+	})
+	for _, jobs := range w.unseen {
+		for _, id := range jobs {
+			delete(w.planned, id)
+		}
+	}
+	if err != nil || len(free) == 0 {
+		return err
+	}
+	_, err = w.tx.Exec(ctx, "unmark_calendars", engine.Args{"ids": free})
+	return err
 }

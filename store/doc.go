@@ -35,7 +35,8 @@
 // A calendar is one row, with its days as a text, so that each edit of it changes plan_input.
 // Store.SeeCalendars (store/calendar_edit.go) gives the calendar's version to the schedules that name it,
 // and that makes these stale. Plans contain the days, so a decision reads no calendar, but for a
-// schedule that may have changed.
+// schedule that may have changed. Where it reads other days than those of the version, the next pass
+// gives the version again: writer.seeAgain (store/calendar_edit.go).
 //
 // A partial index finds the rows where the two differ: the needs need_job, need_link, need_schedule
 // and need_pause of Need (store/plan.go). The next pass decides for the jobs of those rows, and

@@ -65,6 +65,7 @@ type Rule struct {
 	ChangedAt   time.Time // of the schedule, by a command
 	Lost        bool      // the link is there, but the row of the schedule is not
 	bare        bool      // the job's own schedule, which has no link
+	otherDays   bool      // the calendar has other days than the schedule knows: see daysRead
 }
 
 // Changed reports whether the plan was made from another text than the definition has now.

@@ -41,6 +41,8 @@ var actions = map[string]string{
 	"first_keepers":      "read which schedules use a calendar",
 	"see_calendar":       "tell the schedules of a calendar that it changed",
 	"stale_calendars":    "look for changed calendars",
+	"lock_calendars":     "look which calendars nobody edits",
+	"unmark_calendars":   "mark calendars as changed",
 	"lock_calendar":      "read a changed calendar",
 	"cancellable":        "read the runs to cancel",
 	"changes":            "read the change log",

@@ -676,6 +676,12 @@ UPDATE dbjobs.calendars SET planned = plan_input WHERE name = :name;
 -- name: see_calendar
 UPDATE dbjobs.schedules SET calendar_version = :version, planned = NULL WHERE calendar = :name AND calendar <> '';
 
+-- name: lock_calendars
+SELECT name FROM dbjobs.calendars WHERE name @among_names @skip;
+
+-- name: unmark_calendars
+UPDATE dbjobs.calendars SET planned = NULL WHERE name @among_names;
+
 -- name: date_calendar
 UPDATE dbjobs.schedules SET changed_at = @now WHERE calendar = :name AND calendar <> '';
 

@@ -796,6 +796,10 @@ SELECT id FROM dbjobs_schedules WHERE id IN (each_) ORDER BY id FOR UPDATE;
 -- arguments: name
 SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE name = ? AND stale = 1 FOR UPDATE SKIP LOCKED;
 
+-- name: lock_calendars
+-- arguments: each_ids
+SELECT name FROM dbjobs_calendars WHERE name IN (each_) FOR UPDATE SKIP LOCKED;
+
 -- name: lock_done_schedules
 -- arguments: each_ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_) FOR UPDATE SKIP LOCKED;
@@ -1444,6 +1448,10 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
   SELECT * FROM (SELECT p.job_id, 0 AS parked, p.last_error AS error, p.streak FROM dbjobs_plans p
     WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.job_id LIMIT ?) AS failing
 ) AS t JOIN dbjobs_jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
+
+-- name: unmark_calendars
+-- arguments: each_ids
+UPDATE dbjobs_calendars SET planned = NULL WHERE name IN (each_);
 
 -- name: unserved
 -- arguments: since, login

@@ -809,6 +809,10 @@ SELECT id FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPD
 -- arguments: name
 SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE name = $1 AND planned IS DISTINCT FROM plan_input FOR UPDATE SKIP LOCKED;
 
+-- name: lock_calendars
+-- arguments: ids
+SELECT name FROM dbjobs.calendars WHERE name = ANY($1::text[]) FOR UPDATE SKIP LOCKED;
+
 -- name: lock_done_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
@@ -1492,6 +1496,10 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
   SELECT * FROM (SELECT p.job_id, false AS parked, p.last_error AS error, p.streak FROM dbjobs.plans p
     WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.job_id LIMIT $1) AS failing
 ) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
+
+-- name: unmark_calendars
+-- arguments: ids
+UPDATE dbjobs.calendars SET planned = NULL WHERE name = ANY($1::text[]);
 
 -- name: unserved
 -- arguments: since, login

@@ -801,6 +801,10 @@ SELECT id FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_each(?1)) OR
 -- arguments: name
 SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE name = ?1 AND planned IS NOT plan_input ;
 
+-- name: lock_calendars
+-- arguments: ids
+SELECT name FROM dbjobs_calendars WHERE name IN (SELECT value FROM json_each(?1)) ;
+
 -- name: lock_done_schedules
 -- arguments: ids
 SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each(?1)) ;
@@ -1458,6 +1462,10 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
   SELECT * FROM (SELECT p.job_id, 0 AS parked, p.last_error AS error, p.streak FROM dbjobs_plans p
     WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.job_id LIMIT ?1) AS failing
 ) AS t JOIN dbjobs_jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
+
+-- name: unmark_calendars
+-- arguments: ids
+UPDATE dbjobs_calendars SET planned = NULL WHERE name IN (SELECT value FROM json_each(?1));
 
 -- name: unserved
 -- arguments: since, login

@@ -1,0 +1,127 @@
+package tick_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// beforeDecisions begins the statement of a pass that follows its look at calendars.
+const beforeDecisions = "SELECT id, plan_input, "
+
+// marked holds that no schedule and no calendar is left to be looked at again, so that later passes have nothing to do.
+func marked(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	for _, table := range []string{"schedules", "calendars"} {
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table(table)+" WHERE planned IS NULL OR planned <> plan_input"); n != 0 {
+			t.Errorf("%d rows of %s are looked at in each pass", n, table)
+		}
+	}
+}
+
+// SQL edits a calendar between the look at calendars and the decisions of a pass, and takes that back before the next one.
+func TestCalendarEditedBesideAPass(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		calendars := d.Table("calendars")
+		d.Clock.Set(day(21, 8))
+		ticktest.Apply(t, d, holidays("skip"))
+		ticktest.Run(t, d)
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22'")
+		decideBeside(t, d, beforeDecisions, func() { d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22..2026-12-24'") })
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22'")
+		ticktest.Run(t, d)
+		nominal(t, d, "next 23T06")
+		ticktest.Run(t, d)
+		marked(t, d)
+
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-23'")
+		decideBeside(t, d, beforeDecisions, func() { d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22..2026-12-24'") })
+		ticktest.Run(t, d) // the edit stays
+		nominal(t, d, "next 25T06")
+		ticktest.Run(t, d)
+		marked(t, d)
+	})
+}
+
+// The same beside the first decision for a job, whose schedule has not changed.
+func TestCalendarEditedBesideANewJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		calendars := d.Table("calendars")
+		d.Clock.Set(day(21, 8))
+		defs := holidays("skip", "2026-12-22")
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		more := defs.Jobs[0]
+		more.Name = "k"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{more}})
+		decideBeside(t, d, ", id, NULL, id FROM "+d.Table("jobs"), func() { d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22..2026-12-24'") })
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22'")
+		ticktest.Run(t, d)
+		for _, job := range []string{"j", "k"} {
+			if got := ticktest.ToldIn(t, d, job, "02T15"); got != "next 23T06" {
+				t.Errorf("%s: %s", job, got)
+			}
+		}
+		ticktest.Run(t, d)
+		marked(t, d)
+	})
+}
+
+// SQL gives a schedule another calendar, which later gets the days that the first one had.
+func TestCalendarOfAScheduleMovedBySQL(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		calendars := d.Table("calendars")
+		d.Clock.Set(day(21, 8))
+		defs := holidays("skip", "2026-12-22")
+		defs.Calendars = append(defs.Calendars, store.Calendar{Name: "fr", WorkingDays: "MO-FR", Days: []string{"2026-12-22..2026-12-24"}})
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		nominal(t, d, "next 23T06")
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET calendar = 'fr'")
+		ticktest.Run(t, d) // plans with the days of fr
+		ticktest.Run(t, d) // and this one marks the schedule, which had those of de
+		nominal(t, d, "next 25T06")
+		marked(t, d)
+		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22' WHERE name = 'fr'")
+		ticktest.Run(t, d)
+		nominal(t, d, "next 23T06")
+		ticktest.Run(t, d)
+		marked(t, d)
+	})
+}
+
+// Somebody has the row of the calendar locked when a pass plans with days that its schedule does not know, and ends with the days
+// that the schedule knows.
+func TestLockedCalendarEditedBesideANewJob(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(21, 8))
+		defs := holidays("skip", "2026-12-22")
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		defs.Jobs[0].Name = "k"
+		ticktest.Apply(t, d, store.Definitions{Jobs: defs.Jobs})
+		var tx *sql.Tx
+		decideBeside(t, d, ", id, NULL, id FROM "+d.Table("jobs"), func() {
+			d.Exec(t, "UPDATE "+d.Table("calendars")+" SET days = '2026-12-22..2026-12-24'")
+			var err error
+			if tx, err = d.SQL.BeginTx(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.ExecContext(t.Context(), "UPDATE "+d.Table("calendars")+" SET days = '2026-12-22'"); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		if got := ticktest.ToldIn(t, d, "k", "02T15"); got != "next 23T06" {
+			t.Error(got)
+		}
+		ticktest.Run(t, d)
+		marked(t, d)
+	})
+}
