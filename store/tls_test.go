@@ -3,13 +3,22 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"math/big"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -70,6 +79,8 @@ func TestCertificates(t *testing.T) {
 	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	strangers := filepath.Join(t.TempDir(), "strangers.pem")
+	writeCertificate(t, strangers)
 	elsewhere := func(change func(u *url.URL)) func(u *url.URL) {
 		return func(u *url.URL) {
 			change(u)
@@ -99,9 +110,84 @@ func TestCertificates(t *testing.T) {
 					{"contradiction", options("ssl-ca", authority, "tls", "skip-verify"), "contradict"},
 					{"no such file", options("ssl-ca", other+".not"), "no such file"},
 					{"no certificate", options("ssl-ca", other), "no certificate"},
+					{"disabled", options("ssl-mode", "DISABLED"), ""},
+					{"preferred", options("ssl-mode", "preferred"), ""},
+					{"required", options("ssl-mode", "REQUIRED"), ""},
+					{"the host, too", options("ssl-mode", "VERIFY_IDENTITY", "ssl-ca", authority), ""},
+					{"the host, too, which is another", elsewhere(options("ssl-mode", "VERIFY_IDENTITY", "ssl-ca", authority)), wrongHost},
+					{"the host, too, and the system's roots", options("ssl-mode", "VERIFY_IDENTITY"), unknown},
+					{"any host", elsewhere(options("ssl-mode", "VERIFY_CA", "ssl-ca", authority)), ""},
+					{"any host, by another's certificate", options("ssl-mode", "VERIFY_CA", "ssl-ca", strangers), unknown},
 				})
 			}
 		})
+	}
+}
+
+// writeCertificate writes a certificate that vouches for nobody here, and its key beside it.
+func writeCertificate(t *testing.T, file string) (key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{file: {Type: "CERTIFICATE", Bytes: certificate}, file + ".key": {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file + ".key"
+}
+
+// TestMySQLOptions: what nothing reads is refused, before anything is sent, and so is what makes no sense together.
+func TestMySQLOptions(t *testing.T) {
+	certificate := filepath.Join(t.TempDir(), "client.pem")
+	key := writeCertificate(t, certificate)
+	for options, problem := range map[string]string{
+		"ssl-crt=x":                              `no "ssl-crt"; is ssl-cert meant?`,
+		"sslmode=require":                        `no "sslmode"; is ssl-mode meant?`,
+		"ssl_ca=x":                               `no "ssl_ca"; is ssl-ca meant?`,
+		"parsetime=true":                         `no "parsetime"; is parseTime meant?`,
+		"tiemout=5s":                             `no "tiemout"; is timeout meant?`,
+		"frobnicate=geheim":                      `no "frobnicate"; want ssl-mode`,
+		"x'=geheim":                              `want ssl-mode`,
+		"ssl-mode=on":                            "want DISABLED",
+		"ssl-mode=REQUIRED&tls=true":             "remove tls",
+		"ssl-mode=REQUIRED&ssl-ca=x":             "ssl-ca and ssl-mode=REQUIRED contradict each other",
+		"tls=skip-verify&ssl-ca=x":               "ssl-ca and tls=skip-verify contradict each other",
+		"ssl-mode=VERIFY_CA":                     "needs ssl-ca",
+		"ssl-cert=x&tls=true":                    "give both",
+		"ssl-key=x&tls=true":                     "give both",
+		"ssl-cert=x&ssl-key=y":                   "is for TLS",
+		"ssl-cert=x&ssl-key=y&ssl-mode=DISABLED": "is for TLS",
+		"ssl-cert=/no/x&ssl-key=/no/y&tls=true":  "no such file",
+		"ssl-cert=" + key + "&ssl-key=" + key + "&tls=true":         "ssl-cert, ssl-key: ",
+		"ssl-cert=" + certificate + "&ssl-key=" + key + "&tls=true": "",
+		"sql_mode=ANSI&time_zone=%27%2B00:00%27":                    "",
+	} {
+		s, err := store.Open(t.Context(), "mysql://ann@127.0.0.1:1/d?"+options, store.Options{})
+		if err == nil {
+			s.Close()
+		}
+		if problem == "" { // nothing listens there
+			if !errors.Is(err, store.ErrUnreachable) {
+				t.Errorf("%s: %v", options, err)
+			}
+			continue
+		}
+		var bad *store.URLError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: %v, want %q", options, err, problem)
+		}
 	}
 }
 
@@ -236,4 +322,27 @@ func TestLogin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestServiceOfLibpq: a URL may name a service, whose file says where the database is, and who to be.
+func TestServiceOfLibpq(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("only PostgreSQL has services")
+	}
+	u, err := url.Parse(storetest.URL(t, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	file := filepath.Join(t.TempDir(), "pg_service.conf")
+	text := fmt.Sprintf("[jobs]\nhost=%s\nport=%s\ndbname=%s\nuser=%s\npassword=%s\nsslmode=disable\n",
+		u.Hostname(), u.Port(), strings.TrimPrefix(u.Path, "/"), u.User.Username(), password)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PGSERVICEFILE", file)
+	reach(t, "postgres:///", []way{
+		{"service", options("service", "jobs"), ""},
+		{"no such service", options("service", "others"), "service"},
+	})
 }

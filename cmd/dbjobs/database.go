@@ -10,10 +10,10 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/nearest"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
 // The exit codes, which scripts and monitors rely on.

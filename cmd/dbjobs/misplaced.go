@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/store/nearest"
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )

@@ -3,14 +3,11 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -77,7 +74,7 @@ var mysqlEngine = &Engine{
 
 	connector:  mysqlConnector,
 	jobs:       mysqlJobs,
-	encrypted:  func(q url.Values) bool { return q.Get("ssl-ca") != "" || q.Get("tls") == "true" },
+	encrypted:  encryptedMySQL,
 	classify:   classifyMySQL,
 	atFault:    mysqlAtFault,
 	advise:     adviseOnMySQL,
@@ -95,7 +92,7 @@ func mysqlVersion(v string) string {
 }
 
 // mysqlConnector reads mysql://user:password@host:port/database?option=value, with the driver's options
-// and two of our own (see mysqlAddress and mysqlTLS). With interpolateParams, a statement needs one round
+// and some of MySQL's own clients (see mysqlAddress and mysqlTLS). With interpolateParams, a statement needs one round
 // trip instead of three. With clientFoundRows, an update that changes nothing still counts its row;
 // otherwise the fence would take it as refused.
 func mysqlConnector(raw string, o Options) (driver.Connector, error) {
@@ -104,10 +101,16 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 		return nil, err
 	}
 	query := u.Query()
-	socket, authority := query.Get("socket"), query.Get("ssl-ca")
-	for _, name := range []string{"socket", "ssl-ca", "charset", "collation"} { // read here, or always the same
-		query.Del(name)
+	if err := checkMySQLOptions(query); err != nil {
+		return nil, err
 	}
+	socket, checked := query.Get("socket"), encryptedMySQL(u.Query())
+	certificates, err := takeMySQLTLS(query)
+	if err != nil {
+		return nil, err
+	}
+	query.Del("charset") // they are always the same
+	query.Del("collation")
 	c := mysql.NewConfig()
 	if q := query.Encode(); q != "" {
 		if c, err = mysql.ParseDSN("/?" + q); err != nil {
@@ -123,7 +126,7 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	if err := mysqlAddress(c, u, socket); err != nil {
 		return nil, err
 	}
-	if err := mysqlTLS(c, u, authority); err != nil {
+	if err := certificates.apply(c, u.Hostname()); err != nil {
 		return nil, err
 	}
 	// Instants are read as text. For an invalid date such as 2026-00-00, the driver would return an error
@@ -136,7 +139,7 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	c.Logger = silent{}
 	// The password from Login may be a token that the server wants in plain text. It is sent only over
 	// verified TLS.
-	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && c.TLS != nil && !c.TLS.InsecureSkipVerify
+	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && checked
 	mysqlSession(c, o.forJobs)
 	var options []mysql.Option
 	if o.Login != nil {
@@ -200,32 +203,6 @@ func mysqlAddress(c *mysql.Config, u *url.URL, socket string) error {
 	default:
 		c.Net, c.Addr = "tcp", u.Host
 	}
-	return nil
-}
-
-// mysqlTLS sets TLS. With tls=true, the server's certificate must be valid for the URL's host. The option
-// ssl-ca, named as in MySQL's own clients, demands the same; it is a file of certificates to trust
-// instead of the system's.
-func mysqlTLS(c *mysql.Config, u *url.URL, authority string) error {
-	if c.TLS != nil && !c.TLS.InsecureSkipVerify {
-		c.TLS.ServerName = u.Hostname() // the driver parsed the options without the host
-	}
-	if authority == "" {
-		return nil
-	}
-	if c.TLSConfig != "" && c.TLSConfig != "true" {
-		return &URLError{"ssl-ca and tls=" + c.TLSConfig + " contradict each other; remove tls"}
-	}
-	pem, err := os.ReadFile(authority)
-	if err != nil {
-		return &URLError{"ssl-ca: " + err.Error()}
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return &URLError{"ssl-ca: no certificate in PEM form in " + authority}
-	}
-	c.TLSConfig = ""
-	c.TLS = &tls.Config{RootCAs: roots, ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
 	return nil
 }
 

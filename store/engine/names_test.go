@@ -17,7 +17,6 @@ func TestNamesOfEnginesStayHere(t *testing.T) {
 		names = append(names, e.Name)
 		names = append(names, e.schemes...)
 	}
-	names = slices.DeleteFunc(names, func(n string) bool { return n == "file" })
 	literal := regexp.MustCompile(`"(` + strings.Join(names, "|") + `)"`)
 	seen := 0
 	for _, top := range []string{"cmd", "rules", "store", "tick"} {

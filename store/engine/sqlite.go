@@ -18,7 +18,7 @@ const sqliteLayout = "2006-01-02T15:04:05.000000Z"
 
 var sqlite = &Engine{
 	Name: "sqlite", OneWriter: true, Creates: true,
-	schemes:  []string{"sqlite", "file"},
+	schemes:  []string{"sqlite"},
 	form:     "sqlite:path",
 	prefix:   "dbjobs_",
 	numbered: true,
@@ -81,7 +81,7 @@ var sqlite = &Engine{
 	holderLock: sqliteHolderLock,
 }
 
-// sqlitePath is the file that a sqlite: or file: URL names.
+// sqlitePath is the file that a sqlite: URL names.
 func sqlitePath(raw string) (path string, options url.Values, err error) {
 	_, rest, _ := strings.Cut(raw, ":")
 	rest, query, _ := strings.Cut(rest, "?")

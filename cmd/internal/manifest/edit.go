@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/nearest"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
 // Manifest is a jobs.yaml, read and checked, with all defaults filled in.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
+	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
 // Problem is one thing wrong in a manifest.

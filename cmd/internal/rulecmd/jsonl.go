@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/nearest"
+	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
 // question is a line of `rule next --jsonl`.

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -187,10 +188,10 @@ func embedded(env Lookup) (Database, error) {
 
 // check returns what is wrong with a URL, without quoting it.
 func check(raw string) error {
-	scheme, rest, _ := strings.Cut(raw, ":")
+	_, rest, _ := strings.Cut(raw, ":")
 	e, err := engine.Of(raw)
 	switch {
-	case err != nil || scheme == "file": // in SQLite, file: names a file, too; here only sqlite: does
+	case err != nil:
 		return errors.New("not the URL of a database that dbjobs knows")
 	case e.Port == 0:
 		if strings.Trim(rest, "/") == "" {
@@ -202,7 +203,7 @@ func check(raw string) error {
 	switch {
 	case err != nil:
 		return err
-	case u.Opaque != "" || u.Host == "" && u.Query().Get("host") == "" && u.Query().Get("socket") == "":
+	case u.Opaque != "" || u.Host == "" && !slices.ContainsFunc([]string{"host", "socket", "service"}, func(at string) bool { return u.Query().Get(at) != "" }):
 		return errors.New("the host is missing")
 	}
 	return nil
