@@ -79,7 +79,7 @@ func withoutWrites(t *testing.T, d *storetest.DB) string {
 	case "postgres":
 		q.Set("default_transaction_read_only", "on")
 	default:
-		q.Set("tx_read_only", "1")
+		q.Set(storetest.Words(d.Server, "tx_read_only"), "1")
 	}
 	u.RawQuery = q.Encode()
 	return u.String()

@@ -16,7 +16,7 @@ import (
 // them. The tables and the job are made in sessions without the setting.
 func eachLimited(t *testing.T, settings map[string]string, test func(t *testing.T, s *store.Store, ended func())) {
 	for _, engine := range storetest.Engines(t) {
-		if setting, ok := settings[engine]; ok {
+		if setting, ok := settings[storetest.Dialect(engine)]; ok {
 			t.Run(engine, func(t *testing.T) {
 				s, ended := limited(t, engine, setting)
 				test(t, s, ended)
@@ -36,7 +36,7 @@ func limited(t *testing.T, engine, setting string) (s *store.Store, ended func()
 		t.Fatal(err)
 	}
 	s.Close()
-	admin, err := sql.Open(map[string]string{"postgres": "pgx", "mariadb": "mysql"}[engine], storetest.DSN(t, url))
+	admin, err := sql.Open(map[string]string{"postgres": "pgx", "mariadb": "mysql"}[storetest.Dialect(engine)], storetest.DSN(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func limited(t *testing.T, engine, setting string) (s *store.Store, ended func()
 		t.Fatal(err)
 	}
 	count := "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-	if engine == "mariadb" {
+	if storetest.Dialect(engine) == "mariadb" {
 		count = "SELECT count(*) FROM information_schema.processlist WHERE db = database() AND id <> connection_id()"
 	}
 	return openStore(t, storetest.Settings(t, url, setting)), func() {

@@ -19,7 +19,7 @@ func TestWhatWasTakenBeforeAnErrorIsHandedOut(t *testing.T) {
 	t.Parallel()
 	timeouts := map[string]error{"postgres": &pgconn.PgError{Code: "55P03"}, "mariadb": &mysql.MySQLError{Number: 1205}}
 	for _, e := range storetest.Engines(t) {
-		timeout, waits := timeouts[e]
+		timeout, waits := timeouts[storetest.Dialect(e)]
 		if !waits { // SQLite has one writer at a time
 			continue
 		}

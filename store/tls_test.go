@@ -90,7 +90,7 @@ func TestCertificates(t *testing.T) {
 	const unknown, wrongHost = "unknown authority", "localhost"
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
-			switch e {
+			switch storetest.Dialect(e) {
 			case "postgres":
 				full := options("sslmode", "verify-full", "sslrootcert", authority)
 				reach(t, storetest.URL(t, e), []way{
@@ -246,7 +246,7 @@ func TestUnixSockets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch e {
+			switch storetest.Dialect(e) {
 			case "postgres":
 				socket := socketOf(t, ".s.PGSQL."+u.Port())
 				reach(t, raw, []way{{"socket", func(u *url.URL) {

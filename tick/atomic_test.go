@@ -158,7 +158,7 @@ func TestAtomicStepThatIsStoppedTellsWhatItCommitted(t *testing.T) {
 						"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e9) INSERT INTO effects SELECT count(*) FROM c"},
 					"postgres": {"SELECT pg_sleep(60)", "WITH s AS (SELECT 1, pg_sleep(60)) INSERT INTO effects SELECT 1 FROM s"},
 					"mariadb":  {"SELECT SLEEP(60)", "INSERT INTO effects WITH s AS (SELECT SLEEP(60)) SELECT 1 FROM s"},
-				}[e]
+				}[storetest.Dialect(e)]
 				var calls storetest.Calls
 				d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
 				for i, last := range slow {

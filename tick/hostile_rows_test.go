@@ -67,7 +67,7 @@ func hostileRows(t *testing.T, engine string, checked bool) {
 	h := newHostile(t, engine, checked)
 	var cases []hostileCase
 	prove := os.Getenv("DBJOBS_PROVE") != ""
-	share := slices.Index([]string{"sqlite", "postgres", "mariadb"}, engine) * 2
+	share := slices.Index([]string{"sqlite", "postgres", "mariadb"}, storetest.Dialect(engine)) * 2
 	if checked {
 		share++
 	}
@@ -125,7 +125,7 @@ func hostileRows(t *testing.T, engine string, checked bool) {
 func newHostile(t *testing.T, engine string, checked bool) *hostile {
 	h := &hostile{checked: checked}
 	h.DB = storetest.Open(t, engine, store.Options{Wrap: h.calls.Wrap})
-	if !checked && engine == "postgres" {
+	if !checked && checksOf[engine] != "" {
 		h.dropChecks(t)
 	}
 	cull := ticktest.Hourly("culprit")
@@ -180,8 +180,14 @@ func (t hostileTable) list() string {
 	return strings.Join(names, ", ")
 }
 
+// checksOf finds our constraints on engines that cannot be told to pass over them.
+var checksOf = map[string]string{
+	"postgres": "SELECT conrelid::regclass::text, conname::text FROM pg_constraint WHERE contype = 'c' AND connamespace = 'dbjobs'::regnamespace",
+	"mysql":    "SELECT table_name, constraint_name FROM information_schema.table_constraints WHERE constraint_type = 'CHECK' AND table_schema = DATABASE()",
+}
+
 func (h *hostile) dropChecks(t *testing.T) {
-	rows, err := h.SQL.Query("SELECT conrelid::regclass::text, conname::text FROM pg_constraint WHERE contype = 'c' AND connamespace = 'dbjobs'::regnamespace")
+	rows, err := h.SQL.Query(checksOf[h.Server])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +203,9 @@ func (h *hostile) dropChecks(t *testing.T) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	h.Exec(t, strings.Join(drop, "; "))
+	for _, statement := range drop {
+		h.Exec(t, statement)
+	}
 }
 
 // within runs SQL on one connection of its own.
@@ -240,6 +248,9 @@ func (h *hostile) restore(t *testing.T) {
 func (h *hostile) put(c hostileCase) error {
 	update := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", h.Table(c.table), c.column.name, c.value, c.row)
 	before := map[string]string{"sqlite": "PRAGMA ignore_check_constraints = 1", "mariadb": "SET check_constraint_checks = 0, sql_mode = ''"}[h.Engine]
+	if h.Server == "mysql" {
+		before = "SET sql_mode = ''"
+	}
 	if h.checked || before == "" {
 		return h.within(update)
 	}
@@ -367,4 +378,4 @@ func (h *hostile) commands(ctx context.Context, group []hostileCase) (string, er
 }
 
 // changeable: MariaDB looks at all constraints of a row whatever is changed of it.
-func (h *hostile) changeable() bool { return h.checked || h.Engine != "mariadb" }
+func (h *hostile) changeable() bool { return h.checked || h.Server != "mariadb" }

@@ -252,7 +252,7 @@ func TestLockedTableKeepsNoPass(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			for _, st := range map[string][]string{"postgres": {"BEGIN", "LOCK TABLE dbjobs.runs IN ACCESS EXCLUSIVE MODE"}, "mariadb": {"LOCK TABLES dbjobs_runs WRITE"}}[e] {
+			for _, st := range map[string][]string{"postgres": {"BEGIN", "LOCK TABLE dbjobs.runs IN ACCESS EXCLUSIVE MODE"}, "mariadb": {"LOCK TABLES dbjobs_runs WRITE"}}[storetest.Dialect(e)] {
 				if _, err := conn.ExecContext(t.Context(), st); err != nil {
 					t.Fatal(err)
 				}

@@ -29,7 +29,7 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 				t.Fatal("not a URL")
 			}
 			database, suffix := strings.TrimPrefix(u.Path, "/"), strings.ToLower(rand.Text()[:10])
-			if engine == "mariadb" { // whose own right is for a pattern, and may be granted for a pattern only
+			if storetest.Dialect(engine) == "mariadb" { // whose own right is for a pattern, and may be granted for a pattern only
 				database = "`" + strings.ReplaceAll(database, "_", `\_`) + "`"
 			}
 			names := strings.NewReplacer("app", database, "migrator", "dbjobs_m_"+suffix, "ticker", "dbjobs_t_"+suffix)
@@ -88,7 +88,7 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 func account(t *testing.T, admin *sql.DB, engine, name, password string) {
 	t.Helper()
 	create, drop := fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", name, password), []string{"GRANT " + name + " TO CURRENT_USER", "DROP OWNED BY " + name + " CASCADE", "DROP ROLE " + name}
-	if engine == "mariadb" {
+	if storetest.Dialect(engine) == "mariadb" {
 		create, drop = fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", name, password), []string{"DROP USER " + name}
 	}
 	if _, err := admin.Exec(create); err != nil {
@@ -117,7 +117,7 @@ func readmeRights(t *testing.T, engine string) (before, after []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	title := map[string]string{"postgres": "PostgreSQL", "mariadb": "MariaDB"}[engine]
+	title := map[string]string{"postgres": "PostgreSQL", "mariadb": "MariaDB"}[storetest.Dialect(engine)]
 	block := regexp.MustCompile("(?s)```sql\n-- " + title + "[^\n]*\n(GRANT .*?)```").FindSubmatch(text)
 	if block == nil {
 		t.Fatalf("store/README.md has no rights for %s", title)

@@ -42,11 +42,13 @@ func TestSessionOfAJobHarmsNobody(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (what varchar(500))")
-		polite := ticktest.Step("", "INSERT INTO effects "+facts[d.Engine])
+		look := "INSERT INTO effects " + storetest.Words(d.Server, facts[d.Engine])
+		rude := strings.Split(storetest.Words(d.Server, strings.Join(rude[d.Engine], ";")), ";")
+		polite := ticktest.Step("", look)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "before", Steps: []store.Step{polite}},
-			{Name: "rude", Priority: 9, Steps: []store.Step{ticktest.Step("", rude[d.Engine]...)}},
-			{Name: "after", Priority: 1, Steps: []store.Step{polite, ticktest.AtomicStep("INSERT INTO effects " + facts[d.Engine])}},
+			{Name: "rude", Priority: 9, Steps: []store.Step{ticktest.Step("", rude...)}},
+			{Name: "after", Priority: 1, Steps: []store.Step{polite, ticktest.AtomicStep(look)}},
 		}})
 		ticktest.Request(t, d, "before")
 		ticktest.Run(t, d)

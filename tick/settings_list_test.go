@@ -52,6 +52,22 @@ var foreignSettings = map[string][]foreign{
 		{settings: []string{"tx_read_only = 1"}, fails: `tx_read_only`},
 		{settings: []string{"max_statement_time = 0.0001"}, fails: `^$|max_statement_time`},
 	},
+	"mysql": {
+		{settings: []string{"autocommit = 0", "completion_type = CHAIN", "sql_safe_updates = 1", "sql_select_limit = 1", "max_join_size = 1", "sql_big_selects = 0",
+			"sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'", "default_storage_engine = MyISAM", "time_zone = '+05:30'",
+			"character_set_client = latin1", "character_set_results = latin1", "collation_connection = latin1_swedish_ci"}},
+		{settings: []string{"sql_select_limit = 0", "completion_type = 2", "sql_mode = 'ANSI'", "transaction_isolation = 'SERIALIZABLE'", "lc_time_names = 'de_DE'", "sql_auto_is_null = 1",
+			"character_set_results = NULL", "foreign_key_checks = 0", "unique_checks = 0", "lc_messages = 'de_DE'"}},
+		{settings: []string{"sql_mode = ''", "transaction_isolation = 'READ-UNCOMMITTED'", "auto_increment_increment = 10", "auto_increment_offset = 3", "group_concat_max_len = 4",
+			"div_precision_increment = 0", "innodb_lock_wait_timeout = 3600", "lock_wait_timeout = 3600", "max_execution_time = 3600000", "wait_timeout = 3600"}},
+		{settings: []string{"sql_mode = 'TRADITIONAL,PAD_CHAR_TO_FULL_LENGTH'", "sql_require_primary_key = 1", "sql_generate_invisible_primary_key = 1", "tmp_table_size = 1024",
+			"max_sort_length = 64", "range_optimizer_max_mem_size = 1", "cte_max_recursion_depth = 1", "windowing_use_high_precision = 0"}},
+		{settings: []string{"sql_mode = 'HIGH_NOT_PRECEDENCE,IGNORE_SPACE,REAL_AS_FLOAT,NO_UNSIGNED_SUBTRACTION,NO_AUTO_VALUE_ON_ZERO,ONLY_FULL_GROUP_BY,TIME_TRUNCATE_FRACTIONAL,NO_ZERO_DATE'",
+			"time_zone = '-12:59'", "explicit_defaults_for_timestamp = 1", "low_priority_updates = 1", "optimizer_search_depth = 1", "optimizer_switch = 'derived_merge=off,hash_join=off,semijoin=off'"}},
+		{settings: []string{"sql_mode = 'ALLOW_INVALID_DATES,NO_DIR_IN_CREATE'", "collation_connection = utf8mb4_general_ci", "default_collation_for_utf8mb4 = utf8mb4_general_ci", "print_identified_with_as_hex = 1"}},
+		{settings: []string{"transaction_read_only = 1"}, fails: `transaction_read_only`},
+		{settings: []string{"max_execution_time = 1"}, fails: `^$|max_execution_time`},
+	},
 	"sqlite": {
 		{settings: []string{"encoding = 'UTF-16'", "page_size = 512", "auto_vacuum = FULL", "journal_mode = TRUNCATE"}},
 		{settings: []string{"encoding = 'UTF-16be'", "page_size = 65536", "auto_vacuum = INCREMENTAL", "journal_mode = PERSIST", "application_id = 7"}},
@@ -64,7 +80,8 @@ var foreignSettings = map[string][]foreign{
 func TestSettingsSerializableOfTicksBesideEachOther(t *testing.T) {
 	t.Parallel()
 	const jobs, ticks = 60, 4
-	for engine, setting := range map[string]string{"postgres": "default_transaction_isolation = serializable", "mariadb": "tx_isolation = 'SERIALIZABLE'"} {
+	for engine, setting := range map[string]string{"postgres": "default_transaction_isolation = serializable", "mariadb": "tx_isolation = 'SERIALIZABLE'",
+		"mysql": "transaction_isolation = 'SERIALIZABLE'"} {
 		if !slices.Contains(storetest.Engines(t), engine) {
 			continue
 		}

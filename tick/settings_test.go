@@ -168,7 +168,7 @@ func TestSettingsOfOthers(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			list := foreignSettings[engine]
+			list := storetest.For(engine, foreignSettings)
 			tried := 0
 			for _, f := range list {
 				one := f.settings

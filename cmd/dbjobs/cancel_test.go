@@ -43,8 +43,8 @@ func TestCancelReachesAnotherProcess(t *testing.T) {
 				return strings.TrimSpace(out.String())
 			}
 			dbjobs("migrate")
-			dbjobs("job", "create", "one", "--sql", forever[engine].statement)
-			dbjobs("job", "create", "two", "--sql", forever[engine].statement, "--rule", "every 1000h")
+			dbjobs("job", "create", "one", "--sql", forever[storetest.Dialect(engine)].statement)
+			dbjobs("job", "create", "two", "--sql", forever[storetest.Dialect(engine)].statement, "--rule", "every 1000h")
 			one, two := dbjobs("job", "run-now", "one"), dbjobs("job", "run-now", "two")
 
 			tick := command("tick", "--verbose", "--fail-on-job-error")
@@ -106,7 +106,7 @@ func state(t *testing.T, s *store.Store, run string) string {
 // executing counts the statements that the server executes; SQLite, which has no server, executes them where the tick is.
 func executing(t *testing.T, s *store.Store, engine string) (n int) {
 	t.Helper()
-	if forever[engine].left == "" {
+	if forever[storetest.Dialect(engine)].left == "" {
 		return 2
 	}
 	db, err := s.JobDB(store.Options{})
@@ -114,7 +114,7 @@ func executing(t *testing.T, s *store.Store, engine string) (n int) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.QueryRow(forever[engine].left).Scan(&n); err != nil {
+	if err := db.QueryRow(forever[storetest.Dialect(engine)].left).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -122,7 +122,7 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 			"connecting":           "",
 			"probing":              "installation",
 			"deciding":             "SKIP LOCKED",
-			"committing":           map[string]string{"postgres": "commit\x00", "mariadb": "\x03COMMIT"}[engine],
+			"committing":           map[string]string{"postgres": "commit\x00", "mariadb": "\x03COMMIT"}[storetest.Dialect(engine)],
 			"executing":            "nobody hears this",
 			"executing atomically": "nobody hears that",
 			"ending a step":        "rows_affected",

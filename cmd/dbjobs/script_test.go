@@ -77,7 +77,7 @@ func TestScriptsOnEachEngine(t *testing.T) {
 				},
 				Condition: func(cond string) (bool, error) {
 					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
-						return name == engine, nil
+						return name == engine || name == storetest.Dialect(engine), nil
 					}
 					return false, fmt.Errorf("unknown condition %q", cond)
 				},
@@ -105,7 +105,7 @@ func forEngine(e *testscript.Env, engine, raw string) error {
 	case "postgres":
 		query.Set("default_transaction_read_only", "on")
 	default:
-		query.Set("tx_read_only", "1")
+		query.Set(storetest.Words(engine, "tx_read_only"), "1")
 	}
 	u.RawQuery = query.Encode()
 	e.Setenv("DBJOBS_DATABASE_URL", raw)

@@ -42,13 +42,13 @@ func readWorkerSQL(t *testing.T, engine string) (w workerSQL) {
 	w = workerSQL{take: blocks[0][0], extend: blocks[0][1], finish: blocks[0][2]}
 	const now, later = "now()", "now() + interval '10 minutes'"
 	for _, row := range p.rows("SQL for workers") {
-		if !strings.Contains(strings.ToLower(row[0]), engine) {
+		if !strings.Contains(strings.ToLower(row[0]), storetest.Dialect(engine)) {
 			continue
 		}
 		words := strings.NewReplacer("dbjobs.", "dbjobs_", later, codeIn(row[2])[0], now, codeIn(row[1])[0])
 		w.take, w.extend, w.finish = words.Replace(w.take), words.Replace(w.extend), words.Replace(w.finish)
 	}
-	switch engine {
+	switch storetest.Dialect(engine) {
 	case "mariadb":
 		w.take, w.which = blocks[1][0], blocks[1][1]
 	case "sqlite":
@@ -190,7 +190,7 @@ func TestEightWorkersMissNothing(t *testing.T) {
 				"postgres": {{st.take, `using runs_queued on runs`}, {st.take, `using runs_pkey on runs`}},
 				"mariadb":  {{st.take, ` runs_queued `}, {st.which, ` runs_wake `}},
 				"sqlite":   {{st.take, `USING (COVERING )?INDEX dbjobs_runs_queued`}},
-			}[engine] {
+			}[storetest.Dialect(engine)] {
 				if plan := planOf(t, d, want[0]); !regexp.MustCompile(want[1]).MatchString(plan) || regexp.MustCompile(`Sort|filesort|TEMP B-TREE|Seq Scan|SCAN dbjobs_runs$`).MatchString(plan) {
 					t.Errorf("%s\n%s\nwant %s, and nothing sorted", want[0], plan, want[1])
 				}
@@ -326,7 +326,7 @@ func changeBySQL(t *testing.T, d *storetest.DB, engine, home string) {
 			"gen_random_uuid()", "uuid()"),
 		"sqlite": strings.NewReplacer("now()", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
 			"gen_random_uuid()", "lower(hex(randomblob(16)))"),
-	}[engine]
+	}[storetest.Dialect(engine)]
 	for i, want := range []string{`"state": "paused"`, `"state": "sleeping"`, `"occurrence": "now:`, `job "tidy": not found`} {
 		d.Exec(t, words.Replace(strings.ReplaceAll(bySQL[i], "dbjobs.", d.Table(""))))
 		said := &strings.Builder{}

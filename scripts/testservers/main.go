@@ -159,7 +159,7 @@ func (r *run) run(ctx context.Context, picked []*engine, wanted []*tool, command
 // atHand comes by the engines' programs, and starts none.
 func (r *run) atHand(ctx context.Context, picked []*engine) int {
 	for _, e := range picked {
-		if os.Getenv(e.env) != "" {
+		if os.Getenv(e.env) != "" && e.version == "" {
 			continue
 		}
 		_, origin, written, err := r.programs(ctx, e)

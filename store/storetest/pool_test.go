@@ -19,14 +19,14 @@ type leftBehind struct {
 // A database of a server is handed on only where it is as new.
 func TestSpareIsAsNew(t *testing.T) {
 	for _, engine := range Engines(t) {
-		for _, left := range leftBehinds[engine] {
+		for _, left := range leftBehinds[Dialect(engine)] {
 			t.Run(engine+"/"+left.statements, func(t *testing.T) {
 				var mine, next string
 				t.Run("leave", func(t *testing.T) {
 					d := Open(t, engine, store.Options{})
 					mine = d.URL
 					list := []string{left.statements}
-					if engine == "mariadb" { // whose driver sends one statement at a time
+					if Dialect(engine) == "mariadb" { // whose driver sends one statement at a time
 						list = strings.Split(left.statements, "; ")
 					}
 					for _, statement := range list {
@@ -40,7 +40,7 @@ func TestSpareIsAsNew(t *testing.T) {
 						"postgres": "pg_class WHERE relnamespace = 'public'::regnamespace",
 						"mariadb": "information_schema.tables WHERE table_schema = DATABASE()" +
 							" AND table_name NOT LIKE 'dbjobs\\_%'",
-					}[engine]
+					}[Dialect(engine)]
 					n := d.Int(t, "SELECT count(*) FROM "+foreign)
 					if n += d.Int(t, "SELECT count(*) FROM "+d.Table("schedules")); n != 0 {
 						t.Errorf("%d tables or rows are left", n)

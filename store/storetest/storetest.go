@@ -88,6 +88,23 @@ func Dialect(engine string) string {
 	return engine
 }
 
+// For is what a test says to an engine: what it has for that one, or for its dialect.
+func For[V any](engine string, words map[string]V) V {
+	if v, ok := words[engine]; ok {
+		return v
+	}
+	return words[Dialect(engine)]
+}
+
+// Words is a text of MariaDB in the words of an engine of its dialect: MySQL has other names for some settings.
+func Words(engine, text string) string {
+	if engine != "mysql" {
+		return text
+	}
+	return strings.NewReplacer("tx_isolation", "transaction_isolation", "tx_read_only", "transaction_read_only",
+		"max_statement_time", "max_execution_time").Replace(text)
+}
+
 func fresh(t testing.TB, engine string, migrated bool) *spareDB {
 	t.Helper()
 	for _, e := range engines {

@@ -66,7 +66,7 @@ func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int 
 		gone = locks
 		c.Options = func(o driver.TxOptions) driver.TxOptions {
 			// Snapshots on PostgreSQL; on MariaDB every read is a shared lock, and those who go on to write deadlock.
-			o.Isolation = driver.IsolationLevel(map[string]sql.IsolationLevel{"postgres": sql.LevelRepeatableRead, "mariadb": sql.LevelSerializable}[engine])
+			o.Isolation = driver.IsolationLevel(map[string]sql.IsolationLevel{"postgres": sql.LevelRepeatableRead, "mariadb": sql.LevelSerializable}[storetest.Dialect(engine)])
 			return o
 		}
 	case noGuards:
@@ -158,7 +158,7 @@ func readLedger(t *testing.T, d *storetest.DB) ledger {
 func TestEightTicks(t *testing.T) {
 	variants := map[string][]guards{"sqlite": {allGuards}, "postgres": {allGuards, noLocks, optimistic}, "mariadb": {allGuards, noLocks, optimistic}}
 	for _, e := range storetest.Engines(t) {
-		for _, g := range variants[e] {
+		for _, g := range variants[storetest.Dialect(e)] {
 			t.Run(e+"/"+cmp.Or(string(g), "all guards"), func(t *testing.T) {
 				jobs := 64
 				if g != allGuards { // those who lose try again, and again

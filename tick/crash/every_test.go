@@ -242,7 +242,7 @@ func crashesOnEach(t *testing.T, stages func(engine string) []stage, parts int) 
 				if len(m.records) == len(rich()) {
 					m.skips(t)
 				}
-				return sample(m.every(), bounded[e]/parts)
+				return sample(m.every(), bounded[storetest.Dialect(e)]/parts)
 			})
 		})
 	}
@@ -259,7 +259,7 @@ func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 				if e != "sqlite" {
 					list = spread(list, 300)
 				}
-				return sample(list, bounded[e]/2)
+				return sample(list, bounded[storetest.Dialect(e)]/2)
 			})
 		})
 	}
@@ -282,7 +282,7 @@ func TestCrashAtEveryCallOfASilence(t *testing.T) {
 					t.Fatalf("the unbroken course has %d runs of the hook: %v", told, m.records[1].runs)
 				}
 				list := slices.DeleteFunc(m.every(), func(c crash) bool { return c.stage == 0 })
-				return sample(list, bounded[e])
+				return sample(list, bounded[storetest.Dialect(e)])
 			})
 		})
 	}
@@ -301,9 +301,9 @@ func TestCrashSideBySide(t *testing.T) {
 			}
 			crashes(t, e, stages, func(m *model) []crash {
 				if e == "sqlite" {
-					return sample(m.every(), bounded[e]/2)
+					return sample(m.every(), bounded[storetest.Dialect(e)]/2)
 				}
-				return sample(spread(m.every(), 500), bounded[e]/2)
+				return sample(spread(m.every(), 500), bounded[storetest.Dialect(e)]/2)
 			})
 		})
 	}
@@ -318,7 +318,7 @@ func TestCrashTwice(t *testing.T) {
 			crashes(t, e, stagesOf(e), func(m *model) []crash {
 				draw := rand.New(rand.NewPCG(6, 10))
 				list := m.every()
-				out := make([]crash, bounded[e])
+				out := make([]crash, bounded[storetest.Dialect(e)])
 				if os.Getenv("DBJOBS_PROVE") != "" {
 					out = make([]crash, 2000)
 				}

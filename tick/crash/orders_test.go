@@ -273,7 +273,7 @@ func TestOrdersOfTwoPasses(t *testing.T) {
 			t.Run(e+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
 				all := orders()
-				list, most := all, map[string]int{"sqlite": 25, "postgres": 8, "mariadb": 8}[e]
+				list, most := all, map[string]int{"sqlite": 25, "postgres": 8, "mariadb": 8}[storetest.Dialect(e)]
 				if os.Getenv("DBJOBS_PROVE") == "" {
 					list = nil
 					for i := 0; i < len(all); i += len(all) / most {

@@ -97,7 +97,7 @@ func TestCrashWithoutEachGuard(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		for _, tw := range twins() {
-			if !strings.Contains(tw.engines, e) || strings.Contains(tw.long, e) && os.Getenv("DBJOBS_PROVE") == "" {
+			if !strings.Contains(tw.engines, storetest.Dialect(e)) || strings.Contains(tw.long, storetest.Dialect(e)) && os.Getenv("DBJOBS_PROVE") == "" {
 				continue
 			}
 			t.Run(e+"/"+tw.name, func(t *testing.T) {

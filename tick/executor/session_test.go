@@ -3,6 +3,7 @@ package executor_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 		for _, text := range append([]string{"CREATE TABLE effects (what varchar(500))"}, prepareSessions[d.Engine]...) {
 			d.Exec(t, text)
 		}
-		facts := seen[d.Engine]
+		facts := storetest.Words(d.Server, seen[d.Engine])
 		role := ""
 		if d.Engine == "postgres" {
 			role = anotherRole(t, d)
@@ -182,8 +183,9 @@ func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 			if err := s.step("INSERT INTO effects VALUES ('polite')"); err != nil {
 				t.Fatal(err)
 			}
+			c.sql = slices.Clone(c.sql)
 			for i, text := range c.sql {
-				c.sql[i] = strings.ReplaceAll(text, "another_role", role)
+				c.sql[i] = storetest.Words(d.Server, strings.ReplaceAll(text, "another_role", role))
 			}
 			err := s.step(c.sql...)
 			after, got := s.look(facts)

@@ -26,8 +26,8 @@ func TestSessionDropsRowsAsTheyCome(t *testing.T) {
 				ticktest.Step("", fmt.Sprintf(map[string]string{
 					"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < %[1]d) SELECT x, printf('%%%[2]dd', x) FROM c",
 					"postgres": "SELECT x, repeat('x', %[2]d) FROM generate_series(1, %[1]d) AS x",
-					"mariadb":  "SELECT seq, REPEAT('x', %[2]d) FROM seq_1_to_%[1]d",
-				}[e], rows, width), "INSERT INTO effects VALUES (1)"),
+					"mariadb":  "SELECT i, REPEAT('x', %[2]d) FROM " + storetest.Numbers(rows) + " AND i <= %[1]d",
+				}[storetest.Dialect(e)], rows, width), "INSERT INTO effects VALUES (1)"),
 			}}}})
 			ticktest.Request(t, d, "job")
 			reports, errs := ticktest.Together(t, []ticktest.Child{{URL: d.URL, Engine: e, Now: d.Clock.Now(), Holder: "child"}})
@@ -54,7 +54,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			count := map[string]string{
 				"postgres": "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database())",
 				"mariadb":  "(SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE())",
-			}[e]
+			}[storetest.Dialect(e)]
 			var defs store.Definitions
 			for i := range runs {
 				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO seen SELECT "+count)}})

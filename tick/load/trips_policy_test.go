@@ -66,7 +66,7 @@ func everyPolicy(t *testing.T, engine string, n int) (trips []trip) {
 	t.Helper()
 	var c storetest.Calls
 	d := storetest.Open(t, engine, store.Options{Wrap: c.Wrap})
-	w, exec := words[engine], fill(t, d)
+	w, exec := words[d.Engine], fill(t, d)
 	tk := ticktest.New(t, d.Store)
 	tk.Batch = 10 * n // a full page has another behind it, also one of runs
 	pass := func(what string) {
