@@ -25,27 +25,55 @@ func TestEvents(t *testing.T) {
 		{"DTSTART:20250101T120000Z\nRRULE:FREQ=MONTHLY;COUNT=2", "UTC", "", ""},
 		{"at 2026-03-01T08:00, 2026-05-01T08:00", "Europe/Berlin", "", "UTC 20260301T070000  +20260501T060000"},
 	} {
-		r, err := Parse(c.rule, Defaults{Zone: c.zone, Ambiguous: c.ambiguous})
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := r.Events(from, from.AddDate(1, 0, 0), time.Time{}, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var lines []string
-		for _, e := range list {
-			line := e.Zone + " " + e.Wall + " " + e.RRule
-			for _, x := range e.Except {
-				line += " -" + x
-			}
-			for _, d := range e.Dates {
-				line += " +" + d.Format("20060102T150405")
-			}
-			lines = append(lines, line)
-		}
-		if got := strings.Join(lines, "\n"); got != c.want {
+		if got := events(t, c.rule, Defaults{Zone: c.zone, Ambiguous: c.ambiguous}, from); got != c.want {
 			t.Errorf("%q in %s:\n%s\nwant\n%s", c.rule, c.zone, got, c.want)
+		}
+	}
+}
+
+// events are those of the year from an instant on, a line for each.
+func events(t *testing.T, rule string, d Defaults, from time.Time) string {
+	t.Helper()
+	r, err := Parse(rule, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := r.Events(from, from.AddDate(1, 0, 0), time.Time{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range list {
+		line := e.Zone + " " + e.Wall + " " + e.RRule
+		for _, x := range e.Except {
+			line += " -" + x
+		}
+		for _, d := range e.Dates {
+			line += " +" + d.Format("20060102T150405")
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// An event begins at a time that its rule gives, that the clock shows once, and that no other event has: readers differ about
+// any other.
+func TestEventsBegin(t *testing.T) {
+	t.Parallel()
+	const daily = "FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0"
+	for _, c := range []struct{ why, rule, zone, from, want string }{
+		{"02:30 is there twice", "30 2 * * *", "Europe/Berlin", "2026-10-24T23:00:00Z", "Europe/Berlin 20261026T023000 " + daily + " +20261025T003000"},
+		{"02:30 is passed over, and runs at 03:30", "30 2 * * *", "Europe/Berlin", "2026-03-28T23:00:00Z", "Europe/Berlin 20260330T023000 " + daily + " +20260329T013000"},
+		{"the first Friday is a 13th, which the other event has", "0 8 13 * FRI", "UTC", "2026-02-13T00:00:00Z",
+			"UTC 20260213T080000 FREQ=DAILY;BYMONTHDAY=13;BYHOUR=8;BYMINUTE=0;BYSECOND=0\n" +
+				"UTC 20260220T080000 FREQ=DAILY;BYDAY=FR;BYHOUR=8;BYMINUTE=0;BYSECOND=0 -20260313T080000 -20261113T080000"},
+	} {
+		from, err := time.Parse(time.RFC3339, c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := events(t, c.rule, Defaults{Zone: c.zone}, from); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.why, got, c.want)
 		}
 	}
 }
