@@ -42,6 +42,9 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 	wrong := c.find(cmd)
 	if wrong == nil {
 		r.Add("database", "", c.db.Display(), c.db.From, nil)
+		if d := c.db.Direct; d != nil {
+			r.Add("database", "direct", d.Display(), d.From, nil)
+		}
 		if e, err := engine.Of(c.db.URL); err == nil && own(e.Where(c.db.URL)) {
 			r.Add("leave", "", "all programs and addresses", "nobody else can write the database file", nil)
 		}

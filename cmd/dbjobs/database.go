@@ -67,6 +67,9 @@ func (c *cli) hostDatabase() (url, from string, err error) {
 func (c *cli) leaves(set *host.Settings, s *store.Store) *executor.Host {
 	h := set.Leaves(c.db.Secrets())
 	h.Own = own(s.Where())
+	if d := c.db.Direct; d != nil {
+		h.Direct = &executor.Direct{URL: d.URL, Login: d.Login, From: d.From}
+	}
 	return h
 }
 

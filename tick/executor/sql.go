@@ -25,12 +25,16 @@ type SQL struct {
 
 	mu      sync.Mutex
 	targets map[string]*database // by URL
+
+	opening sync.Mutex
+	direct  *database // the store's, where the host names another way; nil: not opened yet
 }
 
 // database is one in which steps run their statements.
 type database struct {
 	sessions *engine.Sessions
 	engine   *engine.Engine
+	way      *engine.DB // to the store's, where the host names another one; it has no connections of its own
 
 	// Of a target.
 	beside *engine.DB            // nil: the database is the store's
@@ -62,6 +66,9 @@ func (e *SQL) Close() error {
 		err = errors.Join(err, d.sessions.Close(), d.beside.Close())
 	}
 	clear(e.targets)
+	if d := e.direct; d != nil {
+		err = errors.Join(err, d.sessions.Close(), d.way.Close())
+	}
 	return err
 }
 
@@ -96,7 +103,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	d, err := e.database(owner, spec.Target)
+	d, err := e.database(ctx, r, spec.Target)
 	if err != nil {
 		return Result{}, err
 	}

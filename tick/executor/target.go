@@ -19,10 +19,11 @@ const (
 // database is the one in which a step of the owner's runs its statements: the store's own, or a target. The URL of a target
 // is read for each attempt, since its password may change. The one of before is kept until the end: an attempt may use it,
 // and without one it has no connections.
-func (e *SQL) database(owner, target string) (*database, error) {
+func (e *SQL) database(ctx context.Context, r Request, target string) (*database, error) {
 	if target == "" {
-		return &e.own, nil
+		return e.ownDatabase(ctx, r)
 	}
+	owner := r.Task.Job.Owner
 	url, err := e.host.Target(owner, target)
 	if err != nil {
 		return nil, err

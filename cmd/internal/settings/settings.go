@@ -29,10 +29,13 @@ const (
 	FileVariable   = "DBJOBS_DATABASE_URL_FILE"   // a file that holds the URL, as platforms mount secrets
 	SecretVariable = "DBJOBS_DATABASE_SECRET_ARN" // a secret of AWS Secrets Manager with the URL, or with parts of it
 	AuthVariable   = "DBJOBS_DATABASE_AUTH"       // rds-iam: the password is a token
+	DirectVariable = "DBJOBS_DATABASE_DIRECT_URL" // for the SQL of jobs, where the URL leads through a pooler; also with _FILE
 )
 
 // Variables are all of them.
-func Variables() []string { return []string{URLVariable, FileVariable, SecretVariable, AuthVariable} }
+func Variables() []string {
+	return []string{URLVariable, FileVariable, SecretVariable, AuthVariable, DirectVariable, DirectVariable + "_FILE"}
+}
 
 // Database is the URL of a database, and whether it is the default.
 type Database struct {
@@ -42,6 +45,8 @@ type Database struct {
 	From     string // the flag, the variable or the place in the host's settings that names it; "default": nothing does
 	// Login, if it is set, returns user and password for each new connection, instead of those in the URL.
 	Login func(context.Context) (user, password string, err error)
+	// Direct is another way to the same database, for the SQL of jobs; nil: there is one way.
+	Direct *Database
 
 	secrets *secret.Known
 }
@@ -76,12 +81,43 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 		return Database{}, fmt.Errorf("%s: %w; want %s", from, err, engine.Forms())
 	}
 	d.From = from
-	if auth, found := env(AuthVariable); found {
-		if err := d.authenticate(auth, env); err != nil {
-			return Database{}, fmt.Errorf("%s: %w", AuthVariable, err)
+	if !flagGiven { // which names another database than the variables do
+		if err := d.findDirect(env); err != nil {
+			return Database{}, err
 		}
 	}
-	return d, nil
+	return d, errors.Join(d.logIn(env), d.Direct.logIn(env))
+}
+
+// findDirect reads the URL for the SQL of jobs. Its server is told the same login.
+func (d *Database) findDirect(env Lookup) error {
+	raw, from, err := read(DirectVariable, "", env)
+	if err != nil || from == "" {
+		return err
+	}
+	d.secrets.AddURL(raw)
+	if err := check(raw); err != nil {
+		return fmt.Errorf("%s: %w; want %s", from, err, engine.Forms())
+	}
+	for _, of := range []string{d.URL, raw} {
+		if e, err := engine.Of(of); err == nil && e.Port == 0 {
+			return fmt.Errorf("%s: found beside, or with, a file, before which no pooler stands; unset it", from)
+		}
+	}
+	d.Direct = &Database{URL: raw, From: from, Login: d.Login, secrets: d.secrets}
+	return nil
+}
+
+// logIn sets up the login that the environment names.
+func (d *Database) logIn(env Lookup) error {
+	auth, found := env(AuthVariable)
+	if d == nil || !found {
+		return nil
+	}
+	if err := d.authenticate(auth, env); err != nil {
+		return fmt.Errorf("%s: %w", AuthVariable, err)
+	}
+	return nil
 }
 
 // written returns the URL and the name of the flag, variable or place that holds it, or nothing.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"context"
 	"strings"
 	"testing"
 )
@@ -95,6 +96,49 @@ func TestDisplayAndScrub(t *testing.T) {
 		}
 		if got := d.Scrub(c.text); got != c.scrubbed {
 			t.Errorf("%s: %q became %q, want %q", c.url, c.text, got, c.scrubbed)
+		}
+	}
+}
+
+// TestDirect: the SQL of jobs may have a way of its own to the database that the variables name.
+func TestDirect(t *testing.T) {
+	const pooled, direct = "postgres://ann:a@pooler/d", "postgres://ann:geheim@server/d"
+	for _, c := range []struct {
+		name      string
+		flag      bool
+		env       map[string]string
+		url, from string
+		err       string
+	}{
+		{name: "none", env: map[string]string{URLVariable: pooled}},
+		{name: "beside the URL", env: map[string]string{URLVariable: pooled, DirectVariable: direct + "\n"}, url: direct, from: DirectVariable},
+		{name: "beside the host's settings", env: map[string]string{DirectVariable: direct}, url: direct, from: DirectVariable},
+		{name: "beside a flag, which names another database", flag: true, env: map[string]string{DirectVariable: direct}},
+		{name: "empty", env: map[string]string{URLVariable: pooled, DirectVariable: ""}, err: "set but empty"},
+		{name: "no URL", env: map[string]string{URLVariable: pooled, DirectVariable: "geheim"}, err: DirectVariable + ": not the URL"},
+		{name: "a file beside a server", env: map[string]string{URLVariable: pooled, DirectVariable: "sqlite:x"}, err: "no pooler"},
+		{name: "a server beside a file", env: map[string]string{URLVariable: "sqlite:x", DirectVariable: direct}, err: "no pooler"},
+	} {
+		d, err := Find(t.Context(), pooled, c.flag, lookup(c.env), hostSays(pooled))
+		switch {
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim")):
+			t.Errorf("%s: %v, want %q", c.name, err, c.err)
+		case c.err == "" && (err != nil || (d.Direct == nil) != (c.url == "")):
+			t.Errorf("%s: %+v, %v", c.name, d.Direct, err)
+		case c.url != "" && (d.Direct.URL != c.url || d.Direct.From != c.from || strings.Contains(d.Scrub("of geheim"), "geheim")):
+			t.Errorf("%s: %+v", c.name, d.Direct)
+		}
+	}
+	// Each server has a token of its own.
+	d, err := Find(t.Context(), "", false, lookup(map[string]string{AuthVariable: "rds-iam", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim",
+		URLVariable:    "postgres://ann@proxy.eu-central-1.rds.amazonaws.com/d?sslmode=verify-full",
+		DirectVariable: "postgres://ann@db.eu-central-1.rds.amazonaws.com/d?sslmode=verify-full"}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, login := range map[string]func(context.Context) (string, string, error){"proxy.": d.Login, "db.": d.Direct.Login} {
+		if user, token, err := login(t.Context()); err != nil || user != "ann" || !strings.HasPrefix(token, host) {
+			t.Errorf("%s: %q, %.20q, %v", host, user, token, err)
 		}
 	}
 }
