@@ -19,8 +19,8 @@ const (
 	jobFacts = `p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
-  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id),
-  (SELECT COUNT(*) FROM dbjobs.runs WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END, p.skips
+  (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id),
+  (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id

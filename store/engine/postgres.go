@@ -52,6 +52,7 @@ var postgres = &Engine{
 		"@is_queued":   "state || '' = 'queued'",
 		"@urgency":     "priority DESC",
 		"@open":        "settled_at IS NULL AND job_id",
+		"@by_open":     "",
 		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // a name's own collation is another, and no index's
 		"@runnable":    "(SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = @served",
 		"@plan_owner":  "j.owner",

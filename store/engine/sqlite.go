@@ -45,6 +45,7 @@ var sqlite = &Engine{
 		"@is_queued":   "state || '' = 'queued'",
 		"@urgency":     "priority DESC",
 		"@open":        "settled_at IS NULL AND job_id",
+		"@by_open":     "",
 		"@served":      "''",
 		"@runnable":    "1 = 1",
 		"@plan_owner":  "''",

@@ -191,8 +191,11 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 func explain(t *testing.T, d *storetest.DB, c storetest.Call) []string {
 	t.Helper()
 	words := "EXPLAIN "
-	if d.Engine == "sqlite" {
+	switch d.Engine {
+	case "sqlite":
 		words = "EXPLAIN QUERY PLAN "
+	case "mariadb":
+		words = "EXPLAIN FORMAT=TRADITIONAL " // a table, where MySQL's own choice is a tree
 	}
 	args := make([]any, len(c.Args))
 	for i, a := range c.Args {
@@ -215,6 +218,9 @@ func explain(t *testing.T, d *storetest.DB, c storetest.Call) []string {
 		}
 		if err := rows.Scan(into...); err != nil {
 			t.Fatal(err)
+		}
+		if len(columns) == 12 { // MySQL has the partitions and what share of the rows is filtered, besides
+			cells = slices.Concat(cells[:3], cells[4:10], cells[11:])
 		}
 		plan = append(plan, strings.Join(cells, " | "))
 	}

@@ -746,8 +746,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
+  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id),
+  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
@@ -764,8 +764,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
   CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
+  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id),
+  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
