@@ -24,7 +24,7 @@ const (
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
 
 	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until

@@ -45,7 +45,11 @@ var mysqlEngine = &Engine{
 		"@urgency":   "urgency",
 		"@open":      "open_job_id",
 		// Most runs have ended. MySQL and newer MariaDBs take the number of those for one job's, and would read all runs for each job.
-		"@by_open":    "FORCE INDEX (runs_open)",
+		"@by_open": "FORCE INDEX (runs_open)",
+		// A table that grew since its statistics were made is taken for a small one, and read whole for each job.
+		"@by_subject": "FORCE INDEX (changes_subject)",
+		// Pauses are wanted by id; MySQL would rather go through all that ever were than sort the few that hold.
+		"@by_end":     "FORCE INDEX (pauses_ends)",
 		"@served":     "CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)",
 		"@runnable":   "(SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = @served",
 		"@plan_owner": "j.owner",

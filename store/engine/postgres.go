@@ -49,10 +49,11 @@ var postgres = &Engine{
 		"@queued":    "state = 'queued' AND queue",
 		"@queue_key": "queue",
 		// Written so that it does not match the index of queued runs: the ids are known, and that index may be long.
-		"@is_queued":   "state || '' = 'queued'",
-		"@urgency":     "priority DESC",
-		"@open":        "settled_at IS NULL AND job_id",
-		"@by_open":     "",
+		"@is_queued":  "state || '' = 'queued'",
+		"@urgency":    "priority DESC",
+		"@open":       "settled_at IS NULL AND job_id",
+		"@by_open":    "",
+		"@by_subject": "", "@by_end": "",
 		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // a name's own collation is another, and no index's
 		"@runnable":    "(SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = @served",
 		"@plan_owner":  "j.owner",

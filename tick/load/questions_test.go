@@ -85,6 +85,7 @@ func TestExplainQuestionsUseIndexes(t *testing.T) {
 					}
 				}
 			}
+			lists(t, e, d, &c, n)
 		})
 	}
 }

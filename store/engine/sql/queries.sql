@@ -885,7 +885,7 @@ INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since,
 VALUES (:scope, :subject_id, :subject, :reason, :paused_by, @now, :until_at);
 
 -- name: open_pause
-SELECT @pause_columns FROM dbjobs.pauses p
+SELECT @pause_columns FROM dbjobs.pauses p @by_end
 WHERE p.scope = :scope AND (p.subject_id = :subject_id OR :subject_id = 0) AND (:subject = '' OR p.subject = :subject) AND @holds ORDER BY p.id;
 
 -- name: resume
@@ -906,7 +906,7 @@ ORDER BY p.id DESC LIMIT :limit;
 SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs.pauses p
+FROM dbjobs.pauses p @by_end
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY p.id DESC LIMIT :limit;
 
 -- The pauses of single jobs, of which there may be many, find theirs by key; the others look at all jobs.

@@ -746,7 +746,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
 
 -- name: jobs_among
 -- arguments: each_ids
@@ -764,7 +764,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id IN (each_) ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id IN (each_) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: each_ids
@@ -1039,7 +1039,7 @@ SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE que
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject_id, subject, subject, now
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
 WHERE p.scope = ? AND (p.subject_id = ? OR ? = 0) AND (? = '' OR p.subject = ?) AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id;
 
 -- name: open_runs
@@ -1096,7 +1096,7 @@ ORDER BY p.id DESC LIMIT ?;
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs_pauses p
+FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id DESC LIMIT ?;
 
 -- name: predecessors

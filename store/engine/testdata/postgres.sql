@@ -759,7 +759,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
 
 -- name: jobs_among
 -- arguments: ids
@@ -777,7 +777,7 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id = ANY($1::bigint[]) ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id = ANY($1::bigint[]) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: ids
@@ -1062,7 +1062,7 @@ FROM u WHERE u.priority IS NOT NULL;
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject, now
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p 
 WHERE p.scope = $1 AND (p.subject_id = $2 OR $2 = 0) AND ($3 = '' OR p.subject = $3) AND p.resumed_at IS NULL AND p.ends_at > coalesce($4::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id;
 
 -- name: open_runs
@@ -1129,7 +1129,7 @@ ORDER BY p.id DESC LIMIT $1;
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs.pauses p
+FROM dbjobs.pauses p 
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id DESC LIMIT $2;
 
 -- name: predecessors
