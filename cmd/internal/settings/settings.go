@@ -89,7 +89,7 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 	return d, errors.Join(d.logIn(env), d.Direct.logIn(env))
 }
 
-// findDirect reads the URL for the SQL of jobs. Its server is told the same login.
+// findDirect reads the URL for the SQL of jobs. It has the same login.
 func (d *Database) findDirect(env Lookup) error {
 	raw, from, err := read(DirectVariable, "", env)
 	if err != nil || from == "" {
