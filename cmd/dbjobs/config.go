@@ -39,14 +39,22 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 		return err
 	}
 	r := report.Config{Settings: set.From}
-	wrong := c.find(cmd)
-	if wrong == nil {
-		r.Add("database", "", c.db.Display(), c.db.From, nil)
-		if d := c.db.Direct; d != nil {
+	list, wrong := c.several()
+	if list == nil && wrong == nil {
+		list = []choice{{"", func() (settings.Database, error) { err := c.find(cmd); return c.db, err }}}
+	}
+	for i := range list {
+		db, err := list[i].find()
+		if err != nil {
+			wrong = errors.Join(wrong, bad(list[i].name, err))
+			continue
+		}
+		r.Add("database", list[i].name, db.Display(), db.From, nil)
+		if d := db.Direct; d != nil {
 			r.Add("database", "direct", d.Display(), d.From, nil)
 		}
-		if e, err := engine.Of(c.db.URL); err == nil && own(e.Where(c.db.URL)) {
-			r.Add("leave", "", "all programs and addresses", "nobody else can write the database file", nil)
+		if e, err := engine.Of(db.URL); err == nil && own(e.Where(db.URL)) {
+			r.Add("leave", list[i].name, "all programs and addresses", "nobody else can write the database file", nil)
 		}
 	}
 	for _, name := range c.setVariables(cmd) {

@@ -29,14 +29,36 @@ const (
 
 // find decides which database the command uses.
 func (c *cli) find(cmd *cobra.Command) error {
-	var err error
-	if c.db, err = settings.Find(cmd.Context(), c.database, cmd.Flags().Changed("database"), c.env, c.hostDatabase); err != nil {
-		if _, placed := errors.AsType[*manifest.Error](err); placed {
+	err := c.findOne(cmd)
+	if err == nil {
+		return nil
+	}
+	_, placed := errors.AsType[*manifest.Error](err)
+	if _, misused := errors.AsType[*usageError](err); placed || misused {
+		return err
+	}
+	return &usageError{problem: err.Error()}
+}
+
+func (c *cli) findOne(cmd *cobra.Command) (err error) {
+	switch {
+	case c.chosen != nil:
+		c.db, err = c.chosen.find()
+		return err
+	case len(c.databases) > 1:
+		return badInput("--database was given %d times; only tick, work and serve take several", len(c.databases))
+	case len(c.databases) == 1:
+		named, err := c.byName(c.databases[0])
+		if err != nil {
+			return err
+		} else if named != nil {
+			c.db, err = named.find()
 			return err
 		}
-		return &usageError{problem: err.Error()}
 	}
-	return nil
+	flag := strings.Join(c.databases, "")
+	c.db, err = settings.Find(cmd.Context(), flag, len(c.databases) > 0, c.env, c.hostDatabase)
+	return err
 }
 
 // host has the settings of the host, read once.
@@ -82,7 +104,11 @@ func own(where string) bool {
 // open opens the database. Only the embedded default is created when it is used, and only by the
 // commands that write definitions: a tick that lost its URL must not tick an empty file for ever.
 func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
-	if s := c.warm.take(cmd.Context(), c); s != nil {
+	return c.openWithin(cmd.Context(), cmd, a)
+}
+
+func (c *cli) openWithin(ctx context.Context, cmd *cobra.Command, a access) (*store.Store, error) {
+	if s := c.warm.take(ctx, c); s != nil {
 		return s, nil
 	}
 	if err := c.find(cmd); err != nil {
@@ -98,10 +124,10 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	if missing {
 		c.say("creating the embedded database %s", c.db.Path)
 	}
-	s, err := store.Open(cmd.Context(), c.db.URL, store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets()})
+	s, err := store.Open(ctx, c.db.URL, store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets()})
 	if a == alter && errors.Is(err, store.ErrSchema) { // a missing SQLite file other than the embedded one
 		c.say("creating the database %s", c.db.Display())
-		s, err = store.Open(cmd.Context(), c.db.URL, store.Options{Create: true, Login: c.db.Login, Secrets: c.db.Secrets()})
+		s, err = store.Open(ctx, c.db.URL, store.Options{Create: true, Login: c.db.Login, Secrets: c.db.Secrets()})
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +135,7 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	if a == alter || a == probe {
 		return s, nil
 	}
-	if err := s.CheckSchema(cmd.Context()); err != nil {
+	if err := s.CheckSchema(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}

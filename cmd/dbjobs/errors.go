@@ -54,6 +54,9 @@ func exitCode(ctx context.Context, err error) int {
 	if v, ok := errors.AsType[verdict](err); ok {
 		return int(v)
 	}
+	if s, ok := errors.AsType[*severalError](err); ok {
+		return s.code
+	}
 	_, badUsage := errors.AsType[*usageError](err)
 	_, badManifest := errors.AsType[*manifest.Error](err)
 	_, badField := errors.AsType[*store.FieldError](err)
@@ -110,7 +113,7 @@ func (c *cli) explain(code int, err error) []string {
 		return lines
 	}
 	where := ""
-	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) {
+	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) && (c.chosen == nil || c.chosen.name != c.db.Display()) {
 		where = c.db.Display() + ": "
 	}
 	var lines []string
@@ -141,6 +144,9 @@ func (c *cli) say(format string, args ...any) { c.tell(slog.LevelInfo, format, a
 // tell writes one message to standard error. The level shows only where the log format has levels.
 func (c *cli) tell(level slog.Level, format string, args ...any) {
 	text := report.Line(c.scrub(fmt.Sprintf(format, args...)))
+	if c.chosen != nil {
+		text = c.chosen.name + ": " + text
+	}
 	if c.logFormat == logs.Text {
 		fmt.Fprintf(c.stderr, "dbjobs: %s\n", text)
 		return

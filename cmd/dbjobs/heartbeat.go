@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -53,11 +53,11 @@ func (h *heartbeat) tell(ctx context.Context, s executor.Signal, line string) er
 }
 
 // endHeartbeat says how the pass ended, after its beginning was told, and returns why a signal was not taken. It takes no longer than
-// most.
+// most. line says what a pass did that has not failed.
 //
 // A pass has failed if its exit code is neither 0 nor 3: a job that failed is no failure of the pass. One that a signal ends
 // sends no end: those who stop it know, and the service misses the next one if there is none.
-func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration, r tick.Report, failure error) error {
+func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration, line string, failure error) error {
 	if h == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration
 	defer half.Stop()
 	began := <-h.begun
 	defer h.http.Close()
-	signal, line := executor.Success, report.Summary(r)
+	signal := executor.Success
 	if code := exitCode(context.Background(), failure); code != exitDone && code != exitJobFailed {
 		signal, line = executor.Failure, "the pass failed"
 		if lines := c.explain(code, failure); len(lines) > 0 {
@@ -91,6 +91,11 @@ func (f *tickFlags) patience(spent time.Duration) time.Duration {
 		return heartbeatPatience
 	}
 	return min(max(left(f.whole(), spent), heartbeatLeast), heartbeatPatience)
+}
+
+// tellUntold warns of a signal that no service took.
+func (c *cli) tellUntold(u tick.Untold) {
+	c.tell(slog.LevelWarn, "%s: %s", heartbeatOf(u.Job), u.Error)
 }
 
 // heartbeatOf begins the message about a signal that no service took.

@@ -112,10 +112,11 @@ type cli struct {
 	environ []string // NAME=VALUE, to find variables with mistyped names
 	began   time.Time
 
-	database   string // --database
-	logFormat  string // --log-format
-	asJSON     bool   // --json
-	utc        bool   // --utc
+	databases  []string // --database
+	chosen     *choice  // the one of several databases that this is for; nil: there is one
+	logFormat  string   // --log-format
+	asJSON     bool     // --json
+	utc        bool     // --utc
 	who        store.Author
 	db         settings.Database
 	settings   *host.Settings            // of the host; nil until they are asked for
@@ -154,7 +155,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.PersistentFlags().StringVar(&c.database, "database", "", "URL of the database (DBJOBS_DATABASE_URL)")
+	root.PersistentFlags().StringArrayVar(&c.databases, "database", nil, "`URL` of the database, or its name in the settings of the host; tick, work and serve take several (DBJOBS_DATABASE_URL)")
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
 	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
 	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")

@@ -1,18 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
-	"github.com/dbjobs/dbjobs/tick"
 )
 
 // The values of --metrics that are not files.
@@ -41,25 +39,14 @@ func (c *cli) logger(format string, level slog.Level) *slog.Logger {
 	return slog.New(logs.Handler(c.stderr, format, level, c.scrub))
 }
 
-// observe runs a pass and then writes what monitoring reads: one log line, where the log format is for
-// programs, and the metrics.
-func (c *cli) observe(name, where string, pass func() (tick.Report, error)) error {
-	r, err := pass()
-	now := time.Now()
-	p := metrics.Pass{Name: name, Ended: now, Took: now.Sub(c.began), Failed: err != nil && !errors.Is(err, errJobFailed), Report: r}
-	format := c.logFormat
-	if where == embeddedMetrics && format == logs.Text {
-		format = logs.JSON
+// writeMetrics writes the figures of the passes into the file that --metrics names, if it names one.
+func (c *cli) writeMetrics(where string, passes ...metrics.Pass) {
+	if !strings.HasSuffix(where, ".prom") {
+		return
 	}
-	if format != logs.Text {
-		c.logPass(&p, format, where == embeddedMetrics, err)
+	if bad := metrics.Write(where, passes...); bad != nil { // the pass itself has not failed
+		c.tell(slog.LevelWarn, "%v", bad)
 	}
-	if strings.HasSuffix(where, ".prom") {
-		if bad := p.Write(where); bad != nil { // the pass itself has not failed
-			c.tell(slog.LevelWarn, "%v", bad)
-		}
-	}
-	return err
 }
 
 // failuresMost is how many failed runs the line of a pass names.
@@ -72,8 +59,16 @@ type failure struct {
 	Error string `json:"error,omitempty"`
 }
 
-// logPass writes the log line of a pass, with the pass's error and its failed runs.
-func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) {
+// logPass writes the log line of a pass, with the pass's error and its failed runs: where the log format
+// is for programs, or where the line has the metrics.
+func (c *cli) logPass(p *metrics.Pass, embedded bool, err error) {
+	format := c.logFormat
+	switch {
+	case format == logs.Text && !embedded:
+		return
+	case format == logs.Text:
+		format = logs.JSON
+	}
 	attrs, r, level := p.Attrs(), &p.Report, slog.LevelInfo
 	attrs = append(attrs, c.invocation...)
 	text := func(name, value string) {
@@ -81,7 +76,7 @@ func (c *cli) logPass(p *metrics.Pass, format string, embedded bool, err error) 
 			attrs = append(attrs, slog.String(name, value))
 		}
 	}
-	text("database", c.db.Display())
+	text("database", cmp.Or(p.Database, c.db.Display()))
 	text("cut_short", r.CutShort)
 	if !r.NextRun.IsZero() {
 		attrs = append(attrs, slog.Time("next_run", r.NextRun.UTC()))

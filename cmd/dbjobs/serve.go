@@ -85,7 +85,7 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := c.find(cmd); err != nil {
+	if err := c.findEach(cmd); err != nil {
 		return err
 	}
 	if _, err := c.host(); err != nil {
@@ -96,8 +96,8 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 		callers: callers, timeout: time.Duration(f.timeout), refusals: c, ending: cmd.Context(),
 		args: []string{"--log-format", c.logFormat},
 	}
-	if cmd.Flags().Changed("database") {
-		h.args = append(h.args, "--database", c.database)
+	for _, database := range c.databases {
+		h.args = append(h.args, "--database", database)
 	}
 	if budget, margin, err := h.budget(h.timeout); err != nil {
 		return err

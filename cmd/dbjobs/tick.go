@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
+	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
@@ -62,7 +63,10 @@ does not warn about disabled or removed jobs. A failed run is recorded. It does 
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
 trigger per minute is enough for schedules that are finer than a minute. A run that is still executing then continues,
-unless --budget ends it.`,
+unless --budget ends it.
+
+With --database given several times, or several databases in the settings of the host, each gets a pass, all at the
+same time. What fails for one stops none of the others.`,
 		Example: `  * * * * * dbjobs tick --quiet
   * * * * * dbjobs tick --quiet --for 55s`,
 		Args: positional(),
@@ -177,8 +181,13 @@ func (f *tickFlags) unlessQuiet(print func(io.Writer, tick.Report) error) func(i
 	}
 }
 
+type (
+	passFunc  = func(context.Context, *tick.Tick) (tick.Report, error) // runs a pass
+	printFunc = func(io.Writer, tick.Report) error                     // prints its report for people
+)
+
 // pass makes a command's body from a function that runs a pass.
-func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Report, error), human func(io.Writer, tick.Report) error) func(*cobra.Command, []string) error {
+func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, _ []string) error {
 		if f.limit < 0 || f.concurrency < 1 {
 			return badInput("--limit must be 0 or more, --concurrency 1 or more")
@@ -189,39 +198,60 @@ func (c *cli) pass(f *tickFlags, run func(context.Context, *tick.Tick) (tick.Rep
 		if err := checkMetrics(f.metrics); err != nil {
 			return err
 		}
-		return c.observe(f.name, f.metrics, func() (tick.Report, error) {
-			ctx, began := cmd.Context(), time.Now()
-			beat, err := c.beginHeartbeat(ctx, f)
-			if err != nil {
-				return tick.Report{}, err
-			}
-			r, err := c.openAndRun(cmd, f, began, run)
-			if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), r, err); untold != nil {
-				r.AddUntold(tick.Untold{Error: c.scrub(untold.Error())})
-			}
-			// What the pass did is printed even if it failed afterwards. Where the log format is for
-			// programs, a log line has it instead of the table.
-			if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
-				told := c.print(r, func() error { return human(c.stdout, r) })
-				err = errors.Join(err, told)
-			}
-			c.tellReport(&r, f)
-			if err == nil && f.failOnJobError {
-				err = jobError(&r)
-			}
-			return r, err
-		})
+		list, err := c.several()
+		switch {
+		case err != nil:
+			return err
+		case list != nil:
+			return c.serveEach(cmd, f, list, run, human)
+		}
+		m, err := c.onePass(cmd, f, run, human)
+		c.writeMetrics(f.metrics, m)
+		return err
 	})
 }
 
+// onePass makes a pass on one database, and says what became of it. The figures of the pass are returned in every case.
+func (c *cli) onePass(cmd *cobra.Command, f *tickFlags, run passFunc, human printFunc) (metrics.Pass, error) {
+	r, err := c.tellPass(cmd, f, run, human)
+	m := metrics.Pass{Name: f.name, Ended: time.Now(), Took: time.Since(c.began), Failed: err != nil && !errors.Is(err, errJobFailed), Report: r}
+	if c.chosen != nil {
+		m.Database = c.chosen.name
+	}
+	c.logPass(&m, f.metrics == embeddedMetrics, err)
+	return m, err
+}
+
+// tellPass makes a pass, tells the heartbeat of the host, and prints what the pass did.
+func (c *cli) tellPass(cmd *cobra.Command, f *tickFlags, run passFunc, human printFunc) (tick.Report, error) {
+	ctx, began := cmd.Context(), time.Now()
+	beat, err := c.beginHeartbeat(ctx, f)
+	if err != nil {
+		return tick.Report{}, err
+	}
+	r, err := c.openAndRun(cmd, f, began, run)
+	if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), report.Summary(r), err); untold != nil {
+		r.AddUntold(tick.Untold{Error: c.scrub(untold.Error())})
+	}
+	// What the pass did is printed even if it failed afterwards. Where the log format is for
+	// programs, a log line has it instead of the table.
+	if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
+		told := c.print(r, func() error { return human(c.stdout, r) })
+		err = errors.Join(err, told)
+	}
+	c.tellReport(&r, f)
+	if err == nil && f.failOnJobError {
+		err = jobError(&r)
+	}
+	return r, err
+}
+
 // openAndRun runs a pass, and closes what it opened.
-func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
+func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run passFunc) (tick.Report, error) {
 	ctx := cmd.Context()
 	opening, cancel := f.within(ctx)
 	defer cancel()
-	cmd.SetContext(opening)
-	s, err := c.open(cmd, probe)
-	cmd.SetContext(ctx)
+	s, err := c.openWithin(opening, cmd, probe)
 	if err != nil {
 		return tick.Report{}, err
 	}
@@ -249,7 +279,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 		c.tell(slog.LevelWarn, "hooks of %s were not run", report.Plural(more, "more event"))
 	}
 	for _, u := range r.Untold {
-		c.tell(slog.LevelWarn, "%s: %s", heartbeatOf(u.Job), u.Error)
+		c.tellUntold(u)
 	}
 	if more := r.UntoldSignals - len(r.Untold); more > 0 {
 		c.tell(slog.LevelWarn, "and %s of heartbeats were not told", report.Plural(more, "more signal"))
@@ -275,7 +305,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 	}
 }
 
-func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run func(context.Context, *tick.Tick) (tick.Report, error)) (tick.Report, error) {
+func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run passFunc) (tick.Report, error) {
 	set, err := c.host()
 	if err != nil {
 		return tick.Report{}, err

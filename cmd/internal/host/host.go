@@ -171,6 +171,9 @@ func (s *Settings) inText() *manifest.Problem {
 		}
 	}
 	urls := []*manifest.Source{s.Database}
+	for i := range s.Databases {
+		urls = append(urls, &s.Databases[i].Source)
+	}
 	for i := range s.Targets {
 		urls = append(urls, &s.Targets[i].Source)
 	}
@@ -191,13 +194,31 @@ func (s *Settings) inText() *manifest.Problem {
 }
 
 // DatabaseURL is the URL of the database that they name, and where that is written; both are empty where they name none.
+// Where they name several, that is an error.
 func (s *Settings) DatabaseURL() (url, from string, err error) {
-	if s.Database == nil {
-		return "", "", nil
+	switch {
+	case len(s.Databases) > 1:
+		return "", "", fmt.Errorf("%s names several databases: %s; choose one with --database NAME", s.From, strings.Join(s.DatabaseNames(), ", "))
+	case len(s.Databases) == 1:
+		return s.URL(s.Databases[0].Source)
+	case s.Database != nil:
+		return s.URL(*s.Database)
 	}
-	from = where(s.Database.Place)
-	url, err = s.value(*s.Database)
-	if err != nil {
+	return "", "", nil
+}
+
+// DatabaseNames are the names of the databases that tick and work serve.
+func (s *Settings) DatabaseNames() (names []string) {
+	for _, o := range s.Databases {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// URL reads the URL of a database, and says where that is written.
+func (s *Settings) URL(o manifest.Source) (url, from string, err error) {
+	from = where(o.Place)
+	if url, err = s.value(o); err != nil {
 		return "", "", fmt.Errorf("%s: %w", from, err)
 	}
 	return url, from, nil

@@ -20,6 +20,7 @@ import (
 // nothing that it names was looked for.
 type Host struct {
 	Database  *Source
+	Databases []Offer // for tick and work, which serve all; they have no owners
 	Targets   []Offer
 	Programs  []Leave // absolute paths of programs and folders
 	Addresses []Leave // ranges, as netip.ParsePrefix reads them
@@ -74,15 +75,19 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 	} else if root := d.document(data); root != nil {
 		d.mapping(root, "", []field{
 			{"database", source("url", &h.Database)},
-			{"targets", offers("url", &h.Targets)},
+			{"databases", offers("url", &h.Databases, false)},
+			{"targets", offers("url", &h.Targets, true)},
 			{"programs", leaves("path", &h.Programs, programPath)},
 			{"addresses", leaves("range", &h.Addresses, addressRange)},
 			{"clouds", leaves("cloud", &h.Clouds, cloudName)},
-			{"secrets", offers("value", &h.Secrets)},
+			{"secrets", offers("value", &h.Secrets, true)},
 			{"mail", h.readMail},
 			{"heartbeat", h.readHeartbeat},
 			{"on", h.readHooks},
 		})
+		if h.Database != nil && len(h.Databases) > 0 {
+			d.problem(root, "databases", "cannot stand beside database; put that one among them, with a name")
+		}
 	}
 	if len(d.problems) > 0 {
 		return nil, bounded(file, d.problems)
@@ -144,14 +149,19 @@ func readSource(d *decoder, n *yaml.Node, path, key string, s *Source, more []fi
 // offerName is what a secret or target may be called, so that ${secret:NAME} and a variable can have it.
 var offerName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
 
-func offers(key string, into *[]Offer) reading {
+// offers reads values with names. Where they are owned, owners may be named.
+func offers(key string, into *[]Offer, owned bool) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		for _, p := range d.pairs(n, path, "a mapping of names") {
 			o, at := Offer{Name: p.key.Value}, join(path, p.key.Value)
 			if !offerName.MatchString(o.Name) {
 				d.problem(p.key, at, "a name has letters, digits, _ and -, and begins with no digit")
 			}
-			readSource(d, p.value, at, key, &o.Source, []field{{"owners", texts(&o.Owners)}})
+			var more []field
+			if owned {
+				more = []field{{"owners", texts(&o.Owners)}}
+			}
+			readSource(d, p.value, at, key, &o.Source, more)
 			*into = append(*into, o)
 		}
 	}

@@ -21,11 +21,12 @@ const Namespace = "dbjobs"
 
 // Pass holds the facts of a pass from which the figures are made.
 type Pass struct {
-	Name   string        // of the trigger
-	Ended  time.Time     // by the host's clock
-	Took   time.Duration // connecting included
-	Failed bool          // the pass itself; failed jobs are in the report
-	Report tick.Report
+	Name     string        // of the trigger
+	Database string        // its name, where a pass serves several; else empty
+	Ended    time.Time     // by the host's clock
+	Took     time.Duration // connecting included
+	Failed   bool          // the pass itself; failed jobs are in the report
+	Report   tick.Report
 }
 
 // A figure is one number. It has the same name in the log line, in CloudWatch and, after dbjobs_pass_,
@@ -105,10 +106,14 @@ type directive struct {
 	Metrics    []metric
 }
 
-// Embedded is the member that makes CloudWatch read the figures in the same line as metrics, with one
-// dimension: the trigger's name.
+// Embedded is the member that makes CloudWatch read the figures in the same line as metrics, by the
+// trigger's name. Of a pass that serves several databases they are also there by name and database, which
+// is a member of the line.
 func (p Pass) Embedded() slog.Attr {
 	d := directive{Namespace: Namespace, Dimensions: [][]string{{"name"}}}
+	if p.Database != "" {
+		d.Dimensions = append(d.Dimensions, []string{"name", "database"})
+	}
 	for _, f := range p.figures() {
 		unit := "Count"
 		if strings.HasSuffix(f.name, "_seconds") {
@@ -123,16 +128,36 @@ func (p Pass) Embedded() slog.Attr {
 }
 
 // Text writes the figures in the text form that Prometheus and OpenMetrics share. All are gauges of the
-// last pass: a process that ends cannot count across passes.
-func (p Pass) Text() []byte {
+// last pass, or of the last one on each database: a process that ends cannot count across passes.
+func Text(passes ...Pass) []byte {
+	var names []string
+	heads, samples := map[string]string{}, map[string]string{}
+	for _, p := range passes {
+		at := figure{"timestamp_seconds", "When the pass ended, since 1970.", float64(p.Ended.UnixMilli()) / 1000}
+		for _, f := range append(p.figures(), at) {
+			if heads[f.name] == "" {
+				names = append(names, f.name)
+				heads[f.name] = fmt.Sprintf("# HELP dbjobs_pass_%s %s\n# TYPE dbjobs_pass_%[1]s gauge\n", f.name, f.help)
+			}
+			samples[f.name] += fmt.Sprintf("dbjobs_pass_%s{%s} %s\n", f.name, p.labels(), number(f.value))
+		}
+	}
 	var b bytes.Buffer
-	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(p.Name)
-	at := figure{"timestamp_seconds", "When the pass ended, since 1970.", float64(p.Ended.UnixMilli()) / 1000}
-	for _, f := range append(p.figures(), at) {
-		fmt.Fprintf(&b, "# HELP dbjobs_pass_%s %s\n# TYPE dbjobs_pass_%[1]s gauge\ndbjobs_pass_%[1]s{name=\"%[3]s\"} %[4]s\n", f.name, f.help, label, number(f.value))
+	for _, name := range names {
+		b.WriteString(heads[name] + samples[name])
 	}
 	b.WriteString("# EOF\n")
 	return b.Bytes()
+}
+
+// labels tell one pass's figures from another's.
+func (p Pass) labels() string {
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	text := `name="` + escape.Replace(p.Name) + `"`
+	if p.Database != "" {
+		text += `,database="` + escape.Replace(p.Database) + `"`
+	}
+	return text
 }
 
 func number(v any) string {
@@ -142,15 +167,15 @@ func number(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Write puts the text into a file that another program may read at any time. That program finds the old
+// Write puts the figures into a file that another program may read at any time. That program finds the old
 // content or the new one, never a part of it.
-func (p Pass) Write(path string) error {
+func Write(path string, passes ...Pass) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // no name that the collector reads
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	defer os.Remove(f.Name()) // after the rename there is none
-	_, err = f.Write(p.Text())
+	_, err = f.Write(Text(passes...))
 	if err == nil {
 		err = f.Chmod(0o644) // the collector is another user
 	}

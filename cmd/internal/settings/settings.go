@@ -77,16 +77,13 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 	if from == "" {
 		return embedded(env)
 	}
-	if err := check(d.URL); err != nil {
-		return Database{}, fmt.Errorf("%s: %w; want %s", from, err, engine.Forms())
-	}
 	d.From = from
 	if !flagGiven { // which names another database than the variables do
 		if err := d.findDirect(env); err != nil {
 			return Database{}, err
 		}
 	}
-	return d, errors.Join(d.logIn(env), d.Direct.logIn(env))
+	return d, errors.Join(d.complete(env), d.Direct.logIn(env))
 }
 
 // findDirect reads the URL for the SQL of jobs. It has the same login.
@@ -118,6 +115,29 @@ func (d *Database) logIn(env Lookup) error {
 		return fmt.Errorf("%s: %w", AuthVariable, err)
 	}
 	return nil
+}
+
+// Of is a database whose URL is known. from is where it stands. The error does not quote the URL.
+func Of(raw, from string, env Lookup) (Database, error) {
+	d := Database{URL: strings.TrimSpace(raw), From: from, secrets: &secret.Known{}}
+	d.secrets.AddURL(d.URL)
+	return d, d.complete(env)
+}
+
+// complete checks the URL, and adds the login that the variables ask for.
+func (d *Database) complete(env Lookup) error {
+	if err := check(d.URL); err != nil {
+		return fmt.Errorf("%s: %w; want %s", d.From, err, engine.Forms())
+	}
+	return d.logIn(env)
+}
+
+// Named reports whether a variable names the database.
+func Named(env Lookup) bool {
+	return slices.ContainsFunc([]string{URLVariable, FileVariable, SecretVariable}, func(name string) bool {
+		_, found := env(name)
+		return found
+	})
 }
 
 // written returns the URL and the name of the flag, variable or place that holds it, or nothing.

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store/nearest"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// choice is one of the databases that a command may serve.
+type choice struct {
+	name string // as messages name it, without a secret
+	find func() (settings.Database, error)
+}
+
+// several are the databases of a pass where there is more than one: those of the flags, or else, where no variable names
+// one, those of the host's settings.
+func (c *cli) several() (list []choice, err error) {
+	switch {
+	case len(c.databases) > 1:
+		for i, value := range c.databases {
+			if slices.Contains(c.databases[:i], value) {
+				return nil, badInput("--database: the same database is given twice; give it once")
+			}
+			named, err := c.byName(value)
+			if err != nil {
+				return nil, err
+			} else if named == nil {
+				named = c.byURL(value)
+			}
+			list = append(list, *named)
+		}
+	case len(c.databases) == 0 && !settings.Named(c.env):
+		set, err := c.host()
+		if err != nil {
+			return nil, err
+		}
+		if len(set.Databases) > 1 {
+			for _, o := range set.Databases {
+				list = append(list, *c.offered(set, o))
+			}
+		}
+	}
+	for _, name := range []string{instanceVariable, settings.DirectVariable, settings.DirectVariable + "_FILE"} {
+		if value, _ := c.env(name); value != "" && list != nil {
+			return nil, badInput("%s is for one database, and this command serves %d; unset it", name, len(list))
+		}
+	}
+	return list, nil
+}
+
+// byURL is the database of one --database among several.
+func (c *cli) byURL(value string) *choice {
+	db, err := settings.Of(value, "--database", c.env)
+	return &choice{db.Display(), func() (settings.Database, error) { return db, err }}
+}
+
+// byName is the database that the host's settings have under a name, or nil where the value is a URL.
+func (c *cli) byName(value string) (*choice, error) {
+	if value == "" || strings.Contains(value, ":") {
+		return nil, nil
+	}
+	set, err := c.host()
+	if err != nil || len(set.Databases) == 0 {
+		return nil, err
+	}
+	for _, o := range set.Databases {
+		if o.Name == value {
+			return c.offered(set, o), nil
+		}
+	}
+	hint := "; they name " + strings.Join(set.DatabaseNames(), ", ")
+	if n := nearest.To(value, set.DatabaseNames()); n != "" {
+		hint = "; did you mean " + n + "?"
+	}
+	return nil, badInput("--database: the settings of this host name no database %s%s", shown(value), hint)
+}
+
+// offered is a database of the host's settings. Its URL is read when it is needed.
+func (c *cli) offered(set *host.Settings, o manifest.Offer) *choice {
+	return &choice{o.Name, func() (settings.Database, error) {
+		url, from, err := set.URL(o.Source)
+		if err != nil {
+			return settings.Database{}, err
+		}
+		return settings.Of(url, from, c.env)
+	}}
+}
+
+// findEach finds the database, or each of several, and opens none.
+func (c *cli) findEach(cmd *cobra.Command) error {
+	list, err := c.several()
+	if list == nil && err == nil {
+		return c.find(cmd)
+	}
+	for i := range list {
+		if _, wrong := list[i].find(); wrong != nil {
+			err = errors.Join(err, bad(list[i].name, wrong))
+		}
+	}
+	return err
+}
+
+// bad is the error of a database that cannot be found. The name is empty where there is but one.
+func bad(name string, err error) error {
+	if name == "" {
+		return err
+	}
+	return badInput("%s: %v", name, err)
+}
+
+// served is what became of one database of several.
+type served struct {
+	Database string          `json:"database"`
+	Exit     int             `json:"exit"`
+	Errors   []string        `json:"errors,omitempty"`
+	Report   json.RawMessage `json:"report,omitempty"` // as the same command prints it for one database
+}
+
+// serveEach makes one pass on each database, all side by side: each has the whole budget and all that may run at the same
+// time, and none waits for another one. What fails for one database stops none of the others.
+func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run passFunc, human printFunc) error {
+	ctx, began := cmd.Context(), time.Now()
+	beat, err := c.beginHeartbeat(ctx, f)
+	if err != nil {
+		return err
+	}
+	all, one := make([]served, len(list)), *f
+	one.monitored = false // a success of one must not hide the failure of another
+	var blocks sync.Mutex
+	blank := ""
+	stderr := &lines{w: c.stderr}
+	figures := make([]metrics.Pass, len(list))
+	var passes sync.WaitGroup
+	for i := range list {
+		passes.Go(func() {
+			in, out := c.forOne(&list[i], stderr)
+			var err error
+			figures[i], err = in.onePass(cmd, &one, run, human)
+			all[i] = in.served(ctx, out, err)
+			if out.Len() > 0 && !c.asJSON {
+				blocks.Lock()
+				defer blocks.Unlock()
+				fmt.Fprintf(c.stdout, "%s%s:\n%s", blank, list[i].name, out)
+				blank = "\n" // between two blocks
+			}
+		})
+	}
+	passes.Wait()
+	err = worst(all)
+	c.told = c.told || err != nil // each told its own
+	c.writeMetrics(f.metrics, figures...)
+	line := report.Plural(len(list), "database") + " served"
+	if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), line, err); untold != nil {
+		c.tellUntold(tick.Untold{Error: c.scrub(untold.Error())})
+	}
+	if c.asJSON {
+		err = errors.Join(err, report.JSON(c.stdout, struct {
+			Databases []served `json:"databases"`
+		}{all}))
+	}
+	return err
+}
+
+// forOne is the same command line for one database of several, and where it prints facts. What it says begins with the
+// name of the database.
+func (c *cli) forOne(one *choice, stderr io.Writer) (*cli, *bytes.Buffer) {
+	in, out := *c, &bytes.Buffer{}
+	in.chosen, in.warm, in.stderr = one, nil, stderr
+	in.stdout = &report.Output{Writer: bufio.NewWriter(out), Width: c.stdout.Width, Colour: c.stdout.Colour}
+	return &in, out
+}
+
+// served says how the pass on one database ended, and complains.
+func (c *cli) served(ctx context.Context, out *bytes.Buffer, err error) served {
+	err = errors.Join(err, c.stdout.Flush()) // into memory
+	s := served{Database: c.chosen.name, Exit: exitCode(ctx, err)}
+	if s.Exit != exitDone {
+		s.Errors = c.explain(s.Exit, err)
+		c.complain(s.Exit, err)
+	}
+	if c.asJSON && out.Len() > 0 {
+		s.Report = bytes.Clone(out.Bytes())
+	}
+	return s
+}
+
+// severity has the exit codes of a pass, the least bad first: what passes by itself comes before what needs somebody.
+var severity = []int{exitDone, exitJobFailed, exitDatabase, exitSchema, exitFailed, exitUsage, exitInterrupted}
+
+// worst is the error that the worst exit code and all errors make; nil if all passes succeeded.
+func worst(all []served) error {
+	e := &severalError{}
+	for _, s := range all {
+		if slices.Index(severity, s.Exit) > slices.Index(severity, e.code) {
+			e.code = s.Exit
+		}
+		for _, line := range s.Errors {
+			e.errs = append(e.errs, errors.New(s.Database+": "+line))
+		}
+	}
+	if e.code == exitDone {
+		return nil
+	}
+	return e
+}
+
+// severalError is what went wrong on several databases.
+type severalError struct {
+	code int
+	errs []error
+}
+
+func (e *severalError) Error() string   { return errors.Join(e.errs...).Error() }
+func (e *severalError) Unwrap() []error { return e.errs }
+
+// lines lets several write to the same place, one message at a time.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(text)
+}

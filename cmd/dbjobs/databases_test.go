@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// TestOnePassOverSeveralDatabases: one tick serves two databases of each engine. Another one is down, one has no schema,
+// one has an older schema. Each database's job runs once, and the exit code is the worst.
+func TestOnePassOverSeveralDatabases(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dbjobs := func(args ...string) (code int, stdout, stderr string) {
+		var out, talk told
+		env := func(name string) (string, bool) { return map[string]string{"HOME": home}[name], name == "HOME" }
+		code = run(t.Context(), args, strings.NewReader(""), &out, &talk, env, nil)
+		return code, out.String(), talk.String()
+	}
+	must := func(args ...string) {
+		t.Helper()
+		if code, _, stderr := dbjobs(args...); code != exitDone {
+			t.Fatalf("%q: %d: %s", args, code, stderr)
+		}
+	}
+	var well []string
+	for _, engine := range storetest.Engines(t) {
+		for range 2 {
+			url := storetest.URL(t, engine)
+			must("migrate", "--database", url)
+			must("job", "create", "job", "--repeat-after", "1d", "--sql", "SELECT 1", "--database", url)
+			well = append(well, url)
+		}
+	}
+	old := storetest.URL(t, "sqlite")
+	must("migrate", "--database", old)
+	db := storetest.OpenSQL(t, old)
+	if _, err := db.ExecContext(t.Context(), "UPDATE dbjobs_installation SET version = 0, oldest = 0"); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"tick", "--json", "--database", "postgres://ann:geheim@127.0.0.1:1/down", "--database", old,
+		"--database", "sqlite:" + home + "/none.db"}
+	want := []int{exitDatabase, exitSchema, exitSchema}
+	for _, url := range well {
+		args, want = append(args, "--database", url), append(want, exitDone)
+	}
+	code, stdout, stderr := dbjobs(args...)
+	if code != exitSchema {
+		t.Errorf("exit code %d, want %d: %s", code, exitSchema, stderr)
+	}
+	var answer struct {
+		Databases []struct {
+			Database string
+			Exit     int
+			Errors   []string
+			Report   struct{ Succeeded int }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &answer); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	var exits []int
+	for _, d := range answer.Databases {
+		exits = append(exits, d.Exit)
+		if d.Exit == exitDone && d.Report.Succeeded != 1 || (d.Exit == exitDone) != (d.Errors == nil) {
+			t.Errorf("%+v", d)
+		}
+		if d.Exit != exitDone && !strings.Contains(stderr, "dbjobs: "+d.Database+": ") {
+			t.Errorf("standard error does not name %s: %s", d.Database, stderr)
+		}
+	}
+	if !slices.Equal(exits, want) {
+		t.Errorf("exit codes %v, want %v", exits, want)
+	}
+	if strings.Contains(stdout+stderr, "geheim") {
+		t.Error("a password was printed")
+	}
+}
+
+// TestDatabasesAreServedSideBySide: a job of each database calls a server that answers none before all have come.
+func TestDatabasesAreServedSideBySide(t *testing.T) {
+	t.Parallel()
+	const databases = 3
+	var all sync.WaitGroup
+	all.Add(databases)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		all.Done()
+		all.Wait()
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	args := []string{"tick", "--concurrency", "1", "--fail-on-job-error"}
+	env := func(name string) (string, bool) { return map[string]string{"HOME": t.TempDir()}[name], name == "HOME" }
+	for range databases {
+		url := storetest.URL(t, "sqlite")
+		for _, more := range [][]string{{"migrate"}, {"job", "create", "call", "--repeat-after", "1d", "--http", server.URL, "--timeout", "30s"}} {
+			var talk told
+			if code := run(ctx, append(more, "--database", url), strings.NewReader(""), &talk, &talk, env, nil); code != exitDone {
+				t.Fatalf("%q: %d: %s", more, code, &talk)
+			}
+		}
+		args = append(args, "--database", url)
+	}
+	var talk told
+	if code := run(ctx, args, strings.NewReader(""), &talk, &talk, env, nil); code != exitDone {
+		t.Errorf("%d: %s", code, &talk)
+	}
+}
