@@ -66,7 +66,7 @@ type DB struct {
 // New is the database of a URL. Nothing connects to it before it is needed. The error is a *URLError, or says that an SQLite
 // file is not there.
 func New(rawURL string, o Options) (*DB, error) {
-	e, err := Of(rawURL)
+	e, err := of(rawURL, o.Target)
 	if err != nil {
 		return nil, err
 	}

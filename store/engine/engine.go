@@ -52,7 +52,7 @@ type Engine struct {
 	jobs jobSQL
 }
 
-// All returns the engines.
+// All returns the engines that can hold dbjobs' own tables.
 func All() []*Engine { return []*Engine{postgres, mysqlEngine, sqlite} }
 
 // class is the kind of an error, by what has to be done about it.
@@ -72,13 +72,22 @@ const (
 	duplicate         // a unique key exists already
 )
 
-// Of returns the engine of a URL. The error is a *URLError.
-func Of(rawURL string) (*Engine, error) {
+// Of returns the engine of the URL of dbjobs' own database. The error is a *URLError.
+func Of(rawURL string) (*Engine, error) { return of(rawURL, false) }
+
+func of(rawURL string, target bool) (*Engine, error) {
 	scheme, _, ok := strings.Cut(rawURL, ":")
-	for _, e := range All() {
-		if ok && slices.Contains(e.schemes, scheme) {
+	for _, e := range append(All(), sqlserver) {
+		switch {
+		case !ok || !slices.Contains(e.schemes, scheme):
+		case e == sqlserver && !target:
+			return nil, &URLError{"SQL Server cannot hold dbjobs' own tables; it can be a target, in which steps run their statements; want " + Forms()}
+		default:
 			return e, nil
 		}
+	}
+	if target {
+		return nil, &URLError{"want " + strings.Replace(Forms(), " or ", ", ", 1) + " or " + sqlserver.form}
 	}
 	return nil, &URLError{"want " + Forms()}
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
@@ -15,6 +16,8 @@ type jobSQL struct {
 	refuses         func(text string) string
 	textArguments   bool
 	textPlaces      func(text string) []bool // see Engine.TextPlaces; nil: an instant has one form anyway
+	instant         func(time.Time) any      // see Engine.InstantArgument; nil: its text
+	runsOn          bool                     // see Engine.RunsOn
 	connection      string
 	stop            string
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
@@ -49,6 +52,17 @@ func (e *Engine) TextPlaces(text string) []bool {
 	}
 	return e.jobs.textPlaces(text)
 }
+
+// InstantArgument is an instant as an argument of a statement.
+func (e *Engine) InstantArgument(at time.Time) any {
+	if e.jobs.instant == nil {
+		return e.Instant(at)
+	}
+	return e.jobs.instant(Clamp(at).UTC())
+}
+
+// RunsOn reports whether statements may follow one another without a semicolon, so that each text may be several.
+func (e *Engine) RunsOn() bool { return e.jobs.runsOn }
 
 // Stop returns how to stop a statement on a server, if the driver would leave it running when its
 // context ends: the query for the connection's number, and the statement (with %d for that number) that
@@ -97,7 +111,7 @@ func (e *Engine) Witness(table string) string {
 // Failure holds what an engine reports of an error besides its message. PostgreSQL reports a SQLSTATE,
 // the severity, a detail, a hint, and the place of a mistake in the statement or in a block of PL/pgSQL;
 // MariaDB and MySQL a number with the SQLSTATE, and the line of a syntax error; SQLite an extended result
-// code.
+// code; SQL Server a number, the level as the severity, and the state, with the procedure, as the detail.
 type Failure struct {
 	Code     string // SQLSTATE, error number or both: 42P01, 1146 (42S02), 2067
 	Line     int    // of the statement, from 1

@@ -56,18 +56,18 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 // execute sends several statements without arguments as one text, and one with arguments by itself.
 func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, args [][]byte) (affected int64, err error) {
 	if len(args) > 0 {
-		return t.result(c.pg().ExecParams(ctx, query, args, nil, nil, nil))
+		return t.postgresResult(c.pg().ExecParams(ctx, query, args, nil, nil, nil))
 	}
 	results := c.pg().Exec(ctx, query)
 	for results.NextResult() {
-		if n, err := t.result(results.ResultReader()); err == nil {
+		if n, err := t.postgresResult(results.ResultReader()); err == nil {
 			affected = n
 		}
 	}
 	return affected, results.Close()
 }
 
-func (t *Told) result(r *pgconn.ResultReader) (affected int64, err error) {
+func (t *Told) postgresResult(r *pgconn.ResultReader) (affected int64, err error) {
 	var names []string
 	more := int64(0)
 	t.Asked = t.Asked || len(r.FieldDescriptions()) > 0

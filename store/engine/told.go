@@ -142,28 +142,12 @@ func (t *Told) read(ctx context.Context, rows driver.Rows) (n int64, columns boo
 		}
 	}()
 	for {
-		names := rows.Columns()
-		columns = columns || len(names) > 0
-		t.Asked = t.Asked || columns
-		values, more := make([]driver.Value, len(names)), int64(0)
-		for len(names) > 0 {
-			if err = rows.Next(values); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				return n, columns, err
-			}
-			if n++; ctx.Err() != nil {
-				return n, columns, ctx.Err()
-			}
-			if !t.wantsRow() {
-				more++
-				continue
-			}
-			t.row(names, func(i int) ([]byte, bool) {
-				return jsonOf(values[i], typeOf(rows, i)), !long(values[i])
-			})
+		given, err := t.result(ctx, rows, nil)
+		n += given
+		columns = columns || len(rows.Columns()) > 0
+		if err != nil {
+			return n, columns, err
 		}
-		t.ended(more)
 		next, ok := rows.(driver.RowsNextResultSet)
 		if !ok || !next.HasNextResultSet() {
 			return n, columns, nil
@@ -174,6 +158,37 @@ func (t *Told) read(ctx context.Context, rows driver.Rows) (n int64, columns boo
 			return n, columns, err
 		}
 	}
+}
+
+// result reads the rows of one result of a driver, and keeps some of them. It returns how many there were. as makes the
+// values of a driver those that are kept; nil: they are.
+func (t *Told) result(ctx context.Context, rows driver.Rows, as func(v driver.Value, kind string) driver.Value) (n int64, err error) {
+	names := rows.Columns()
+	t.Asked = t.Asked || len(names) > 0
+	values, more := make([]driver.Value, len(names)), int64(0)
+	for len(names) > 0 {
+		if err = rows.Next(values); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return n, err
+		}
+		if n++; ctx.Err() != nil {
+			return n, ctx.Err()
+		}
+		if !t.wantsRow() {
+			more++
+			continue
+		}
+		t.row(names, func(i int) ([]byte, bool) {
+			v, kind := values[i], typeOf(rows, i)
+			if as != nil {
+				v = as(v, kind)
+			}
+			return jsonOf(v, kind), !long(v)
+		})
+	}
+	t.ended(more)
+	return n, nil
 }
 
 func typeOf(rows driver.Rows, column int) string {

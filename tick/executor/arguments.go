@@ -227,7 +227,8 @@ func (d *database) arguments(list []any, texts []bool, facts map[string]any) ([]
 			return nil, err
 		}
 		if at, ok := v.(time.Time); ok && (i >= len(texts) || !texts[i]) {
-			v = d.engine.Instant(at)
+			out[i] = d.engine.InstantArgument(at)
+			continue
 		}
 		number, isNumber := v.(json.Number)
 		_, isBool := v.(bool)

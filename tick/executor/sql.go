@@ -166,7 +166,7 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 	if err != nil {
 		return res, err
 	}
-	if slices.ContainsFunc(spec.SQL, mayCommit) { // none else begins a transaction
+	if d.engine.RunsOn() || slices.ContainsFunc(spec.SQL, mayCommit) { // none else begins a transaction
 		if open, err := d.engine.TransactionOpen(s.statements, taken.Conn); err != nil {
 			return res, describe(d.engine, err, "")
 		} else if open {

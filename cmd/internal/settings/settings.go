@@ -244,9 +244,11 @@ func embedded(env Lookup) (Database, error) {
 
 // check returns what is wrong with a URL, without quoting it.
 func check(raw string) error {
-	_, rest, _ := strings.Cut(raw, ":")
+	scheme, rest, _ := strings.Cut(raw, ":")
 	e, err := engine.Of(raw)
 	switch {
+	case scheme == "sqlserver":
+		return errors.New("SQL Server cannot hold dbjobs' own tables; it can be a target, in which steps run their statements")
 	case err != nil:
 		return errors.New("not the URL of a database that dbjobs knows")
 	case e.Port == 0:

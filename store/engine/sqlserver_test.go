@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	mssql "github.com/microsoft/go-mssqldb"
+)
+
+// A URL of SQL Server names a database and only options that have an effect. It is for targets.
+func TestSQLServerURL(t *testing.T) {
+	for url, want := range map[string]string{
+		"sqlserver://ann:geheimnis@h:1433?database=shop":                                  "",
+		"sqlserver://ann:geheimnis@h/SQLEXPRESS?database=shop&encrypt=true&App+Name=jobs": "",
+		"sqlserver://ann:geheimnis@h/shop":                                                "names no database",
+		"sqlserver://ann:geheimnis@/x?database=shop":                                      "names no host",
+		"sqlserver://ann@h?database=shop&password=geheimnis":                              `option "password" is not known`,
+		"sqlserver://ann:geheimnis@h?database=shop&log=255":                               `option "log" is not known`,
+		"sqlserver://ann:geheimnis@h?database=shop&encrypt=maybe":                         "invalid encrypt 'maybe'",
+		"sqlserver://ann:geheimnis@h?database=shop&certificate=/nowhere/ca.pem":           "no such file",
+		"mssql://ann:geheimnis@h?database=shop":                                           sqlserverForm,
+	} {
+		db, err := New(url, Options{Target: true})
+		if err == nil {
+			_ = db.Close()
+		}
+		if got := errorText(err); want == "" && err != nil || !strings.Contains(got, want) || strings.Contains(got, "geheimnis") {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+	if _, err := New("sqlserver://h?database=shop", Options{}); !strings.Contains(errorText(err), "cannot hold dbjobs' own tables") {
+		t.Error(err)
+	}
+	if got := sqlserver.Where("sqlserver://ann:geheimnis@h:1433/X?database=shop&encrypt=true"); got != "sqlserver://h:1433/X?database=shop" {
+		t.Error(got)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// ? is a placeholder where it is none of a text, a name or a comment.
+func TestPlacesInSQLServer(t *testing.T) {
+	text := "SELECT '?', 'it''s ?', [a?b], \"?\", ? -- ?\n/* ? */ WHERE a = ?"
+	if got, err := sqlserverPlaces(text, 2); err != nil || got != strings.Replace(strings.Replace(text, "\", ?", "\", @p1", 1), "a = ?", "a = @p2", 1) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := sqlserverPlaces("SELECT @p2, @p1 -- ok", 2); err != nil || got != "SELECT @p2, @p1 -- ok" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := sqlserverPlaces(text, 3); err == nil {
+		t.Error("three arguments for two places")
+	}
+}
+
+// Errors are known by their numbers, and the loss of a session by what the driver says of it.
+func TestErrorsOfSQLServer(t *testing.T) {
+	deadlock := &sqlserverError{[]mssql.Error{{Number: 1205, Class: 13, State: 51, Message: "victim"}}, nil}
+	cut := &sqlserverError{[]mssql.Error{{Number: 596, Class: 21}}, io.EOF}
+	for _, c := range []struct {
+		err  error
+		want class
+	}{{deadlock, transient}, {cut, unreachable}, {io.ErrUnexpectedEOF, unreachable}, {mssql.ServerError{}, unreachable},
+		{mssql.Error{Number: 18456}, refused}, {mssql.Error{Number: 1222}, lockTimeout}, {mssql.Error{Number: 2627}, duplicate}, {errors.New("?"), other}} {
+		if got := classifySQLServer(c.err); got != c.want {
+			t.Errorf("%v is of class %d, want %d", c.err, got, c.want)
+		}
+	}
+	many := &sqlserverError{make([]mssql.Error, 9), nil}
+	if got := many.Error(); strings.Count(got, "Msg 0") != 5 || !strings.HasSuffix(got, "and 4 more errors") {
+		t.Error(got)
+	}
+	if f, ok := describeSQLServer(many, ""); !ok || f.Code != "0" {
+		t.Errorf("%+v", f)
+	}
+}
