@@ -23,7 +23,7 @@ var foreignSettings = map[string][]foreign{
 			"transform_null_equals = on", "backslash_quote = off", "row_security = off", "synchronous_commit = off", "client_min_messages = error",
 			"lock_timeout = '1h'", "statement_timeout = '1h'", "idle_in_transaction_session_timeout = '1h'", "default_transaction_deferrable = on"}},
 		{settings: []string{"DateStyle = 'SQL, DMY'", "IntervalStyle = iso_8601", "default_transaction_isolation = serializable", "plan_cache_mode = force_generic_plan",
-			"enable_seqscan = off", "work_mem = '64kB'", "idle_session_timeout = '1h'", "xmloption = document", "quote_all_identifiers = on"}},
+			"enable_seqscan = off", "work_mem = '64kB'", "xmloption = document", "quote_all_identifiers = on"}},
 		{settings: []string{"DateStyle = 'Postgres, MDY'", "IntervalStyle = postgres_verbose", "default_transaction_isolation = 'repeatable read'", "TimeZone = 'Asia/Kathmandu'",
 			"search_path = ''", "enable_indexscan = off", "enable_bitmapscan = off", "check_function_bodies = off", "cursor_tuple_fraction = 0.01", "from_collapse_limit = 1", "join_collapse_limit = 1"}},
 		{settings: []string{"TimeZone = 'UTC-14'", "DateStyle = 'ISO, YMD'", "extra_float_digits = 3", "default_transaction_isolation = 'read uncommitted'",
@@ -32,6 +32,7 @@ var foreignSettings = map[string][]foreign{
 		{settings: []string{"default_transaction_read_only = on"}, fails: `default_transaction_read_only`},
 		{settings: []string{"statement_timeout = '1ms'"}, fails: `^$|statement_timeout`},
 		{settings: []string{"idle_in_transaction_session_timeout = '1ms'"}, fails: `^$|idle.in.transaction`},
+		{settings: []string{"idle_session_timeout = '1h'"}},
 		{settings: []string{"idle_session_timeout = '1ms'"}, fails: `^$|idle.session.timeout`},
 	},
 	"mariadb": {

@@ -37,6 +37,9 @@ func Settings(t testing.TB, rawURL string, settings ...string) string {
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, s := range settings {
+		if driver == "pgx" && strings.HasPrefix(s, "idle_session_timeout") && Version(t, db) < 14_00_00 {
+			t.Skip("PostgreSQL has idle_session_timeout since version 14")
+		}
 		if _, err := db.Exec(statement + s); err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}

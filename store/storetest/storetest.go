@@ -62,6 +62,31 @@ func URL(t testing.TB, engine string) string {
 	return fresh(t, engine, false).url
 }
 
+// URLWith is that of a new, empty database with options of CREATE DATABASE, such as its encoding.
+func URLWith(t testing.TB, engine, options string) string {
+	t.Helper()
+	variable, driver, dsn := "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN
+	if Dialect(engine) == "mariadb" {
+		variable, driver, dsn = "DBJOBS_TEST_"+strings.ToUpper(engine), "mysql", mysqlDSN
+	}
+	s := onServer(t, spareKind{variable: variable, driver: driver}, options, dsn)
+	t.Cleanup(func() {
+		if err := s.drop(); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return s.url
+}
+
+// Version is that of a server of PostgreSQL, such as 120022.
+func Version(t testing.TB, db *sql.DB) (n int) {
+	t.Helper()
+	if err := db.QueryRow("SELECT current_setting('server_version_num')::int").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // OpenSQL opens a database by its URL as the SQL of jobs does, for a test's own statements.
 func OpenSQL(t testing.TB, rawURL string) *sql.DB {
 	t.Helper()
@@ -300,15 +325,15 @@ func spareOrNew(t testing.TB, kind spareKind, dsn func(*url.URL) string) *spareD
 	t.Helper()
 	s := takeSpare(kind)
 	if s == nil {
-		s = onServer(t, kind, dsn)
+		s = onServer(t, kind, "", dsn)
 		s.isNew(t, kind.migrated)
 	}
 	t.Cleanup(func() { s.giveBack(t) })
 	return s
 }
 
-// onServer makes a database of a random name, with the account that the variable's URL names.
-func onServer(t testing.TB, kind spareKind, dsn func(*url.URL) string) *spareDB {
+// onServer makes a database of a random name, with options of CREATE DATABASE and the account that the variable's URL names.
+func onServer(t testing.TB, kind spareKind, options string, dsn func(*url.URL) string) *spareDB {
 	t.Helper()
 	variable, driver := kind.variable, kind.driver
 	raw := os.Getenv(variable)
@@ -327,7 +352,7 @@ func onServer(t testing.TB, kind spareKind, dsn func(*url.URL) string) *spareDB 
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	name := "dbjobs_test_" + hex.EncodeToString(b[:])
-	if _, err := db.Exec("CREATE DATABASE " + name); err != nil {
+	if _, err := db.Exec("CREATE DATABASE " + name + " " + options); err != nil {
 		t.Fatalf("%s: %v", variable, err)
 	}
 	if driver == "pgx" { // the test's login may have the name of our schema, which "$user" on the path would find
@@ -350,10 +375,16 @@ func drop(driver, server, name string) error {
 	drop := []string{"DROP DATABASE " + name}
 	if driver == "pgx" {
 		// FORCE ends what a test left connected; it is refused while the server's own vacuum is at the database,
-		// which the plain form sends away.
-		drop = []string{drop[0] + " WITH (FORCE)", drop[0], drop[0]}
+		// which the plain form sends away. PostgreSQL 12 has no FORCE: there the sessions are ended one by one.
+		drop = []string{drop[0] + " WITH (FORCE)", drop[0], drop[0], drop[0]}
 	}
-	for _, st := range drop {
+	for i, st := range drop {
+		if i > 1 {
+			if _, err := db.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name); err != nil {
+				return err
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 		if _, err = db.Exec(st); err == nil {
 			return nil
 		}
