@@ -237,3 +237,32 @@ func TestCalendarThatTakesTheNameOfAnother(t *testing.T) {
 		nominal(t, d, "next 23T06")
 	})
 }
+
+// SQL opens a day that is over, after an outage in which another day was due: the one that was due runs, and nothing runs for the
+// one before it.
+func TestCalendarOpensADayThatIsOver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(21, 8))
+		ticktest.Apply(t, d, holidays("skip", "2026-12-22"))
+		ticktest.Run(t, d)
+		d.Clock.Set(day(23, 7))
+		d.Exec(t, "UPDATE "+d.Table("calendars")+" SET days = ''")
+		ticktest.Run(t, d)
+		nominal(t, d, "23T06; next 24T06")
+	})
+}
+
+// A command opens a day before its time comes, and no pass is made until that has come: it runs, because the command says when it
+// was.
+func TestCalendarOpensADayInTime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(23, 8))
+		ticktest.Apply(t, d, holidays("skip", "2026-12-24"))
+		ticktest.Run(t, d)
+		d.Clock.Set(day(24, 5))
+		ticktest.Apply(t, d, holidays("skip"))
+		d.Clock.Set(day(24, 7))
+		ticktest.Run(t, d)
+		nominal(t, d, "24T06; next 25T06")
+	})
+}

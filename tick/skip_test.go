@@ -232,3 +232,50 @@ func TestSkipsBeginAfterThePause(t *testing.T) {
 		}
 	})
 }
+
+// Somebody chooses a time to skip, it comes, and a pass decides before the choice is written: the time does not run.
+func TestPassBesideASkip(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Queue: "another", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.DecideOnly(t, d) // 08:00
+		passes := 0
+		_, err := d.Skips(t.Context(), "job", "skip", store.Author{}, func(in store.SkipInput) ([]store.Skip, error) {
+			if passes++; passes == 1 {
+				d.Clock.Add(5 * time.Minute)
+				ticktest.DecideOnly(t, d)
+			}
+			return append(in.Job.Skips, store.Skip{At: in.Job.NextRun}), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticktest.DecideOnly(t, d)
+		if got := ticktest.ToldIn(t, d, "job", "15:04"); got != "skipped (08:04:59.999999, 08:05:00]; next 08:10" {
+			t.Error(got)
+		}
+	})
+}
+
+// A skipped time that comes in a pause is not decided until the pause ends, and stays skipped until then.
+func TestSkipsStayInAPause(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Run(t, d) // 08:00
+		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		subject := store.Subject{Scope: store.ScopeJob, Name: "job"}
+		if _, err := d.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(12 * time.Minute)
+		ticktest.Run(t, d)
+		if _, err := d.Resume(t.Context(), subject, true, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		if got := ticktest.ToldIn(t, d, "job", "15:04"); got != "08:10 succeeded; skipped (08:04:59.999999, 08:05:00]; next 08:15" {
+			t.Error(got)
+		}
+	})
+}
