@@ -6,7 +6,8 @@
 --   plans        written by the program, under the lock of the job's plan row.
 --   ledger       written by the program; workers in any language may update the run that they hold.
 -- No foreign key leads from plans or ledger to definitions: a definition may go while its history stays.
--- Every instant is a DATETIME(6) in UTC; every duration is in whole milliseconds and named so.
+-- Every instant is a DATETIME(6) in UTC; every duration is in whole milliseconds and named so. JSON is text, as it was
+-- written: MySQL's own type would keep a large number as the nearest double.
 --
 -- Each statement ends with a semicolon at the end of a line, and can be run twice.
 
@@ -60,7 +61,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   name             varchar(190) NOT NULL,
   description      varchar(1000) NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
-  tags             json NOT NULL DEFAULT ('[]') CHECK (JSON_TYPE(tags) = 'ARRAY'),  -- array of strings; a pause can name a tag
+  tags             longtext NOT NULL DEFAULT ('[]') CHECK (JSON_VALID(tags) AND JSON_TYPE(tags) = 'ARRAY'),  -- array of strings; a pause can name a tag
   queue            varchar(190) NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
   priority         int NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       varchar(190),                                       -- shares the cap of dbjobs_groups
@@ -132,7 +133,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
   position             int NOT NULL CHECK (position > 0),  -- 1, 2, ...
   name                 varchar(190) NOT NULL,
   executor             varchar(190) NOT NULL,                          -- sql, ...: what is done
-  spec                 json NOT NULL,                         -- the executor's own arguments, as an object
+  spec                 longtext NOT NULL CHECK (JSON_VALID(spec)),  -- the executor's own arguments, as an object
   timeout_ms           bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
   retry_attempts       int CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
   retry_backoff_ms     bigint CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),
@@ -277,7 +278,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   scheduled_for  datetime(6) CHECK (scheduled_for BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(scheduled_for) > 0 AND DAYOFMONTH(scheduled_for) > 0),                                  -- the nominal time; NULL: a request
   interval_start datetime(6) CHECK (interval_start BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_start) > 0 AND DAYOFMONTH(interval_start) > 0),                                  -- the data interval, from the last nominal time that became a run ...
   interval_end   datetime(6) CHECK (interval_end BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_end) > 0 AND DAYOFMONTH(interval_end) > 0),                                  -- ... to this one
-  args           json,                                        -- of a request: an object
+  args           longtext CHECK (JSON_VALID(args)),           -- of a request: an object
   ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (ready_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(ready_at) > 0 AND DAYOFMONTH(ready_at) > 0),    -- not before: jitter, back-off
   step           int NOT NULL DEFAULT 1,                   -- where it starts or goes on
   attempt        int NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
@@ -359,8 +360,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   subject    varchar(400) NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     varchar(190) NOT NULL,                                    -- create, change, remove, pause, resume, ...
   reason     varchar(1000) NOT NULL DEFAULT '',
-  was        json,
-  became     json,
+  was        longtext CHECK (JSON_VALID(was)),
+  became     longtext CHECK (JSON_VALID(became)),
   KEY changes_subject (kind, subject_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
