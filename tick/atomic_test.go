@@ -45,7 +45,7 @@ func TestAtomicStepThatEndsItsTransactionIsFoundOut(t *testing.T) {
 			"begins":             {insert, "START TRANSACTION", insert},
 			"within a procedure": {"CALL commits()"},
 			"a setting":          {"SET autocommit = 0", insert, "SET autocommit = 1", insert},
-			"a failure handled":  {"BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END; " + insert + "; COMMIT; " + nowhere + "; END"},
+			"a failure handled":  {"CALL handles()"},
 		},
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -53,6 +53,7 @@ func TestAtomicStepThatEndsItsTransactionIsFoundOut(t *testing.T) {
 		if d.Engine == "mariadb" {
 			d.Exec(t, "CREATE TABLE other (n int)")
 			d.Exec(t, "CREATE PROCEDURE commits() BEGIN "+insert+"; COMMIT; END")
+			d.Exec(t, "CREATE PROCEDURE handles() BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END; "+insert+"; COMMIT; "+nowhere+"; END")
 		}
 		tries, wait := store.Attempts(3), store.Duration(time.Second)
 		cases := texts{}
@@ -302,6 +303,9 @@ func TestAtomicStepIsNotHarmedByAHeartbeat(t *testing.T) {
 		options, sleep := "default_transaction_isolation=repeatable%20read", "SELECT pg_sleep(0.4)"
 		if d.Engine == "mariadb" {
 			options, sleep = "innodb_snapshot_isolation=ON", "SELECT SLEEP(0.4)"
+		}
+		if d.Server == "mysql" { // whose update sees the newest row, whatever was read before
+			options = ""
 		}
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{

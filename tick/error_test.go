@@ -221,7 +221,7 @@ func TestErrorHasWhatTheEngineSays(t *testing.T) {
 			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1064 (42000)", "", 3, "", ""}},
 			"table":  {[]string{"SELECT 1\nFROM nowhere"}, facts{"1146 (42S02)", "", 0, "", ""}},
 			"unique": {[]string{"CREATE TABLE u (n int PRIMARY KEY)", "INSERT INTO u VALUES (1), (1)"}, facts{"1062 (23000)", "", 0, "", ""}},
-			"raised": {[]string{"BEGIN NOT ATOMIC SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END"}, facts{"1644 (45000)", "", 0, "", ""}},
+			"raised": {[]string{"CREATE PROCEDURE raises() SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'", "CALL raises()"}, facts{"1644 (45000)", "", 0, "", ""}},
 		},
 		"sqlite": {
 			"syntax": {[]string{"SELECT\n  1\n+ FROM nowhere"}, facts{"1", "", 0, "", ""}},

@@ -45,6 +45,7 @@ var (
 	}
 	ids = map[string][]placed{
 		"postgres": {{"uuid", "%s", "%s::text", ""}}, "mariadb": {{"uuid", "%s", "CAST(%s AS CHAR)", ""}}, "sqlite": {{"blob", "%s", "%s", ""}},
+		"mysql": {{"binary(16)", "UUID_TO_BIN(%s)", "BIN_TO_UUID(%s)", ""}}, // it has no type of its own for them
 	}
 )
 
@@ -62,7 +63,7 @@ func TestFactsByType(t *testing.T) {
 		for _, fact := range []string{"job", "owner"} {
 			cases[fact] = others[d.Engine]
 		}
-		cases["run_id"] = append(ids[d.Engine], others[d.Engine]...)
+		cases["run_id"] = append(storetest.For(d.Server, ids), others[d.Engine]...)
 		var jobs []store.Job
 		for fact, list := range cases {
 			var columns, into []string

@@ -307,7 +307,7 @@ func TestParkedForARowThatTheEngineRefuses(t *testing.T) {
 				if r.Succeeded != 19 {
 					t.Errorf("%d of 19 runs succeeded: %+v", r.Succeeded, r)
 				}
-				says := map[bool]string{true: "`refused`", false: "refused by us"}[d.Engine == "mariadb"]
+				says := storetest.For(d.Server, map[string]string{"mariadb": "`refused`", "mysql": "'refused'", "postgres": "refused by us", "sqlite": "refused by us"})
 				told := slices.ContainsFunc(r.Parked, func(p store.Parked) bool {
 					return strings.HasSuffix(p.Job, "job 07") && strings.Contains(p.Error, says)
 				}) || slices.ContainsFunc(r.Runs, func(e tick.Ended) bool {

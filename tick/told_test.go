@@ -52,7 +52,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		"mariadb": {
 			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
 			"warning":   {[]string{"DROP TABLE IF EXISTS nowhere"}, "NOTE: Unknown table '*nowhere' (1051)", 0},
-			"ignored":   {[]string{"INSERT IGNORE INTO strict VALUES (1), (1)"}, "WARNING: Duplicate entry '1' for key 'PRIMARY' (1062)", 1},
+			"ignored":   {[]string{"INSERT IGNORE INTO strict VALUES (1), (1)"}, "WARNING: Duplicate entry '1' for key '*PRIMARY' (1062)", 1},
 			"procedure": {[]string{"CALL rows_of()"}, "{\"a\": 1}\n{\"b\": 2}", -2},
 			"changes":   {[]string{"CALL changes()"}, "", 2},
 			"types":     {[]string{"SELECT 1.50 AS d, TIMESTAMP'2026-01-02 03:04:05.5' AS at, DATE'2026-01-02' AS day, X'00ff' AS raw"}, `{"d": 1.50, "at": "2026-01-02 03:04:05.5", "day": "2026-01-02", "raw": "0x00ff"}`, -2},
@@ -73,6 +73,9 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		cases := map[string]told{}
 		for _, from := range []map[string]told{both, own[d.Engine]} {
 			for name, c := range from {
+				if d.Server == "mysql" && name == "returning" { // which it has not
+					continue
+				}
 				cases[name] = c
 				if name != "warning" && name != "ignored" { // DDL ends a transaction there; and the rows are there already
 					cases[name+", atomic"] = c

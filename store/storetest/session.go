@@ -129,7 +129,7 @@ func proxySession(client net.Conn, address, statement string) error {
 // login carries packets in both directions until the server accepts the client. It returns the packet
 // that says so, which the client has not received yet, or nil if the server refuses the client.
 func login(client, server net.Conn, fromClient, fromServer *bufio.Reader) (welcome []byte, err error) {
-	const welcomed, refused = 0, 255
+	const welcomed, more, known, refused = 0, 1, 3, 255
 	for greeted := false; ; greeted = true {
 		p, err := readPacket(fromServer)
 		if err != nil {
@@ -140,6 +140,9 @@ func login(client, server net.Conn, fromClient, fromServer *bufio.Reader) (welco
 		}
 		if _, err := client.Write(p); err != nil || p[4] == refused {
 			return nil, err
+		}
+		if greeted && p[4] == more && p[len(p)-1] == known {
+			continue // MySQL remembers the password, asks nothing, and says so before it accepts the client
 		}
 		answer, err := readPacket(fromClient)
 		if err != nil {
