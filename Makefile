@@ -105,6 +105,22 @@ legs:
 test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; not a part of make test
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 60m $(PACKAGES)
 
+# The suite, less its long proofs, on the versions that make test does not have; make test-all has those of make test, too. The
+# table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites.
+VERSIONS ?= postgres=12 postgres=16 postgres=17 postgres=18 mariadb=newest
+SUITES   ?=
+MATRIX    = .build/matrix.bin -servers $(SERVERS) -suites '$(SUITES)'
+
+.PHONY: test-versions
+test-versions: $(SERVERS) ## the suite on PostgreSQL 12, 16, 17, 18 and the newest MariaDB that can be fetched; hours
+	@$(GO) build -o .build/matrix.bin ./scripts/matrix
+	@$(MATRIX) $(VERSIONS)
+
+.PHONY: test-all
+test-all: $(SERVERS) ## the suite on every engine and version, with one table at its end; most of a day
+	@$(GO) build -o .build/matrix.bin ./scripts/matrix
+	@$(MATRIX) sqlite postgres mariadb mysql $(VERSIONS)
+
 # What ran before is not run again, unless what it reads has changed since. The linters have vetted.
 .PHONY: check
 check: lint ## the linters, and the tests on SQLite in their short form: for while one works

@@ -1,0 +1,16 @@
+// Matrix runs the suite on each engine and version that it is given, one after the other, and prints
+// one table at its end: engine, version, suite, and how many tests passed, failed and were not run.
+//
+//	matrix -servers .build/testservers sqlite postgres postgres=12 mariadb=newest mysql
+//
+// A row is named as in DBJOBS_TEST_DATABASES, with a version as in -versions of testservers. Its exit
+// code is 1 if a test failed, if a package did not build or end, or if a server could not be had.
+//
+// The suites are groups of packages: store, tick, cmd, and plans, which asks the server how it executes
+// statements over large tables (the tests TestExplain of tick/load). The long proofs of tick/crash and
+// tick/load are left out, and what knows no database. Tests are counted from the events of go test,
+// which stay in -dir, a file for each engine, version and suite; a test with subtests is those. Tests that
+// leave themselves out are not run; the reason is in the events.
+//
+// With -table nothing is run: the table is made of the events that are there.
+package main
