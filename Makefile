@@ -105,6 +105,17 @@ legs:
 test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; not a part of make test
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 60m $(PACKAGES)
 
+# About a minute of it, for .ci/run.
+.PHONY: test-mysql-part
+test-mysql-part: $(SERVERS)
+	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -- $(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=mysql mysql-legs
+
+.PHONY: mysql-legs
+mysql-legs:
+	$(TEST) -parallel 4 -count=1 -timeout 15m ./store/...
+	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(AtomicStep|Arguments|FactsBy|SessionFails|SQLTells|Retry|ParkedFor)' ./tick
+	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(EightTicks|CrashAtEveryCall)$$' ./tick/crash
+
 # The suite, less its long proofs, on the versions that make test does not have; make test-all has those of make test, too. The
 # table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites.
 VERSIONS ?= postgres=12 postgres=16 postgres=17 postgres=18 mariadb=newest

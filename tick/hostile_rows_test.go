@@ -180,7 +180,7 @@ func (t hostileTable) list() string {
 	return strings.Join(names, ", ")
 }
 
-// checksOf finds our constraints on engines that cannot be told to pass over them.
+// checksOf finds our constraints on engines that have no setting to pass over them.
 var checksOf = map[string]string{
 	"postgres": "SELECT conrelid::regclass::text, conname::text FROM pg_constraint WHERE contype = 'c' AND connamespace = 'dbjobs'::regnamespace",
 	"mysql":    "SELECT table_name, constraint_name FROM information_schema.table_constraints WHERE constraint_type = 'CHECK' AND table_schema = DATABASE()",

@@ -22,40 +22,6 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// engines is the list: to add one is to add an entry. An engine that understands the SQL of another one
-// names that one as its dialect; then it needs no entries in the tests, which write SQL by dialect.
-// fresh returns a new, empty database, or one with our tables if there is a spare one and the test may
-// have it.
-var engines = []struct {
-	name, dialect string
-	fresh         func(t testing.TB, migrated bool) *spareDB
-}{
-	{"sqlite", "sqlite", onSQLite},
-	{"postgres", "postgres", onPostgres},
-	{"mariadb", "mariadb", onMariaDB},
-	{"mysql", "mariadb", onMySQL},
-}
-
-// Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.
-func Engines(t testing.TB) []string {
-	t.Helper()
-	list := os.Getenv("DBJOBS_TEST_DATABASES")
-	if list == "" {
-		list = "sqlite"
-	}
-	names := strings.Split(list, ",")
-	for _, n := range names {
-		known := false
-		for _, e := range engines {
-			known = known || e.name == n
-		}
-		if !known {
-			t.Fatalf("DBJOBS_TEST_DATABASES: no engine %q", n)
-		}
-	}
-	return names
-}
-
 // URL is that of a new, empty database on the engine, which is dropped when the test ends.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
@@ -101,33 +67,6 @@ func OpenSQL(t testing.TB, rawURL string) *sql.DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	return db
-}
-
-// Dialect is the engine whose SQL an engine understands: itself, or another one.
-func Dialect(engine string) string {
-	for _, e := range engines {
-		if e.name == engine {
-			return e.dialect
-		}
-	}
-	return engine
-}
-
-// For is what a test says to an engine: what it has for that one, or for its dialect.
-func For[V any](engine string, words map[string]V) V {
-	if v, ok := words[engine]; ok {
-		return v
-	}
-	return words[Dialect(engine)]
-}
-
-// Words is a text of MariaDB in the words of an engine of its dialect: MySQL has other names for some settings.
-func Words(engine, text string) string {
-	if engine != "mysql" {
-		return text
-	}
-	return strings.NewReplacer("tx_isolation", "transaction_isolation", "tx_read_only", "transaction_read_only",
-		"max_statement_time", "max_execution_time").Replace(text)
 }
 
 func fresh(t testing.TB, engine string, migrated bool) *spareDB {
