@@ -32,6 +32,10 @@ export DBJOBS_TEST_DATABASES
 
 SERVERS = .build/testservers
 
+# Tests are short and there is memory: to collect garbage less often saves up to a fifth of their time. The program itself
+# sets the same, so it runs as it does elsewhere.
+test legs check prove imports queues: export GOGC ?= 400
+
 # go test, but the failures come together at the end, with a count, and each package is named as it ends. Without the
 # tables for debuggers, to link a test's program takes a third less; stack traces need none of them.
 TOLD = $(GO) tool -modfile=$(CURDIR)/scripts/test/go.mod gotestsum --hide-summary=skipped
