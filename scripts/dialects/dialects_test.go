@@ -1,0 +1,65 @@
+// Package dialects reads all statements with the parsers of engines that no test can start. What a parser takes, its engine
+// may still refuse, or do otherwise: store/engine/DISTRIBUTED.md says what is known of each.
+package dialects
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pingcap/tidb/pkg/parser"
+	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // of literals; the parser cannot do without one
+)
+
+const (
+	statements = "../../store/engine/testdata/mysql.sql"
+	schema     = "../../store/engine/sql/mysql/schema/0001_tables.sql"
+)
+
+var (
+	named      = regexp.MustCompile(`(?s)-- name: (\w+)\n(?:-- [^\n]*\n)*(.*)`)
+	jsonTable  = regexp.MustCompile(`JSON_TABLE\((?:\?|:\w+), '\$\[\*\]' COLUMNS \((?:[^()]|\([^()]*\))*\)\)`)
+	utcDefault = regexp.MustCompile(`DEFAULT \(UTC_TIMESTAMP\(6\)\)`)
+)
+
+// TestTiDBReadsAllStatements: TiDB's own parser takes each statement, and the tables, but for two things: JSON_TABLE, and a
+// default of UTC_TIMESTAMP. Where one of the two stands, it is refused for that alone.
+func TestTiDBReadsAllStatements(t *testing.T) {
+	p := parser.New()
+	whole, without := 0, 0
+	read := func(name, text string) {
+		_, _, err := p.Parse(text, "", "")
+		if err == nil {
+			whole++
+			return
+		}
+		other := utcDefault.ReplaceAllString(jsonTable.ReplaceAllString(text, "(SELECT 1) "), "DEFAULT CURRENT_TIMESTAMP(6)")
+		if _, _, again := p.Parse(other, "", ""); again != nil {
+			t.Errorf("%s: TiDB's parser refuses it: %.300s", name, again)
+		} else if without++; other == text {
+			t.Errorf("%s: %.300s", name, err)
+		}
+	}
+	for _, part := range strings.Split(file(t, statements), "\n\n") {
+		if m := named.FindStringSubmatch(part); m != nil {
+			read(m[1], m[2])
+		}
+	}
+	for i, text := range strings.SplitAfter(file(t, schema), ";\n") {
+		read(strings.SplitN(strings.TrimSpace(text), "\n", 2)[0]+" #"+string(rune('0'+i%10)), text)
+	}
+	t.Logf("%d are taken as they are, %d but for JSON_TABLE or a default of UTC_TIMESTAMP", whole, without)
+	if whole < 200 || without < 30 {
+		t.Errorf("only %d and %d were read: the files are not as this test takes them", whole, without)
+	}
+}
+
+func file(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
