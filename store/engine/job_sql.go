@@ -18,8 +18,8 @@ type jobSQL struct {
 	textPlaces      func(text string) []bool // see Engine.TextPlaces; nil: an instant has one form anyway
 	instant         func(time.Time) any      // see Engine.InstantArgument; nil: its text
 	runsOn          bool                     // see Engine.RunsOn
-	connection      string
-	stop            string
+	look            string                   // the query for a session's number, and for what shows whether it is as new; empty: none is asked
+	stop            string                   // see Engine.Stop
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
 	reset           func(context.Context, *sql.Conn) error // makes a session as new; nil: nothing does
 	lasts           func(text string) bool                 // see Engine.lasts
@@ -65,9 +65,9 @@ func (e *Engine) InstantArgument(at time.Time) any {
 func (e *Engine) RunsOn() bool { return e.jobs.runsOn }
 
 // Stop returns how to stop a statement on a server, if the driver would leave it running when its
-// context ends: the query for the connection's number, and the statement (with %d for that number) that
-// stops it from another connection. Both are empty if the driver stops statements itself.
-func (e *Engine) Stop() (connection, stop string) { return e.jobs.connection, e.jobs.stop }
+// context ends: the statement (with %d for the Session's number) that stops it from another connection.
+// It is empty if the driver stops statements itself.
+func (e *Engine) Stop() string { return e.jobs.stop }
 
 // TransactionOpen reports whether statements left a transaction open on a connection. The end of the
 // session would silently roll it back. TransactionOpen may end the transaction.

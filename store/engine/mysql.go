@@ -161,10 +161,10 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	if err := c.Apply(options...); err != nil {
 		return nil, err
 	}
-	bare, err := mysql.NewConnector(c)
 	if o.forJobs {
-		return mysqlForJobs{mysqlBounded{bare, c.Timeout}}, err
+		return newMySQLForJobs(c, c.TLS == nil && !query.Has("compress"))
 	}
+	bare, err := mysql.NewConnector(c)
 	return mysqlBounded{bare, c.Timeout}, err
 }
 
@@ -175,7 +175,9 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 	c.Collation = "utf8mb4_bin"
 	ours := map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": c.Collation,
 		"autocommit": "1", "completion_type": "0", "sql_select_limit": "18446744073709551615"} // means no limit
-	if !forJobs {
+	if forJobs {
+		ours[mysqlUnreset] = "COALESCE(" + mysqlUnreset + " + 1, 0)"
+	} else {
 		maps.Copy(ours, map[string]string{
 			"sql_mode":         "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 			"sql_safe_updates": "0",

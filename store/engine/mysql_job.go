@@ -14,7 +14,9 @@ import (
 
 var mysqlJobs = jobSQL{
 	textPlaces:      mysqlTextPlaces,
-	connection:      "SELECT CONNECTION_ID()",
+	look:            mysqlLook,
+	reset:           resetMySQL,
+	lasts:           func(text string) bool { return lastsInMySQL.MatchString(text) },
 	stop:            "KILL QUERY %d",
 	transactionOpen: mysqlTransactionOpen,
 	savepointGone:   mysqlSavepointGone,

@@ -69,7 +69,6 @@ func (c *postgresJobConn) ResetSession(ctx context.Context) error {
 // The reasons why a session is not used again though nothing failed.
 var (
 	errPooled    = errors.New("another session of the server may answer each time: a pooler stands between")
-	errNotNew    = errors.New("the session differs from a new one")
 	errUnknownTo = errors.New("the connection is not known to be one of PostgreSQL's")
 )
 

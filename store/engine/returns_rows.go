@@ -27,20 +27,6 @@ func verb(text string) string {
 	return strings.ToUpper(firstWord.FindString(text[len(beginOfText.FindString(text)):]))
 }
 
-// mysqlForJobs makes connections that report rows and warnings.
-type mysqlForJobs struct{ driver.Connector }
-
-// Connect connects.
-func (c mysqlForJobs) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &mysqlJobConn{inner.(*boundedConn)}, nil
-}
-
-type mysqlJobConn struct{ *boundedConn }
-
 // ExecContext executes a statement. Where somebody listens, it keeps rows; and warnings, for which it has
 // to ask once more, since the driver drops their number: so it asks only after texts that are likely to
 // have some, and never after a plain INSERT.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -50,9 +51,10 @@ type Session struct {
 	Number int64 // by which the server knows it, where Engine.Stop asks for it
 
 	of    *Sessions
-	kept  bool // it was not opened for this attempt: the server may have ended it meanwhile
-	used  bool // by an attempt
-	lasts bool // what this attempt may leave in it cannot be undone
+	look  string // what the server said of it when it was new
+	kept  bool   // it was not opened for this attempt: the server may have ended it meanwhile
+	used  bool   // by an attempt
+	lasts bool   // what this attempt may leave in it cannot be undone
 	old   atomic.Bool
 	aging *time.Timer
 	idle  *time.Timer
@@ -141,14 +143,20 @@ func (p *Sessions) open(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{Conn: conn, of: p}
-	if number, _ := p.e.Stop(); number != "" {
-		if err := conn.QueryRowContext(ctx, number).Scan(&s.Number); err != nil {
-			_ = conn.Close() // the error that counts is err
-			return nil, err
-		}
+	if s.Number, s.look, err = p.look(ctx, conn); err != nil {
+		_ = conn.Close() // the error that counts is err
+		return nil, err
 	}
 	s.aging = time.AfterFunc(oldSession, func() { s.old.Store(true) })
 	return s, nil
+}
+
+// look is the number by which the server knows a session, and what it says of it, where the engine asks for that.
+func (p *Sessions) look(ctx context.Context, conn *sql.Conn) (number int64, what string, err error) {
+	if p.e.jobs.look != "" {
+		err = conn.QueryRowContext(ctx, p.e.jobs.look).Scan(&number, &what)
+	}
+	return number, what, err
 }
 
 // Exec executes a statement in a session of its own.
@@ -204,7 +212,7 @@ func (s *Session) Release(well bool) {
 func (p *Sessions) renew(s *Session, reset, replace bool) *Session {
 	ctx, cancel := context.WithTimeout(context.WithValue(p.begun, ahead{}, true), renewal)
 	defer cancel()
-	if reset && p.e.jobs.reset(ctx, s.Conn) == nil {
+	if reset && p.reset(ctx, s) == nil {
 		s.kept = true
 		return s
 	}
@@ -218,6 +226,20 @@ func (p *Sessions) renew(s *Session, reset, replace bool) *Session {
 	}
 	another.kept = true
 	return another
+}
+
+var errNotNew = errors.New("the session differs from a new one")
+
+// reset makes a session as new.
+func (p *Sessions) reset(ctx context.Context, s *Session) error {
+	if err := p.e.jobs.reset(ctx, s.Conn); err != nil {
+		return err
+	}
+	number, look, err := p.look(ctx, s.Conn)
+	if err == nil && (number != s.Number || look != s.look) {
+		err = errNotNew
+	}
+	return err
 }
 
 // deliver gives a session that was renewed, or nil, to the attempt that has waited longest.

@@ -52,22 +52,32 @@ var rudes = map[string][]rude{
 		{false, []string{"SET TIME ZONE 'Asia/Kathmandu'", "SELECT 1 / 0"}},
 	},
 	"mariadb": {
-		{false, []string{"INSERT INTO effects VALUES ('plain')"}},
-		{false, []string{"SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'"}},
-		{false, []string{"SET time_zone = '+05:45'"}},
-		{false, []string{"SET NAMES latin1"}},
-		{false, []string{"SET @kept = 1"}},
-		{false, []string{"CREATE TEMPORARY TABLE effects (n int)"}},
-		{false, []string{"DO GET_LOCK('dbjobs session test', 0)"}},
-		{false, []string{"SET SESSION tx_isolation = 'SERIALIZABLE'"}},
-		{false, []string{"SET max_statement_time = 10"}},
-		{false, []string{"LOCK TABLES effects WRITE"}},
-		{false, []string{"SET autocommit = 0"}},
-		{false, []string{"USE information_schema"}},
-		{false, []string{"DO LAST_INSERT_ID(7)"}},
-		{false, []string{"SET timestamp = 1"}},
-		{false, []string{"PREPARE p FROM 'SELECT 1'"}},
+		{true, []string{"INSERT INTO effects VALUES ('plain')"}},
+		{true, []string{"SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'"}},
+		{true, []string{"SET time_zone = '+05:45'"}},
+		{true, []string{"SET NAMES latin1"}},
+		{true, []string{"SET @kept = 1"}},
+		{true, []string{"CREATE TEMPORARY TABLE past (n int)"}},
+		{true, []string{"DO GET_LOCK('dbjobs session test', 0)"}},
+		{true, []string{"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"}},
+		{true, []string{"HANDLER effects OPEN"}},
+		{true, []string{"SET sql_select_limit = 1, completion_type = 1, foreign_key_checks = 0"}},
+		{true, []string{"SET collation_database = latin2_bin"}},
+		{true, []string{"DO LAST_INSERT_ID(7)"}},
+		{true, []string{"SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1"}},
+		{true, []string{"SET timestamp = 1"}},
+		{true, []string{"SET insert_id = 70"}},
+		{true, []string{"SET rand_seed1 = 1, rand_seed2 = 1"}},
+		{true, []string{"PREPARE p FROM 'SELECT 1'"}},
+		{true, []string{"CALL hidden()"}},
+		{true, []string{"SET @dbjobs_unreset = NULL"}},
+		{true, []string{"LOCK TABLES effects WRITE"}},
+		{true, []string{"USE information_schema"}},
+		{true, []string{"SET SESSION TRANSACTION READ ONLY"}},
+		{true, []string{"SET autocommit = 0"}},
+		{false, []string{"SET profiling = 1"}},
 		{false, []string{"BEGIN", "INSERT INTO effects VALUES ('rude')"}},
+		{false, []string{"SET time_zone = '+05:45'", "SELECT 1 FROM nowhere"}},
 	},
 	"sqlite": {
 		{true, []string{"INSERT INTO effects VALUES ('plain')"}},
@@ -94,9 +104,10 @@ var seen = map[string]string{
 		pg_my_temp_schema(), coalesce(to_regclass('scratch')::text, 'no table'), (SELECT count(*) FROM pg_prepared_statements),
 		(SELECT count(*) FROM pg_cursors WHERE is_holdable), (SELECT count(*) FROM pg_listening_channels()),
 		(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()), public.last_number(), 'seeded', random() = %s)`,
-	"mariadb": `SELECT CONNECTION_ID(), CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, COALESCE(@kept, 'none'),
-		COALESCE(IS_USED_LOCK('dbjobs session test') = CONNECTION_ID(), 0), @@tx_isolation, @@max_statement_time, DATABASE(), LAST_INSERT_ID(),
-		UNIX_TIMESTAMP() > 1000)`,
+	"mariadb": `SELECT CONNECTION_ID(), CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, @@character_set_results,
+		@@collation_connection, @@collation_database, COALESCE(@kept, 'none'), @dbjobs_unreset, IS_USED_LOCK('dbjobs session test') IS NULL,
+		IS_USED_LOCK('dbjobs hidden lock') IS NULL, @@sql_select_limit, @@completion_type, @@foreign_key_checks, DATABASE(), LAST_INSERT_ID(), @@last_insert_id,
+		FOUND_ROWS(), ROW_COUNT(), UNIX_TIMESTAMP() > 1000, @@insert_id, (SELECT n FROM past), 'seeded', RAND() < 0.000001)`,
 	"sqlite": `SELECT (SELECT n FROM last_number), 'x' LIKE 'X' || (SELECT group_concat(name) FROM pragma_database_list) ||
 		(SELECT foreign_keys FROM pragma_foreign_keys) || (SELECT synchronous FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) ||
 		(SELECT query_only FROM pragma_query_only) || (SELECT locking_mode FROM pragma_locking_mode) || (SELECT count(*) FROM sqlite_temp_master)`,
@@ -108,8 +119,10 @@ var prepareSessions = map[string][]string{
 			EXCEPTION WHEN object_not_in_prerequisite_state THEN RETURN 'no number'; END $$`,
 		`CREATE FUNCTION hidden() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
 			PERFORM set_config('TimeZone', 'Asia/Kathmandu', false), pg_advisory_lock(44), nextval('counter'); EXECUTE 'LISTEN anybody'; RETURN 1; END $$`},
-	"mariadb": {"CREATE TABLE seen (session int, what varchar(1000))"},
-	"sqlite":  {"CREATE TABLE seen (session int, what text)", "CREATE VIEW last_number AS SELECT last_insert_rowid() AS n"},
+	"mariadb": {"CREATE TABLE seen (session int, what varchar(2000))",
+		"CREATE VIEW past AS SELECT COUNT(*) AS n FROM information_schema.profiling",
+		"CREATE PROCEDURE hidden() BEGIN SET time_zone = '+05:45', @kept = 2; DO GET_LOCK('dbjobs hidden lock', 0); END"},
+	"sqlite": {"CREATE TABLE seen (session int, what text)", "CREATE VIEW last_number AS SELECT last_insert_rowid() AS n"},
 }
 
 // stepper executes steps one after the other, each of which finds the session that the one before has left, if it is used
@@ -198,7 +211,7 @@ func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 			if kept := before == after; kept != c.kept {
 				t.Errorf("%q (%v): the next step gets the same session: %v", c.sql, err, kept)
 			}
-			if err == nil && c.kept == (d.Engine != "mariadb") {
+			if err == nil && c.kept {
 				together = append(together, c.sql...)
 			}
 		}
@@ -208,7 +221,7 @@ func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 		if got != want {
 			t.Errorf("after all of it (%v) the next step finds\n%s, not\n%s", err, got, want)
 		}
-		if d.Engine == "postgres" && (err != nil || before != after) {
+		if d.Engine != "sqlite" && (err != nil || before != after) {
 			t.Errorf("after all of it (%v) the next step gets the same session: %v", err, before == after)
 		}
 	})
@@ -217,23 +230,36 @@ func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 // A role that is set for the login is the session's again, and not the login itself.
 func TestSessionHasTheRoleOfItsLoginAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		if d.Engine != "postgres" {
-			t.Skip("a setting of PostgreSQL's")
+		if d.Engine == "sqlite" {
+			t.Skip("SQLite has no roles")
 		}
-		role := anotherRole(t, d)
 		d.Exec(t, "CREATE TABLE seen (session int, what text)")
-		d.Exec(t, "GRANT INSERT ON seen TO "+role)
-		t.Cleanup(func() { d.Exec(t, "DROP TABLE seen") })
 		login, st := d.As(t)
-		d.Exec(t, "GRANT "+role+" TO "+login)
-		d.Exec(t, "ALTER ROLE "+login+" SET role = "+role)
+		role, facts, leave := login+"_role", "SELECT CONNECTION_ID(), CURRENT_ROLE()", "SET ROLE NONE"
+		if d.Engine == "postgres" {
+			role, facts, leave = anotherRole(t, d), "SELECT pg_backend_pid(), current_user", "RESET ROLE; SET ROLE NONE"
+			t.Cleanup(func() { d.Exec(t, "DROP TABLE seen") })
+			d.Exec(t, "GRANT INSERT ON seen TO "+role)
+			d.Exec(t, "GRANT "+role+" TO "+login)
+			d.Exec(t, "ALTER ROLE "+login+" SET role = "+role)
+		} else {
+			d.Exec(t, "CREATE ROLE "+role)
+			t.Cleanup(func() { d.Exec(t, "DROP ROLE "+role) })
+			d.Exec(t, "GRANT INSERT ON seen TO "+login)
+			if _, err := d.SQL.Exec("GRANT " + role + " TO " + login); err != nil {
+				t.Skip("this account may give nobody a role: ", err)
+			}
+			if err := newStepper(t, d, st).step("SET DEFAULT ROLE " + role); err != nil {
+				t.Fatal(err)
+			}
+		}
 		s := newStepper(t, d, st)
 		for range 2 {
-			before, first := s.look("SELECT pg_backend_pid(), current_user")
-			if after, then := s.look("SELECT pg_backend_pid(), current_user"); first != role || then != role || before != after {
+			before, first := s.look(facts)
+			if after, then := s.look(facts); first != role || then != role || before != after {
 				t.Errorf("%s in session %d, then %s in session %d; want %s in one", first, before, then, after, role)
 			}
-			if err := s.step("RESET ROLE", "SET ROLE NONE"); err != nil {
+			if err := s.step(leave); err != nil {
 				t.Error(err)
 			}
 		}
@@ -243,16 +269,20 @@ func TestSessionHasTheRoleOfItsLoginAgain(t *testing.T) {
 // A session that the server has ended while it waited fails no step, nor does one that the server ends for being idle.
 func TestSessionThatHasEndedFailsNoStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		if d.Engine != "postgres" {
-			t.Skip("no session is used again on MariaDB, and SQLite has no server")
+		number, end, count := "SELECT pg_backend_pid(), ''", "SELECT pg_terminate_backend(%d)", "SELECT count(*) FROM pg_stat_activity WHERE pid = %d"
+		switch d.Engine {
+		case "sqlite":
+			t.Skip("SQLite has no server")
+		case "mariadb":
+			number, end, count = "SELECT CONNECTION_ID(), ''", "KILL SOFT CONNECTION %d", "SELECT count(*) FROM information_schema.processlist WHERE id = %d"
 		}
 		d.Exec(t, "CREATE TABLE seen (session int, what text)")
 		s := newStepper(t, d, d.Store)
-		before, _ := s.look("SELECT pg_backend_pid(), ''")
-		for d.Int(t, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", before) > 0 {
-			d.Exec(t, fmt.Sprintf("SELECT pg_terminate_backend(%d)", before))
+		before, _ := s.look(number)
+		for d.Int(t, fmt.Sprintf(count, before)) > 0 {
+			_, _ = d.SQL.Exec(fmt.Sprintf(end, before)) // an error says that it has ended
 		}
-		if after, _ := s.look("SELECT pg_backend_pid(), ''"); after == before {
+		if after, _ := s.look(number); after == before {
 			t.Errorf("session %d goes on", after)
 		}
 	})

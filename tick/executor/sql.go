@@ -216,7 +216,7 @@ type session struct {
 func (d *database) session(ctx context.Context, taken *engine.Session) (s session, release func()) {
 	after, drop := context.WithCancel(context.WithoutCancel(ctx))
 	s = session{attempt: ctx, after: after, statements: ctx}
-	if connection, _ := d.engine.Stop(); connection != "" {
+	if d.engine.Stop() != "" {
 		s.statements = after
 	}
 	stopped := make(chan struct{})
@@ -238,7 +238,7 @@ func (d *database) session(ctx context.Context, taken *engine.Session) (s sessio
 // interrupt stops what the connection of that number executes, until ctx ends: between two statements there is nothing to
 // stop.
 func (d *database) interrupt(ctx context.Context, number int64) {
-	_, stop := d.engine.Stop()
+	stop := d.engine.Stop()
 	for stop != "" && ctx.Err() == nil {
 		_ = d.sessions.Exec(ctx, fmt.Sprintf(stop, number)) // the next try may get through
 		select {

@@ -1,0 +1,173 @@
+package executor_test
+
+import (
+	"io"
+	"math"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// Each setting that a session has on MariaDB or MySQL, changed by a step, has for the next one the value
+// of a new session.
+func TestSettingsAreAsNewForTheNextStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "mariadb" {
+			t.Skip("PostgreSQL has a list of its own for DISCARD ALL, and on SQLite a statement that sets something closes the session")
+		}
+		d.Exec(t, "CREATE TABLE seen (session int, what longtext)")
+		schema := "information_schema"
+		if _, err := d.SQL.Exec("SELECT 1 FROM information_schema.session_variables LIMIT 1"); err != nil {
+			schema = "performance_schema" // MySQL
+		}
+		// Without the clock, what the server draws anew, and what belongs to the server though it is read in a session.
+		all := `SELECT CONNECTION_ID(), (SELECT GROUP_CONCAT(variable_name, '=', variable_value ORDER BY variable_name SEPARATOR '\n')
+			FROM ` + schema + `.session_variables WHERE LOWER(variable_name) NOT IN ('timestamp', 'rand_seed1', 'rand_seed2', 'max_relay_log_size',
+			'sql_slave_skip_counter', 'pseudo_thread_id', 'group_concat_max_len', 'statement_id')
+			AND LOWER(variable_name) NOT LIKE 'gtid%' AND LOWER(variable_name) NOT LIKE 'pro%ling%')`
+		s := newStepper(t, d, d.Store)
+		look := func() (session int, what string) {
+			t.Helper()
+			if err := s.step("SET group_concat_max_len = 1000000", "INSERT INTO seen "+all); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.SQL.QueryRow("SELECT session, what FROM seen").Scan(&session, &what); err != nil {
+				t.Fatal(err)
+			}
+			d.Exec(t, "DELETE FROM seen")
+			return session, what
+		}
+		before, want := look()
+		try, err := storetest.OpenSQL(t, d.URL).Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer try.Close()
+		var accepted []string
+		for line := range strings.Lines(want) {
+			set := otherSetting(strings.Cut(strings.TrimSuffix(line, "\n"), "="))
+			if _, err := try.ExecContext(t.Context(), set); err == nil { // else not to be set in a session, or not to this
+				accepted = append(accepted, set)
+			}
+		}
+		if len(accepted) < 100 {
+			t.Errorf("only %d settings were changed", len(accepted))
+		}
+		if err := s.step(accepted...); err != nil {
+			t.Fatal(err)
+		}
+		after, got := look()
+		if got != want {
+			t.Errorf("the next step finds\n%s\nnot\n%s", got, want)
+		}
+		if after != before {
+			t.Error("the next step gets another session")
+		}
+	})
+}
+
+// otherSetting is a statement that gives a setting another value than it has.
+func otherSetting(name, value string, _ bool) string {
+	number, err := strconv.ParseUint(value, 10, 64)
+	switch name = strings.ToLower(name); {
+	case err == nil && number > math.MaxInt32:
+		value = strconv.FormatUint(number-1024, 10)
+	case err == nil:
+		value = strconv.FormatUint(number+1024, 10)
+	case value == "ON":
+		value = "OFF"
+	case value == "OFF":
+		value = "ON"
+	default:
+		value = "'" + value + "'"
+		for part, other := range map[string]string{"character_set": "latin2", "collation": "latin2_bin", "lc_": "'de_DE'", "time_zone": "'+01:00'",
+			"isolation": "'SERIALIZABLE'", "sql_mode": "'ANSI_QUOTES'", "engine": "'MyISAM'", "completion_type": "'CHAIN'"} {
+			if strings.Contains(name, part) {
+				value = other
+			}
+		}
+	}
+	return "SET SESSION " + name + " = " + value
+}
+
+// A session is closed where a proxy says that it was made as new, and did not pass that on, and under
+// TLS, where the command for it cannot be sent.
+func TestSessionThatCannotBeResetIsClosed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "mariadb" {
+			t.Skip("TestPoolerOfTransactions… has the poolers of PostgreSQL, and SQLite has none")
+		}
+		d.Exec(t, "CREATE TABLE seen (session int, what text)")
+		for what, through := range map[string]func(*url.URL){
+			"directly":                 func(*url.URL) {},
+			"a proxy that passes on":   func(u *url.URL) { u.Host = proxy(t, u.Host, "no command", "no command") },
+			"a proxy that passes none": func(u *url.URL) { u.Host = proxy(t, u.Host, "\x01\x00\x00\x00\x1f", "\x01\x00\x00\x00\x0e") },
+			"TLS":                      func(u *url.URL) { u.RawQuery = "tls=skip-verify" },
+		} {
+			u, err := url.Parse(d.URL)
+			if err != nil {
+				t.Fatal("not a URL")
+			}
+			through(u)
+			st, err := store.Open(t.Context(), u.String(), store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { st.Close() })
+			s := newStepper(t, d, st)
+			const facts = "SELECT CONNECTION_ID(), COALESCE(@mine, 'none')"
+			before, _ := s.look(facts)
+			if err := s.step("SET @mine = 'kept'"); err != nil {
+				t.Fatal(err)
+			}
+			after, got := s.look(facts)
+			if want := what == "directly" || what == "a proxy that passes on"; got != "none" || want != (before == after) {
+				t.Errorf("%s: the next step finds %s; it gets the same session: %v", what, got, before == after)
+			}
+		}
+	})
+}
+
+// proxy passes on what is sent to a server, but for one packet in whose place it sends another. It returns its address.
+func proxy(t *testing.T, server, packet, another string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			to, err := net.Dial("tcp", server)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go func() {
+				defer client.Close()
+				_, _ = io.Copy(client, to) // the end of either connection is that of the other
+			}()
+			go func() {
+				defer to.Close()
+				buffer := make([]byte, 1<<16)
+				for {
+					n, err := client.Read(buffer)
+					if err != nil {
+						return
+					}
+					_, _ = io.WriteString(to, strings.ReplaceAll(string(buffer[:n]), packet, another))
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
