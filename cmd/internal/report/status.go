@@ -158,12 +158,11 @@ func (s *Status) Judge() {
 	if n := len(s.Parked.First); n > 0 {
 		do("job %s is parked: repair what it says, and apply it again", s.Parked.First[0].Job)
 	}
-	const few = 3
-	for _, j := range s.Failing.First[:min(few, len(s.Failing.First))] {
-		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", j.Job)
-	}
-	if n := s.Failing.Count - few; n > 0 {
-		do("and %d more: dbjobs job list --state failing", n)
+	switch n := s.Failing.Count; {
+	case n == 1 && len(s.Failing.First) == 1:
+		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", s.Failing.First[0].Job)
+	case n > 0:
+		do("%d jobs are failing: dbjobs errors shows each failed attempt, dbjobs job list --state failing the jobs", n)
 	}
 }
 
