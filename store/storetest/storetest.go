@@ -4,10 +4,8 @@ package storetest
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,31 +24,6 @@ import (
 func URL(t testing.TB, engine string) string {
 	t.Helper()
 	return fresh(t, engine, false).url
-}
-
-// URLWith is that of a new, empty database with options of CREATE DATABASE, such as its encoding.
-func URLWith(t testing.TB, engine, options string) string {
-	t.Helper()
-	variable, driver, dsn := "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN
-	if Dialect(engine) == "mariadb" {
-		variable, driver, dsn = "DBJOBS_TEST_"+strings.ToUpper(engine), "mysql", mysqlDSN
-	}
-	s := onServer(t, spareKind{variable: variable, driver: driver}, options, dsn)
-	t.Cleanup(func() {
-		if err := s.drop(); err != nil {
-			t.Errorf("drop the test's database: %v", err)
-		}
-	})
-	return s.url
-}
-
-// Version is that of a server of PostgreSQL, such as 120022.
-func Version(t testing.TB, db *sql.DB) (n int) {
-	t.Helper()
-	if err := db.QueryRow("SELECT current_setting('server_version_num')::int").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // OpenSQL opens a database by its URL as the SQL of jobs does, for a test's own statements.
@@ -269,84 +242,4 @@ func spareOrNew(t testing.TB, kind spareKind, dsn func(*url.URL) string) *spareD
 	}
 	t.Cleanup(func() { s.giveBack(t) })
 	return s
-}
-
-// onServer makes a database of a random name, with options of CREATE DATABASE and the account that the variable's URL names.
-func onServer(t testing.TB, kind spareKind, options string, dsn func(*url.URL) string) *spareDB {
-	t.Helper()
-	variable, driver := kind.variable, kind.driver
-	raw := os.Getenv(variable)
-	if raw == "" {
-		t.Fatalf("%s is not set: `make test` starts the servers and sets it", variable)
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatalf("%s: not a URL", variable)
-	}
-	db, err := sql.Open(driver, dsn(u))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails
-	name := "dbjobs_test_" + hex.EncodeToString(b[:])
-	if _, err := db.Exec("CREATE DATABASE " + name + " " + options); err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	if driver == "pgx" { // the test's login may have the name of our schema, which "$user" on the path would find
-		if _, err := db.Exec("ALTER DATABASE " + name + " SET search_path = public"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server := dsn(u)
-	u.Path = "/" + name
-	return &spareDB{spareKind: spareKind{variable: variable, driver: driver}, url: u.String(), source: dsn(u),
-		drop: func() error { return drop(driver, server, name) }}
-}
-
-func drop(driver, server, name string) error {
-	db, err := sql.Open(driver, server)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	drop := []string{"DROP DATABASE " + name}
-	if driver == "pgx" {
-		// FORCE ends what a test left connected; it is refused while the server's own vacuum is at the database,
-		// which the plain form sends away. PostgreSQL 12 has no FORCE: there the sessions are ended one by one.
-		drop = []string{drop[0] + " WITH (FORCE)", drop[0], drop[0], drop[0]}
-	}
-	for i, st := range drop {
-		if i > 1 {
-			if _, err := db.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name); err != nil {
-				return err
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		if _, err = db.Exec(st); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
-// DSN is a server's URL in the words of its driver for database/sql, which is pgx or mysql.
-func DSN(t testing.TB, rawURL string) string {
-	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal("not a URL")
-	}
-	if u.Scheme == "mysql" {
-		return mysqlDSN(u)
-	}
-	return pgxDSN(u)
-}
-
-func pgxDSN(u *url.URL) string { return u.String() }
-
-func mysqlDSN(u *url.URL) string {
-	password, _ := u.User.Password()
-	return u.User.Username() + ":" + password + "@tcp(" + u.Host + ")" + u.Path
 }

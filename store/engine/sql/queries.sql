@@ -385,7 +385,7 @@ SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open @among ORDER BY jo
 -- Of a crowded job, those that rest, as Run.resting (store/open_runs.go) says, or the others.
 
 -- name: crowd_runs
-SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open = :job AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
+SELECT @run_columns, @followed FROM dbjobs.runs r @by_open WHERE @open = :job AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
   AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = :resting
 ORDER BY r.created_at, r.id LIMIT :limit;
 
@@ -586,7 +586,7 @@ UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by, state = CASE WHEN stat
 WHERE id @these_runs AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: cancellable
-SELECT id FROM dbjobs.runs WHERE @open = :job AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+SELECT id FROM dbjobs.runs @by_open WHERE @open = :job AND state IN ('waiting', 'queued', 'running') ORDER BY id;
 
 -- name: lose_attempts
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id @these_runs AND state = 'running';
@@ -812,7 +812,7 @@ DELETE FROM dbjobs.schedules WHERE job_id @these;
 -- name: removed_jobs
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true END, c.became
 FROM dbjobs.jobs j
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id
+LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name @among_names ORDER BY j.id;
 

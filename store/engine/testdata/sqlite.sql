@@ -153,7 +153,7 @@ SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs_cal
 
 -- name: cancellable
 -- arguments: job
-SELECT id FROM dbjobs_runs WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+SELECT id FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
 
 -- name: catalogue
 SELECT name FROM sqlite_master WHERE type IN ('table', 'index');
@@ -209,7 +209,7 @@ SELECT COUNT(*) FROM (
 -- arguments: job, resting, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id = ?1 AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r  WHERE settled_at IS NULL AND job_id = ?1 AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
   AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = ?2
 ORDER BY r.created_at, r.id LIMIT ?3;
 
@@ -1194,7 +1194,7 @@ SELECT id FROM dbjobs_jobs WHERE owner = ?1 AND name = ?2 AND removed_at IS NOT 
 -- arguments: ids
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, c.became
 FROM dbjobs_jobs j
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id
+LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l  WHERE l.kind = 'job' AND l.subject_id = j.id
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
