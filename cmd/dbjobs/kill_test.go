@@ -74,7 +74,7 @@ type harassed struct {
 
 func harass(t *testing.T, engine string, atomic bool) *harassed {
 	raw := storetest.URL(t, engine)
-	h := &harassed{t: t, engine: engine, atomic: atomic}
+	h := &harassed{t: t, engine: storetest.Dialect(engine), atomic: atomic}
 	through := raw
 	if engine != "sqlite" {
 		u, err := url.Parse(raw)

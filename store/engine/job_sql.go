@@ -105,7 +105,7 @@ func (e *Engine) Witness(table string) string {
 	if e.jobs.undone == nil {
 		return ""
 	}
-	return "CREATE TEMPORARY TABLE " + table + " (n int)" + e.jobs.tableOptions
+	return "CREATE TEMPORARY TABLE " + table + " (n int PRIMARY KEY)" + e.jobs.tableOptions // MySQL may require a key
 }
 
 // Failure holds what an engine reports of an error besides its message. PostgreSQL reports a SQLSTATE,
