@@ -61,7 +61,8 @@
 //
 // With -tools NAME,... programs that are no servers are come by in the same way:
 // cron (DBJOBS_TEST_CRON), systemd (DBJOBS_TEST_SYSTEMD, for systemd-analyze),
-// pgbouncer (DBJOBS_TEST_PGBOUNCER), exim (DBJOBS_TEST_EXIM), pgagent (DBJOBS_TEST_PGAGENT, for its tables)
+// pgbouncer (DBJOBS_TEST_PGBOUNCER), pgbouncer-stable, that of Debian's stable release (DBJOBS_TEST_PGBOUNCER_STABLE),
+// exim (DBJOBS_TEST_EXIM), pgagent (DBJOBS_TEST_PGAGENT, for its tables)
 // and chromium (DBJOBS_TEST_CHROMIUM, 120 MB of packages). The variable holds the root folder below which the program is installed.
 //
 // # How everything is stopped

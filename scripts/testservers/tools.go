@@ -38,6 +38,14 @@ var tools = []*tool{
 		file: "/usr/sbin/pgbouncer",
 	},
 	{
+		parcel: parcel{ // what the distribution has may be years old, and there people use it
+			name: "pgbouncer-stable", title: "PgBouncer of Debian's stable release", env: "DBJOBS_TEST_PGBOUNCER_STABLE",
+			advice:      "name the folder below which usr/sbin/pgbouncer is",
+			metapackage: "pgbouncer", packages: regexp.MustCompile(`^(pgbouncer|lib.*|zlib1g)$`), release: "trixie",
+		},
+		file: "/usr/sbin/pgbouncer",
+	},
+	{
 		parcel: parcel{
 			name: "exim", title: "Exim", env: "DBJOBS_TEST_EXIM", advice: "install it (Debian, Ubuntu: apt-get install exim4-daemon-light)",
 			metapackage: "exim4-daemon-light libnss-wrapper", packages: regexp.MustCompile(`^(exim4-daemon-light|lib.*)$`),
@@ -98,8 +106,8 @@ func (r *run) provideTool(ctx context.Context, t *tool) (root string, err error)
 	if root = os.Getenv(t.env); root != "" {
 		return root, t.below(root)
 	}
-	here := errors.New("not looked for, as DBJOBS_TEST_FETCH is set")
-	if os.Getenv("DBJOBS_TEST_FETCH") == "" {
+	here := errors.New("not looked for, as DBJOBS_TEST_FETCH or a release is set")
+	if os.Getenv("DBJOBS_TEST_FETCH") == "" && t.release == "" {
 		if here = t.below("/"); here == nil {
 			return "/", nil
 		}

@@ -18,6 +18,7 @@ var engines = []struct {
 	{"postgres", "postgres", onPostgres},
 	{"mariadb", "mariadb", onMariaDB},
 	{"mysql", "mariadb", onMySQL},
+	{"pgbouncer", "postgres", onPgBouncer},
 }
 
 // Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.

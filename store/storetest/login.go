@@ -37,7 +37,7 @@ func (d *DB) login(t testing.TB, rights string) (login, as string) {
 	schema, give, drop := strings.TrimSuffix(d.Table(""), "."), []string{"CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'",
 		"GRANT USAGE ON SCHEMA %[3]s TO %[1]s", "GRANT " + rights + " ON ALL TABLES IN SCHEMA %[3]s TO %[1]s"},
 		[]string{"REVOKE ALL ON ALL TABLES IN SCHEMA %[3]s FROM %[1]s", "REVOKE USAGE ON SCHEMA %[3]s FROM %[1]s", "DROP ROLE %[1]s"}
-	u, err := url.Parse(d.URL)
+	u, err := url.Parse(d.Direct())
 	if err != nil {
 		t.Fatal("not a URL")
 	}

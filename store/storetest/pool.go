@@ -15,6 +15,9 @@ import (
 func Main(m interface{ Run() int }) int {
 	spare.used = true
 	code := m.Run()
+	if poolerFolder != "" {
+		defer os.RemoveAll(poolerFolder)
+	}
 	for _, list := range spare.free {
 		for _, s := range list {
 			if err := s.remove(); err != nil {
@@ -37,12 +40,14 @@ type spareKind struct {
 	variable string // which names the server
 	driver   string
 	migrated bool // with our tables
+	pooled   bool // clients come through a pooler
 }
 
 // spareDB is a database on a server.
 type spareDB struct {
 	spareKind
 	url    string
+	direct string // the URL past a pooler, if there is one
 	source string // the URL in the words of the driver
 	asNew  string // what its catalogue said when it was new
 	drop   func() error
@@ -158,7 +163,7 @@ func (s *spareDB) empty() bool {
 			return false
 		}
 	} else {
-		if !alone(db, "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") {
+		if !alone(db, s.idleBehind("pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")) {
 			return false
 		}
 		if _, err := db.Exec(emptying(s.migrated)); err != nil {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -27,11 +28,28 @@ type Server struct {
 // process, whose end closes the pipe that its shell reads.
 func (s Server) Start(t testing.TB) {
 	t.Helper()
-	const untilTheEnd = `exec 3<&0; "$@" & p=$!; (read -r end <&3; kill $p) >/dev/null 2>&1 & wait $p`
-	cmd := exec.Command("/bin/sh", append([]string{"-c", untilTheEnd, "sh", filepath.Join(s.Root, s.Program)}, s.Args...)...)
-	if s.Root != "/" {
-		cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(s.Libraries(), ":")), s.Env...)
+	end, err := s.start()
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(end)
+}
+
+// start starts the server for as long as this process lives, unless end is called.
+func (s Server) start() (end func(), err error) {
+	const untilTheEnd = `exec 3<&0; "$@" & p=$!; (read -r end <&3; kill $p) >/dev/null 2>&1 & wait $p`
+	argv := append([]string{filepath.Join(s.Root, s.Program)}, s.Args...)
+	cmd := exec.Command("/bin/sh", "-c", untilTheEnd, "sh")
+	if s.Root != "/" {
+		cmd.Env = append(os.Environ(), s.Env...)
+		libraries := strings.Join(s.Libraries(), ":")
+		if loaders, _ := filepath.Glob(filepath.Join(s.Root, "usr/lib/*-linux-gnu*/ld-linux-*.so.*")); len(loaders) > 0 { // the pattern is well-formed
+			argv = append([]string{loaders[0], "--library-path", libraries}, argv...) // it has a C library of its own
+		} else {
+			cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+libraries)
+		}
+	}
+	cmd.Args = append(cmd.Args, argv...)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	stop, err := cmd.StdinPipe()
@@ -39,23 +57,22 @@ func (s Server) Start(t testing.TB) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = cmd.Wait() // it is stopped by a signal
 	}()
-	end := sync.OnceFunc(func() {
+	end = sync.OnceFunc(func() {
 		_ = stop.Close()
 		<-ended
 	})
-	t.Cleanup(end)
 	for late := time.After(30 * time.Second); ; {
 		conn, err := net.Dial("tcp", s.Address)
 		if err == nil {
 			_ = conn.Close()
-			return
+			return end, nil
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -64,7 +81,7 @@ func (s Server) Start(t testing.TB) {
 		case <-late:
 		}
 		end()
-		t.Fatalf("%s does not listen: %v\n%s", filepath.Base(s.Program), err, log.Bytes())
+		return nil, fmt.Errorf("%s does not listen: %w\n%s", filepath.Base(s.Program), err, log.Bytes())
 	}
 }
 
@@ -78,13 +95,20 @@ func (s Server) Libraries() []string {
 // to listeners without a port of their own: a server takes a while to listen, and another test must not come first.
 func FreePort(t testing.TB) string {
 	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func freePort() (port string, err error) {
 	for range 100 {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			_ = l.Close()
-			return port
+		port = strconv.Itoa(10_000 + rand.IntN(20_000))
+		l, failed := net.Listen("tcp", "127.0.0.1:"+port)
+		if err = failed; err == nil {
+			return port, l.Close()
 		}
 	}
-	t.Fatal("no port is free")
-	return ""
+	return "", err
 }

@@ -69,6 +69,8 @@ type DB struct {
 	URL    string
 	SQL    *sql.DB // a second way in: what people do with plain SQL
 	Clock  *Clock
+
+	direct string // its URL past a pooler, if there is one
 }
 
 // Table is a table's name on the engine.
@@ -84,7 +86,7 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
 	// A Wrap may count or change the statements that make the tables, which record the time.
 	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
-	d := &DB{Engine: Dialect(engine), Server: engine, URL: database.url, Clock: NewClock(start)}
+	d := &DB{Engine: Dialect(engine), Server: engine, URL: database.url, direct: database.direct, Clock: NewClock(start)}
 	if o.Clock == nil {
 		o.Clock = d.Clock.Now
 	}
@@ -99,6 +101,12 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 		t.Fatal(err)
 	}
 	d.Store = s
+	if d.direct != "" {
+		d.SQL = OpenSQL(t, d.direct)
+		d.SQL.SetMaxIdleConns(1)
+		database.isMigrated(t, d.SQL)
+		return d
+	}
 	unwrapped := func(c driver.Connector) driver.Connector { return c }
 	if d.SQL, err = s.JobDB(store.Options{Wrap: unwrapped}); err != nil {
 		t.Fatal(err)
@@ -218,17 +226,17 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 
 func onPostgres(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
-	return spareOrNew(t, spareKind{"DBJOBS_TEST_POSTGRES", "pgx", migrated}, pgxDSN)
+	return spareOrNew(t, spareKind{"DBJOBS_TEST_POSTGRES", "pgx", migrated, false}, pgxDSN)
 }
 
 func onMariaDB(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
-	return spareOrNew(t, spareKind{"DBJOBS_TEST_MARIADB", "mysql", migrated}, mysqlDSN)
+	return spareOrNew(t, spareKind{"DBJOBS_TEST_MARIADB", "mysql", migrated, false}, mysqlDSN)
 }
 
 func onMySQL(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
-	return spareOrNew(t, spareKind{"DBJOBS_TEST_MYSQL", "mysql", migrated}, mysqlDSN)
+	return spareOrNew(t, spareKind{"DBJOBS_TEST_MYSQL", "mysql", migrated, false}, mysqlDSN)
 }
 
 // spareOrNew gives a spare database, or makes one.

@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -166,28 +164,7 @@ func behindPooler(t *testing.T, direct string, size int) string {
 	if root == "" {
 		t.Fatal("DBJOBS_TEST_PGBOUNCER is not set: `make test` finds or fetches PgBouncer and sets it")
 	}
-	u, err := url.Parse(direct)
-	if err != nil {
-		t.Fatal("the test's database has no URL")
-	}
-	password, _ := u.User.Password()
-	port := storetest.FreePort(t)
-	dir := t.TempDir()
-	ini := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\n"+
-		"auth_type = scram-sha-256\nauth_file = %s\npool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 500\n",
-		u.Hostname(), u.Port(), port, filepath.Join(dir, "users"), size)
-	for name, text := range map[string]string{"ini": ini, "users": fmt.Sprintf("%q %q\n", u.User.Username(), password)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	u.Host = net.JoinHostPort("127.0.0.1", port)
-	server := storetest.Server{Root: root, Program: "usr/sbin/pgbouncer", Args: []string{filepath.Join(dir, "ini")}, Address: u.Host}
-	if os.Geteuid() == 0 { // as whom it does not go on
-		server.Args = append(server.Args, "-u", "nobody")
-	}
-	server.Start(t)
-	return u.String()
+	return storetest.Pooler{Root: root, Server: direct, Size: size}.Start(t)(direct)
 }
 
 // A pooler that lets nobody in says so in codes of its own: the database is out of reach all the same.
