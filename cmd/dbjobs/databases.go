@@ -43,7 +43,7 @@ func (c *cli) several() (list []choice, err error) {
 			if err != nil {
 				return nil, err
 			} else if named == nil {
-				named = c.byURL(value)
+				named = c.byURL(i, value)
 			}
 			list = append(list, *named)
 		}
@@ -66,10 +66,14 @@ func (c *cli) several() (list []choice, err error) {
 	return list, nil
 }
 
-// byURL is the database of one --database among several.
-func (c *cli) byURL(value string) *choice {
+// byURL is the database of one --database among several. One that is no URL is named by its place: it may be a password.
+func (c *cli) byURL(i int, value string) *choice {
 	db, err := settings.Of(value, "--database", c.env)
-	return &choice{db.Display(), func() (settings.Database, error) { return db, err }}
+	name := fmt.Sprintf("database %d", i+1)
+	if err == nil {
+		name = db.Display()
+	}
+	return &choice{name, func() (settings.Database, error) { return db, err }}
 }
 
 // byName is the database that the host's settings have under a name, or nil where the value is a URL.

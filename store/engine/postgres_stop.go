@@ -34,8 +34,9 @@ func stopsPostgres(conn *pgconn.PgConn) ctxwatch.Handler { return &postgresStop{
 
 // HandleCancel sends the request.
 func (s *postgresStop) HandleCancel(context.Context) {
-	_ = s.conn.Conn().SetDeadline(time.Now().Add(stopPatience)) // without it the wait ends with the session
 	asked, give := context.WithTimeout(context.Background(), stopPatience+closePatience)
+	until, _ := asked.Deadline()
+	_ = s.conn.Conn().SetDeadline(until.Add(-closePatience)) // without it the wait ends with the session
 	ended, end := context.WithCancel(context.Background())
 	s.ended, s.done = end, make(chan struct{})
 	context.AfterFunc(ended, func() { time.AfterFunc(closePatience, give) })

@@ -42,7 +42,7 @@ var sqlserverOptions = map[string]bool{
 
 // sqlserverConnector reads sqlserver://user:password@host:port/instance?database=name&option=value, the form of Microsoft's
 // own driver.
-func sqlserverConnector(raw string, o Options) (driver.Connector, error) {
+func sqlserverConnector(raw string, _ Options) (driver.Connector, error) {
 	u, err := parseURL(raw)
 	if err != nil {
 		return nil, err

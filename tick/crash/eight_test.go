@@ -78,7 +78,7 @@ func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int 
 			o.Isolation = driver.IsolationLevel(sql.LevelSerializable)
 			return o
 		}
-		c.Failed = func(call storetest.Call, err error) {
+		c.Failed = func(call storetest.Call, _ error) {
 			mu.Lock()
 			defer mu.Unlock()
 			removed["refused "+call.Kind]++

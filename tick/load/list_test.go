@@ -72,6 +72,9 @@ func rowsRead(t *testing.T, d *storetest.DB, c storetest.Call) (n int) {
 			}
 			sum += value
 		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 		return sum
 	}
 	before := total()
@@ -83,10 +86,11 @@ func rowsRead(t *testing.T, d *storetest.DB, c storetest.Call) (n int) {
 	if err != nil {
 		t.Fatalf("%s: %v", c.SQL, err)
 	}
+	defer rows.Close()
 	for rows.Next() {
 		continue // a row that is not fetched may not have been read
 	}
-	if err := rows.Close(); err != nil {
+	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	return total() - before

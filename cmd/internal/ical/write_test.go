@@ -68,8 +68,9 @@ func eachYear(pick func(year int) time.Time) (days []string) {
 	return days
 }
 
-// nthSunday is the nth Sunday of a month; of 0, the last one.
-func nthSunday(year int, m time.Month, nth int) time.Time {
+// nthSunday is the nth Sunday of March; of 0, the last one.
+func nthSunday(year, nth int) time.Time {
+	const m = time.March
 	d := time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
 	d = d.AddDate(0, 0, (7-int(d.Weekday()))%7)
 	if nth > 0 {
@@ -85,20 +86,20 @@ func nthSunday(year int, m time.Month, nth int) time.Time {
 func TestClockChangesAsARule(t *testing.T) {
 	t.Parallel()
 	last := 2026 + ahead - 1
-	second := eachYear(func(y int) time.Time { return nthSunday(y, time.March, 2) })
+	second := eachYear(func(y int) time.Time { return nthSunday(y, 2) })
 	for _, c := range []struct {
 		why  string
 		days []string
 		want string
 	}{
-		{"the last Sunday", eachYear(func(y int) time.Time { return nthSunday(y, time.March, 0) }), "FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU"},
+		{"the last Sunday", eachYear(func(y int) time.Time { return nthSunday(y, 0) }), "FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU"},
 		{"the second Sunday", second, "FREQ=YEARLY;BYMONTH=3;BYDAY=2SU"},
 		{"too few to know", second[1:], ""},
-		{"they ended before the last year", eachYear(func(y int) time.Time { return nthSunday(y-1, time.March, 2) }), ""},
+		{"they ended before the last year", eachYear(func(y int) time.Time { return nthSunday(y-1, 2) }), ""},
 		{"a year without one", append(append([]string{"2025-03-09"}, second[:5]...), second[6:]...), ""},
 		{"in another month once", append([]string{"2026-04-12"}, second[1:]...), ""},
-		{"on another weekday once", append(append([]string{}, second[:ahead-1]...), nthSunday(last, time.March, 2).AddDate(0, 0, 1).Format(time.DateOnly)), ""},
-		{"one in the third week", append(append([]string{}, second[:ahead-1]...), nthSunday(last, time.March, 3).Format(time.DateOnly)), ""},
+		{"on another weekday once", append(append([]string{}, second[:ahead-1]...), nthSunday(last, 2).AddDate(0, 0, 1).Format(time.DateOnly)), ""},
+		{"one in the third week", append(append([]string{}, second[:ahead-1]...), nthSunday(last, 3).Format(time.DateOnly)), ""},
 	} {
 		if got := yearly(shifts(c.days), last); got != c.want {
 			t.Errorf("%s: %q, want %q", c.why, got, c.want)

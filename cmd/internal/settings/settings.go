@@ -83,7 +83,10 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 			return Database{}, err
 		}
 	}
-	return d, errors.Join(d.complete(env), d.Direct.logIn(env))
+	if err := errors.Join(d.complete(env), d.Direct.logIn(env)); err != nil {
+		return Database{}, err // what is no URL may be shown by mistake
+	}
+	return d, nil
 }
 
 // findDirect reads the URL for the SQL of jobs. It has the same login.
@@ -121,7 +124,10 @@ func (d *Database) logIn(env Lookup) error {
 func Of(raw, from string, env Lookup) (Database, error) {
 	d := Database{URL: strings.TrimSpace(raw), From: from, secrets: &secret.Known{}}
 	d.secrets.AddURL(d.URL)
-	return d, d.complete(env)
+	if err := d.complete(env); err != nil {
+		return Database{}, err
+	}
+	return d, nil
 }
 
 // complete checks the URL, and adds the login that the variables ask for.
