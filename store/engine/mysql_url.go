@@ -24,9 +24,9 @@ var (
 		"multiStatements", "parseTime", "readTimeout", "rejectReadOnly", "serverPubKey", "timeTruncate", "timeout", "tls", "writeTimeout"}
 )
 
-// mysqlVariable matches the name of a variable of the session, which the driver sets in it. All that anybody would set
-// there have an underscore.
-var mysqlVariable = lazyregexp.New(`^[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)+$`)
+// mysqlVariable matches the name of a variable of the session, which the driver sets in it. All others that anybody would
+// set there have an underscore.
+var mysqlVariable = lazyregexp.New(`^(autocommit|profiling|timestamp|[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)+)$`)
 
 // checkMySQLOptions refuses an option that nothing reads: the driver would take it for a variable, and each connection
 // would fail with a syntax error.
