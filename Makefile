@@ -107,7 +107,9 @@ legs:
 		./store/... ./tick ./cmd/internal/settings
 
 # Every database behind a pooler of transactions with two sessions, over TLS: the store's tests, and of the pass's those of
-# what a step does in a session. Left out are two that set what a pooler's sessions have had from their beginning.
+# what a step does in a session: half a minute of CPU, the server's included. One of them (Harm) gives the URL a setting that
+# a pooler refuses. Others need a session of their own, which no pooler of transactions gives: what TestSessionOfAJobHarmsNobody
+# leaves in one, such as a lock, others find and wait for.
 POOLED = DBJOBS_TEST_DATABASES=pgbouncer $(TEST) -parallel 4 -count=1 -timeout 20m ./store && \
 	DBJOBS_TEST_DATABASES=pgbouncer $(TEST) -parallel 4 -count=1 -timeout 20m -run '^Test(Timeout|Cancel|Arguments|Atomic|StepFact|Told|SQLTells|Output|Delivery)' -skip Harm ./tick
 
