@@ -32,6 +32,7 @@ type Calendar struct {
 	Schedules   int      `json:"schedules"`          // how many schedules use it, rules of jobs included
 
 	Fault string `json:"unreadable,omitempty"` // which columns of its row cannot be read
+	stale bool   // its schedules do not know the days that SQL has given it
 }
 
 // Text has the days as package rules reads them.
@@ -61,7 +62,7 @@ func (c *Calendar) Validate() error {
 func readCalendar(ctx context.Context, q engine.Runner, statement string, a engine.Args, take func(Calendar)) error {
 	var c Calendar
 	var days string
-	rd := engine.Reads(&c.Name, &c.WorkingDays, &days, &c.Description, engine.Nullable(&c.Manifest))
+	rd := engine.Reads(&c.Name, &c.WorkingDays, &days, &c.Description, engine.Nullable(&c.Manifest), &c.stale)
 	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
 		for line := range strings.Lines(days) {
 			if line = strings.TrimSpace(line); line != "" {

@@ -63,10 +63,18 @@ func (s *Store) seeCalendar(ctx context.Context, name string) error {
 // daysRead makes the version of the days that were read part of what a changed rule is planned from. A
 // schedule may know another one: SQL has edited the calendar since SeeCalendars looked, or has moved the
 // schedule to another calendar. With the version that the schedule knows, a plan of other days would
-// count as one of those days, once the calendar has them again.
+// count as one of those days, once the calendar has them again. And where a command has given the
+// schedule the version of an edit that no pass has seen, SQL may take the edit back, and leaves no mark.
 func (r *Rule) daysRead() {
+	if !r.Changed() || r.Calendar.Fault != "" {
+		return
+	}
 	at := strings.LastIndex(r.NewInput, "\x1f") + 1 // behind it is calendar_version
-	if read := r.NewInput[:at] + r.Calendar.Version(); r.Changed() && r.Calendar.Fault == "" && read != r.NewInput {
+	read := r.NewInput[:at] + r.Calendar.Version()
+	if r.Calendar.stale {
+		read += " edited" // a schedule never knows this one
+	}
+	if read != r.NewInput {
 		r.NewInput, r.otherDays = read, true
 	}
 }

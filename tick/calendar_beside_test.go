@@ -1,7 +1,6 @@
 package tick_test
 
 import (
-	"database/sql"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -103,20 +102,12 @@ func TestLockedCalendarEditedBesideANewJob(t *testing.T) {
 		ticktest.Run(t, d)
 		defs.Jobs[0].Name = "k"
 		ticktest.Apply(t, d, store.Definitions{Jobs: defs.Jobs})
-		var tx *sql.Tx
+		var takeBack func()
 		decideBeside(t, d, ", id, NULL, id FROM "+d.Table("jobs"), func() {
 			d.Exec(t, "UPDATE "+d.Table("calendars")+" SET days = '2026-12-22..2026-12-24'")
-			var err error
-			if tx, err = d.SQL.BeginTx(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tx.ExecContext(t.Context(), "UPDATE "+d.Table("calendars")+" SET days = '2026-12-22'"); err != nil {
-				t.Fatal(err)
-			}
+			takeBack = editBeside(t, d, "UPDATE "+d.Table("calendars")+" SET days = '2026-12-22'", true)
 		})
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		takeBack()
 		ticktest.Run(t, d)
 		if got := ticktest.ToldIn(t, d, "k", "02T15"); got != "next 23T06" {
 			t.Error(got)
@@ -124,4 +115,58 @@ func TestLockedCalendarEditedBesideANewJob(t *testing.T) {
 		ticktest.Run(t, d)
 		marked(t, d)
 	})
+}
+
+// SQL edits a calendar beside a pass, a command gives a schedule that version, and SQL takes the edit back before the next pass.
+func TestScheduleAlteredBesideAnEditOfItsCalendar(t *testing.T) {
+	each := func(t *testing.T, d *storetest.DB, locked bool) { // the row of the calendar, when the pass ends
+		calendars := d.Table("calendars")
+		d.Clock.Set(day(21, 8))
+		defs := holidays("skip", "2026-12-22")
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		defs.Schedules[0].Rule = "0 8 * * *" // so that the pass looks at schedules
+		ticktest.Apply(t, d, defs)
+		defs.Schedules[0].Rule = "0 7 * * *"
+		var takeBack func()
+		decideBeside(t, d, beforeDecisions, func() {
+			d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22..2026-12-24'")
+			ticktest.Apply(t, d, store.Definitions{Schedules: defs.Schedules})
+			takeBack = editBeside(t, d, "UPDATE "+calendars+" SET days = '2026-12-22'", locked)
+		})
+		takeBack()
+		ticktest.Run(t, d)
+		if locked {
+			ticktest.Run(t, d) // the pass before has planned the job, and this one marks the schedule
+		}
+		nominal(t, d, "next 23T07")
+		ticktest.Run(t, d)
+		marked(t, d)
+	}
+	t.Run("free", func(t *testing.T) {
+		storetest.Each(t, func(t *testing.T, d *storetest.DB) { each(t, d, false) })
+	})
+	t.Run("locked", func(t *testing.T) {
+		ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) { each(t, d, true) })
+	})
+}
+
+// editBeside is an edit by SQL, made by what it returns. Locked, it is executed at once and holds its locks until then.
+func editBeside(t *testing.T, d *storetest.DB, edit string, locked bool) (done func()) {
+	t.Helper()
+	if !locked {
+		return func() { d.Exec(t, edit) }
+	}
+	tx, err := d.SQL.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), edit); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

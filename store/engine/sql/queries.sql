@@ -642,10 +642,10 @@ WHERE l.schedule_id = :id ORDER BY l.job_id LIMIT :limit;
 -- and with planned taken away they are looked at again.
 
 -- name: calendars
-SELECT name, working_days, days, description, manifest FROM dbjobs.calendars ORDER BY name;
+SELECT name, working_days, days, description, manifest, CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.calendars ORDER BY name;
 
 -- name: calendars_named
-SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs.calendars c WHERE c.name @among_names;
+SELECT name, working_days, days, description, manifest, CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.calendars WHERE name @among_names;
 
 -- name: calendar_users
 SELECT calendar, COUNT(*) FROM dbjobs.schedules WHERE calendar <> '' GROUP BY calendar;
@@ -668,7 +668,7 @@ DELETE FROM dbjobs.calendars WHERE name = :name;
 SELECT name FROM dbjobs.calendars WHERE @stale ORDER BY name LIMIT :window;
 
 -- name: lock_calendar
-SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE name = :name AND @stale @skip;
+SELECT name, working_days, days, description, manifest, CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.calendars WHERE name = :name AND @stale @skip;
 
 -- name: mark_calendar
 UPDATE dbjobs.calendars SET planned = plan_input WHERE name = :name;

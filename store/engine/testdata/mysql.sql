@@ -143,11 +143,11 @@ SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NUL
 SELECT calendar, COUNT(*) FROM dbjobs_schedules WHERE calendar <> '' GROUP BY calendar;
 
 -- name: calendars
-SELECT name, working_days, days, description, manifest FROM dbjobs_calendars ORDER BY name;
+SELECT name, working_days, days, description, manifest, CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_calendars ORDER BY name;
 
 -- name: calendars_named
 -- arguments: each_ids
-SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs_calendars c WHERE c.name IN (each_);
+SELECT name, working_days, days, description, manifest, CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_calendars WHERE name IN (each_);
 
 -- name: cancellable
 -- arguments: job
@@ -794,7 +794,7 @@ SELECT id FROM dbjobs_schedules WHERE id IN (each_) ORDER BY id FOR UPDATE;
 
 -- name: lock_calendar
 -- arguments: name
-SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE name = ? AND stale = 1 FOR UPDATE SKIP LOCKED;
+SELECT name, working_days, days, description, manifest, CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_calendars WHERE name = ? AND stale = 1 FOR UPDATE SKIP LOCKED;
 
 -- name: lock_calendars
 -- arguments: each_ids

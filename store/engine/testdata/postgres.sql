@@ -155,11 +155,11 @@ WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 SELECT calendar, pg_catalog.COUNT(*) FROM dbjobs.schedules WHERE calendar <> '' GROUP BY calendar;
 
 -- name: calendars
-SELECT name, working_days, days, description, manifest FROM dbjobs.calendars ORDER BY name;
+SELECT name, working_days, days, description, manifest, CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.calendars ORDER BY name;
 
 -- name: calendars_named
 -- arguments: ids
-SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs.calendars c WHERE c.name = ANY($1::text[]);
+SELECT name, working_days, days, description, manifest, CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.calendars WHERE name = ANY($1::text[]);
 
 -- name: cancellable
 -- arguments: job
@@ -807,7 +807,7 @@ SELECT id FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPD
 
 -- name: lock_calendar
 -- arguments: name
-SELECT name, working_days, days, description, manifest FROM dbjobs.calendars WHERE name = $1 AND planned IS DISTINCT FROM plan_input FOR UPDATE SKIP LOCKED;
+SELECT name, working_days, days, description, manifest, CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.calendars WHERE name = $1 AND planned IS DISTINCT FROM plan_input FOR UPDATE SKIP LOCKED;
 
 -- name: lock_calendars
 -- arguments: ids

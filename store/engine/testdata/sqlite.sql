@@ -145,11 +145,11 @@ WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
 SELECT calendar, COUNT(*) FROM dbjobs_schedules WHERE calendar <> '' GROUP BY calendar;
 
 -- name: calendars
-SELECT name, working_days, days, description, manifest FROM dbjobs_calendars ORDER BY name;
+SELECT name, working_days, days, description, manifest, CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_calendars ORDER BY name;
 
 -- name: calendars_named
 -- arguments: ids
-SELECT c.name, c.working_days, c.days, c.description, c.manifest FROM dbjobs_calendars c WHERE c.name IN (SELECT value FROM json_each(?1));
+SELECT name, working_days, days, description, manifest, CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_calendars WHERE name IN (SELECT value FROM json_each(?1));
 
 -- name: cancellable
 -- arguments: job
@@ -799,7 +799,7 @@ SELECT id FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_each(?1)) OR
 
 -- name: lock_calendar
 -- arguments: name
-SELECT name, working_days, days, description, manifest FROM dbjobs_calendars WHERE name = ?1 AND planned IS NOT plan_input ;
+SELECT name, working_days, days, description, manifest, CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_calendars WHERE name = ?1 AND planned IS NOT plan_input ;
 
 -- name: lock_calendars
 -- arguments: ids
