@@ -20,6 +20,10 @@ type tableOfMariaDB struct {
 func (t tableOfMariaDB) ours() bool { return strings.HasPrefix(t.name, "dbjobs_") }
 
 func tablesOfMariaDB(db *sql.DB) (list []tableOfMariaDB, err error) {
+	// MySQL tells next ids and rows as it knew them for up to a day, and MariaDB does not read this.
+	if _, err := db.Exec("SET @dbjobs = 0 /*!80000 , information_schema_stats_expiry = 0 */"); err != nil {
+		return nil, err
+	}
 	rows, err := db.Query(`SELECT table_name, table_type, auto_increment, table_rows
 		FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name`)
 	if err != nil {
