@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -126,4 +127,29 @@ func TestTheSchemaAsText(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A later version can alter each of the tables, also where the engine copies them and computes what is generated anew.
+func TestTablesCanBeAltered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tables := map[string]string{
+			"sqlite":   "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'dbjobs_%'",
+			"postgres": "SELECT 'dbjobs.' || tablename FROM pg_tables WHERE schemaname = 'dbjobs'",
+			"mariadb":  "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE 'dbjobs%'",
+		}[d.Engine]
+		copying := map[bool]string{true: ", ALGORITHM=COPY"}[d.Engine == "mariadb"]
+		n := d.Int(t, "SELECT count(*) FROM ("+tables+") AS t")
+		if n < 10 {
+			t.Fatalf("%d tables", n)
+		}
+		for i := range n {
+			var name string
+			if err := d.SQL.QueryRow(tables + fmt.Sprintf(" ORDER BY 1 LIMIT 1 OFFSET %d", i)).Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.SQL.Exec("ALTER TABLE " + name + " ADD COLUMN later int" + copying); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 }

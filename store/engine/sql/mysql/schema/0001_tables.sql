@@ -296,11 +296,12 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   expires_at     datetime(6) CHECK (expires_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(expires_at) > 0 AND DAYOFMONTH(expires_at) > 0),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
   wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
-    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN NULLIF(ready_at, 0) END
+    CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL AND ready_at >= TIMESTAMP'1000-01-01 00:00:00' THEN ready_at END
          WHEN state = 'running' THEN lease_until
          WHEN state = 'queued' THEN NULL
-         -- MySQL computes this also before it knows a default, of an instant that is zero, which its default sql_mode refuses.
-         WHEN settled_at IS NULL THEN NULLIF(created_at, 0) END) STORED,
+         -- MySQL computes this also before it knows a default, and at every ALTER TABLE, of an instant that is zero: its default
+         -- sql_mode refuses that as a result, and in NULLIF.
+         WHEN settled_at IS NULL AND created_at >= TIMESTAMP'1000-01-01 00:00:00' THEN created_at END) STORED,
   UNIQUE (job_id, occurrence),
   open_job_id bigint GENERATED ALWAYS AS (CASE WHEN settled_at IS NULL THEN job_id END) STORED,
   queued_in varchar(190) GENERATED ALWAYS AS (CASE WHEN state = 'queued' THEN queue END) STORED,
