@@ -39,6 +39,29 @@ type Meeting struct {
 	Args       string    // of all their runs, each with the name of its job before it
 }
 
+// WaitingEnd is an end that waits for those of other jobs.
+type WaitingEnd struct {
+	End
+	At                         time.Time // when it was written down
+	Seen                       bool      // a decision for the job has read it
+	IntervalStart, IntervalEnd time.Time // of the run
+}
+
+// WaitingEnds reads the ends that wait for those of other jobs, by the job that runs after them.
+func (s *Store) WaitingEnds(ctx context.Context) (map[int64][]WaitingEnd, error) {
+	list := map[int64][]WaitingEnd{}
+	var e WaitingEnd
+	rd := engine.Reads(&e.JobID, &e.Meets, &e.AfterID, &e.RunID, engine.At(&e.At), &e.Seen, engine.At(&e.IntervalStart), engine.At(&e.IntervalEnd))
+	err := s.db.Query(ctx, "waiting_ends", engine.Args{}, rd.Each(func(fault string) error {
+		if fault == "" {
+			list[e.JobID] = append(list[e.JobID], e)
+		}
+		e = WaitingEnd{}
+		return nil
+	}))
+	return list, err
+}
+
 // endRead is a row of job_ends.
 type endRead struct {
 	id    int64

@@ -20,6 +20,7 @@ var actions = map[string]string{
 	"attempts":           "read the attempts of a run",
 	"back_off":           "let a run wait for its next attempt",
 	"batch_ends":         "read which runs of other jobs have ended",
+	"waiting_ends":       "read which runs of other jobs have ended",
 	"need_ended":         "look for jobs to decide for",
 	"see_ends":           "mark ends of other jobs' runs as seen",
 	"forget_ends":        "delete old ends of other jobs' runs",

@@ -146,6 +146,21 @@ func (l *ledger) circular(e *entry) bool {
 	return up(e)
 }
 
+// reopenEnds takes in the ends that wait for others when the simulation begins.
+func (l *ledger) reopenEnds(e *entry) {
+	for _, w := range e.job.Ends {
+		follows := func(a store.After) bool { f := l.named(a.Job, e.job.Owner); return f != nil && f.job.ID == w.AfterID }
+		if !slices.ContainsFunc(e.job.After, follows) {
+			continue
+		}
+		e.ends = append(e.ends, endRow{End: w.End, start: w.IntervalStart, end: w.IntervalEnd, at: w.At, seen: w.Seen})
+		if !w.Seen && !e.inMet {
+			e.inMet = true
+			l.met = append(l.met, e)
+		}
+	}
+}
+
 // reopen takes in a run that there is when the simulation begins.
 func (l *ledger) reopen(e *entry, r store.Run) {
 	x := &run{Run: r, of: e, began: l.o.From}
@@ -156,7 +171,11 @@ func (l *ledger) reopen(e *entry, r store.Run) {
 	case store.Running:
 		x.LeaseUntil = forever
 		took, fails := l.outcome(x)
-		end := x.StartedAt.Add(took)
+		began, again := e.job.Tried[r.ID]
+		if !again {
+			began = x.StartedAt
+		}
+		end := began.Add(took)
 		if end.Before(l.o.From) {
 			end = l.o.From
 		}

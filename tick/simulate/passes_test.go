@@ -270,15 +270,18 @@ func equal(t *testing.T, d *storetest.DB, w *world, seed uint64, every, of time.
 	if text := differences(want, r.seen(whole)); text != "" || len(want) < 20 {
 		t.Errorf("of %d lines:\n%s", len(want), text)
 	}
-	want = r.ledger(settled)
-	isNew := func(line string) bool {
-		_, old := slices.BinarySearch(before, line)
-		return !old
-	}
-	want = slices.DeleteFunc(want, func(line string) bool { return gapLine(line) && !isNew(line) })
+	want = added(before, r.ledger(settled))
 	if text := differences(want, r.seen(half)); text != "" || len(want) < 10 {
 		t.Errorf("from the middle, of %d lines:\n%s", len(want), text)
 	}
+}
+
+// added leaves out the gaps that there were before.
+func added(before, now []string) []string {
+	return slices.DeleteFunc(now, func(line string) bool {
+		_, old := slices.BinarySearch(before, line)
+		return gapLine(line) && old
+	})
 }
 
 // read is the input of a simulation.

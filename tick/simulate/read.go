@@ -3,6 +3,7 @@ package simulate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -100,7 +101,8 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 		was := known[j.FullName()]
 		last++
 		if redefined[j.FullName()] = true; was != nil {
-			j.ID, j.CreatedAt, j.Plan, j.Open, j.Took = was.ID, was.CreatedAt, was.Plan, was.Open, was.Took
+			j.ID, j.CreatedAt, j.Plan, j.Took = was.ID, was.CreatedAt, was.Plan, was.Took
+			j.Open, j.Tried, j.Ends = was.Open, was.Tried, was.Ends
 			j.Plan.NextRun, j.Plan.DecidedThrough = time.Time{}, at // a new rule counts from the change
 		} else {
 			j.ID = last
@@ -181,8 +183,12 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		return in, nil, err
 	}
 	slices.SortFunc(in.Pauses, func(x, y store.Pause) int { return cmp.Compare(x.ID, y.ID) })
-	open := map[int64][]store.Run{}
+	var open map[int64][]store.Run
+	var ends map[int64][]store.WaitingEnd
 	if from.Equal(now) {
+		if ends, err = s.WaitingEnds(ctx); err != nil {
+			return in, nil, err
+		}
 		if open, err = s.UnsettledRuns(ctx, ids); err != nil {
 			return in, nil, err
 		}
@@ -193,9 +199,12 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 			left = append(left, v.FullName())
 			continue
 		}
-		j := Job{Job: v.Job, Rules: list[v.ID], Open: open[v.ID], Plan: store.Plan{JobID: v.ID, NextRun: v.NextRun, DecidedThrough: v.DecidedThrough, Parked: v.Parked,
+		j := Job{Job: v.Job, Rules: list[v.ID], Open: open[v.ID], Ends: ends[v.ID], Plan: store.Plan{JobID: v.ID, NextRun: v.NextRun, DecidedThrough: v.DecidedThrough, Parked: v.Parked,
 			LastScheduledFor: v.LastScheduled, LastState: v.LastState, LastFinishedAt: v.LastFinished, LastSuccessAt: v.LastSuccess, LastError: v.LastError,
 			Streak: v.Streak, Cycles: v.Cycles, RunsMade: v.RunsMade}}
+		if j.Tried, err = tried(ctx, s, j.Open); err != nil {
+			return in, nil, err
+		}
 		j.Plan.SetSkips(v.Skips)
 		j.AsPlanned = !v.Stale && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
 		if v.RepeatAfter > 0 {
@@ -207,6 +216,26 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		in.Jobs = append(in.Jobs, j)
 	}
 	return in, left, nil
+}
+
+// tried reads when the attempts under way began, of runs whose step has been tried before.
+func tried(ctx context.Context, s *store.Store, open []store.Run) (map[string]time.Time, error) {
+	began := map[string]time.Time{}
+	for i := range open {
+		if r := &open[i]; r.State != store.Running || r.Attempt < 2 {
+			continue
+		}
+		d, err := s.Run(ctx, open[i].ID)
+		if errors.Is(err, store.ErrNotFound) { // removed since
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		for k := range d.Tries {
+			began[d.ID] = d.Tries[k].StartedAt
+		}
+	}
+	return began, nil
 }
 
 // repeatsFrom is the instant from which repeat_after counts, as the plan has it: the nominal time of the

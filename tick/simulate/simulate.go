@@ -14,6 +14,7 @@
 //
 //   - Nobody edits a definition, pauses a job or requests a run.
 //   - A run takes as long as Options.Outcome says, or Job.Took, and succeeds unless that says otherwise.
+//     Each attempt of a step takes so long, counted from its own beginning.
 //   - There is always a place and a process for a queued run: it begins with the pass that queued it.
 //   - No host starts, so that on_startup makes no runs.
 //   - The back-off of a retry has no random part. The jitter of a job has none anyway.
@@ -31,9 +32,11 @@ import (
 // Job is a job as it is when a simulation begins.
 type Job struct {
 	store.Job
-	Rules []store.Rule // its schedules, as planned and as defined
-	Plan  store.Plan   // zero: no pass has decided for it yet
-	Open  []store.Run  // runs that are not settled
+	Rules []store.Rule         // its schedules, as planned and as defined
+	Plan  store.Plan           // zero: no pass has decided for it yet
+	Open  []store.Run          // runs that are not settled
+	Tried map[string]time.Time // by id of a run: when its attempt under way began, where others of its step came before
+	Ends  []store.WaitingEnd   // of jobs that it runs after, which wait for those of the others
 	// AsPlanned: nothing has changed since the plan was made, so that the job needs no decision before it is due.
 	AsPlanned bool
 	Took      Took
@@ -121,6 +124,7 @@ func newLedger(in Input, o Options) *ledger {
 	for _, e := range l.list {
 		e.followers = l.followersOf(e)
 		e.circle = l.circular(e)
+		l.reopenEnds(e)
 		for i := range e.job.Open {
 			l.reopen(e, e.job.Open[i])
 		}

@@ -455,6 +455,14 @@ LEFT JOIN dbjobs.runs r ON r.id = e.run_id
 LEFT JOIN dbjobs.jobs j ON j.id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
+-- Those that wait for the ends of other jobs, to look at.
+
+-- name: waiting_ends
+SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
+FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+JOIN dbjobs.runs r ON r.id = e.run_id
+ORDER BY e.job_id, e.meets, e.after_job_id;
+
 -- A job has one row for each interval and job that it runs after: the decision that writes it holds the plan of that job.
 
 -- name: insert_ends

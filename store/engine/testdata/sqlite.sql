@@ -1540,6 +1540,12 @@ SELECT u.schedule_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = u.job_id),
   FROM dbjobs_job_schedules l WHERE l.schedule_id IN (SELECT value FROM json_each(?1))) AS u
 WHERE u.place <= ?2 ORDER BY u.schedule_id, u.place;
 
+-- name: waiting_ends
+SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
+FROM dbjobs_job_ends e JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+JOIN dbjobs_runs r ON r.id = e.run_id
+ORDER BY e.job_id, e.meets, e.after_job_id;
+
 -- name: wake_group
 -- arguments: name
 UPDATE dbjobs_runs SET held_by = NULL

@@ -1,0 +1,71 @@
+package simulate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/simulate"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A simulation goes on with what there is when it begins: a join of which half is met, a second attempt that is under way, and
+// pauses that hold.
+func TestSimulationGoesOnWithWhatIsOpen(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		w := &world{t: t, start: d.Clock.Now().Truncate(time.Hour), fails: map[string]int{}, slow: map[string]bool{}, names: map[int64]string{}}
+		attempts := store.Attempts(3)
+		for _, name := range []string{"a", "b", "paused", "held"} {
+			j := ticktest.Hourly(name)
+			j.Queue, j.Overlap, j.Retry.Attempts = "worker", store.OverlapWaitAll, &attempts
+			w.slow[name], w.fails[name] = true, 60
+			w.defs.Jobs = append(w.defs.Jobs, j)
+		}
+		both := store.Job{Name: "both", After: []store.After{{Job: "a", On: store.OnEnd}, {Job: "b", On: store.OnEnd}}, Overlap: store.OverlapAllow, MaxRunning: 1000}
+		both.Steps = w.defs.Jobs[0].Steps
+		w.defs.Jobs = append(w.defs.Jobs, both)
+
+		r := w.real(d)
+		o := simulate.Options{From: w.start, Every: 10 * time.Minute}
+		middle := w.start
+		for ; !r.halfMet() || !r.triedAgain(); middle = middle.Add(o.Every) {
+			if middle.Sub(w.start) > 10*24*time.Hour {
+				t.Fatal("it never comes to that")
+			}
+			r.until(middle, middle.Add(o.Every), o)
+		}
+		for name, until := range map[string]time.Time{"paused": middle.Add(5 * time.Hour), "held": {}} {
+			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: name}, until, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settled := r.settled()
+		before := r.ledger(nil)
+		o.From, o.To = middle, middle.Add(60*time.Hour)
+		if d.Engine != "sqlite" {
+			o.To = middle.Add(12 * time.Hour) // only how things are read may differ
+		}
+		half := w.simulated(r.read(middle), &r.keys, o)
+		r.until(middle, o.To, o)
+		want := added(before, r.ledger(settled))
+		if text := differences(want, r.seen(half)); text != "" || len(want) < 20 {
+			t.Errorf("of %d lines:\n%s", len(want), text)
+		}
+	})
+}
+
+func (r *reality) halfMet() bool {
+	return r.d.Int(r.t, "SELECT COUNT(*) FROM "+r.d.Table("job_ends")) > 0
+}
+
+func (r *reality) triedAgain() bool {
+	runs, err := r.d.Runs(r.t.Context(), store.RunFilter{States: []string{store.Running}, Limit: 100})
+	r.must(err)
+	for i := range runs {
+		if runs[i].Attempt > 1 && runs[i].Job != "both" {
+			return true
+		}
+	}
+	return false
+}
