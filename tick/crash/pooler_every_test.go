@@ -22,7 +22,7 @@ import (
 )
 
 // Behind a pooler of transactions with two sessions each executor does its work, with each type of argument, in a target and
-// in the store's own database, with what earlier steps told; and the hook of each run that fails is told of it.
+// in the store's own database, with what earlier steps told; and the hook of each run that fails gets its event.
 func TestPoolerOfTransactionsServesEveryExecutor(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		t.Skip("PgBouncer stands before PostgreSQL")
