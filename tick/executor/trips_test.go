@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -23,14 +24,15 @@ func TestTripsOfAStep(t *testing.T) {
 		want   map[string]string
 	}{
 		"plain":                                {false, plain, map[string]string{"sqlite": "exec", "postgres": "exec", "mariadb": "exec"}},
-		"block":                                {false, block, map[string]string{"sqlite": "exec exec exec exec", "postgres": "exec exec exec", "mariadb": "exec exec exec query"}},
+		"block":                                {false, block, map[string]string{"sqlite": "exec exec exec exec", "postgres": "exec exec exec", "mariadb": "exec exec exec query", "mysql": "exec exec exec query exec"}}, // which asks twice
 		"atomic":                               {true, plain, map[string]string{"sqlite": "begin exec commit", "postgres": "begin exec commit", "mariadb": "begin exec commit"}},
 		"atomic with a text that could commit": {true, []string{"INSERT INTO effects VALUES (1);;"}, map[string]string{"postgres": "begin exec exec exec commit"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, e := range storetest.Engines(t) {
-				if c.want[storetest.Dialect(e)] == "" {
+				want := strings.Fields(cmp.Or(c.want[e], c.want[storetest.Dialect(e)]))
+				if len(want) == 0 {
 					continue
 				}
 				calls := &storetest.Calls{}
@@ -55,7 +57,7 @@ func TestTripsOfAStep(t *testing.T) {
 						kinds = append(kinds, call.Kind)
 					}
 				}
-				if want := strings.Fields(c.want[storetest.Dialect(e)]); !slices.Equal(kinds, want) {
+				if !slices.Equal(kinds, want) {
 					t.Errorf("%s: %v, want %v", e, kinds, want)
 				}
 			}
