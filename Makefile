@@ -107,10 +107,10 @@ legs:
 		./store/... ./tick ./cmd/internal/settings
 
 # Every database behind a pooler of transactions with two sessions, over TLS: the store's tests, and of the pass's those of
-# what a step does in a session: half a minute of CPU, the server's included. One of them (Harm) gives the URL a setting that
-# a pooler refuses. Others need a session of their own, which no pooler of transactions gives: what TestSessionOfAJobHarmsNobody
-# leaves in one, such as a lock, others find and wait for.
-POOLED = DBJOBS_TEST_DATABASES=pgbouncer $(TEST) -parallel 4 -count=1 -timeout 20m ./store && \
+# what a step does in a session: half a minute of CPU, the server's included. Left out is what asks PostgreSQL itself, or its
+# socket, and what gives the URL a setting that a pooler refuses (Harm). Other tests need a session of their own, which no
+# pooler of transactions gives: what TestSessionOfAJobHarmsNobody leaves in one, such as a lock, others find and wait for.
+POOLED = DBJOBS_TEST_DATABASES=pgbouncer $(TEST) -parallel 4 -count=1 -timeout 20m -skip 'SearchPath|UnixSockets' ./store && \
 	DBJOBS_TEST_DATABASES=pgbouncer $(TEST) -parallel 4 -count=1 -timeout 20m -run '^Test(Timeout|Cancel|Arguments|Atomic|StepFact|Told|SQLTells|Output|Delivery)' -skip Harm ./tick
 
 .PHONY: test-pooled
@@ -129,7 +129,7 @@ test-mysql-part: $(SERVERS)
 
 .PHONY: mysql-legs
 mysql-legs:
-	$(TEST) -parallel 4 -count=1 -timeout 15m ./store/...
+	$(TEST) -parallel 4 -count=1 -timeout 15m -skip SearchPath ./store/...
 	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(AtomicStep|Arguments|FactsBy|SessionFails|SQLTells|Retry|ParkedFor)' ./tick
 	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(EightTicks|CrashAtEveryCall)$$' ./tick/crash
 
