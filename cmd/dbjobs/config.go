@@ -46,7 +46,7 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 	for i := range list {
 		db, err := list[i].find()
 		if err != nil {
-			wrong = errors.Join(wrong, bad(list[i].name, err))
+			wrong = errors.Join(wrong, ofDatabase(list[i].name, err))
 			continue
 		}
 		r.Add("database", list[i].name, db.Display(), db.From, nil)

@@ -116,14 +116,14 @@ func (c *cli) findEach(cmd *cobra.Command) error {
 	}
 	for i := range list {
 		if _, wrong := list[i].find(); wrong != nil {
-			err = errors.Join(err, bad(list[i].name, wrong))
+			err = errors.Join(err, ofDatabase(list[i].name, wrong))
 		}
 	}
 	return err
 }
 
-// bad is the error of a database that cannot be found. The name is empty where there is but one.
-func bad(name string, err error) error {
+// ofDatabase is the error of a database that cannot be found. The name is empty where there is but one.
+func ofDatabase(name string, err error) error {
 	if name == "" {
 		return err
 	}
@@ -136,6 +136,11 @@ type served struct {
 	Exit     int             `json:"exit"`
 	Errors   []string        `json:"errors,omitempty"`
 	Report   json.RawMessage `json:"report,omitempty"` // as the same command prints it for one database
+}
+
+// servedAll is what --json prints of a pass over several databases, in the order in which they were given.
+type servedAll struct {
+	Databases []served `json:"databases"`
 }
 
 // serveEach makes one pass on each database, all side by side: each has the whole budget and all that may run at the same
@@ -158,7 +163,7 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 			in, out := c.forOne(&list[i], stderr)
 			var err error
 			figures[i], err = in.onePass(cmd, &one, run, human)
-			all[i] = in.served(ctx, out, err)
+			all[i] = in.outcome(ctx, out, err)
 			if out.Len() > 0 && !c.asJSON {
 				blocks.Lock()
 				defer blocks.Unlock()
@@ -176,9 +181,7 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 		c.tellUntold(tick.Untold{Error: c.scrub(untold.Error())})
 	}
 	if c.asJSON {
-		err = errors.Join(err, report.JSON(c.stdout, struct {
-			Databases []served `json:"databases"`
-		}{all}))
+		err = errors.Join(err, report.JSON(c.stdout, servedAll{all}))
 	}
 	return err
 }
@@ -192,8 +195,8 @@ func (c *cli) forOne(one *choice, stderr io.Writer) (*cli, *bytes.Buffer) {
 	return &in, out
 }
 
-// served says how the pass on one database ended, and complains.
-func (c *cli) served(ctx context.Context, out *bytes.Buffer, err error) served {
+// outcome says how the pass on one database ended, and complains.
+func (c *cli) outcome(ctx context.Context, out *bytes.Buffer, err error) served {
 	err = errors.Join(err, c.stdout.Flush()) // into memory
 	s := served{Database: c.chosen.name, Exit: exitCode(ctx, err)}
 	if s.Exit != exitDone {

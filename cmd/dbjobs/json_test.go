@@ -74,6 +74,7 @@ var printed = []struct {
 	{"schedule show", store.ScheduleStatus{}},
 	{"status", report.Status{}},
 	{"tick", tick.Report{}},
+	{"tick of several databases", servedAll{}},
 	{"upcoming", tick.UpcomingRuns{}},
 	{"version", report.Version{}},
 }

@@ -138,11 +138,7 @@ func (s *Status) Judge() {
 		do("everything is paused: dbjobs unfreeze ends that")
 	}
 	s.judgeTriggers(do)
-	if n := len(s.Overdue.First); n > 0 && s.Frozen == nil {
-		if first := s.Overdue.First[0]; len(s.Triggers) > 0 && s.Triggers[0].LastAt.After(first.Since.Add(store.OverdueAfter)) {
-			do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
-		}
-	}
+	s.judgeOverdue(do)
 	busy := map[string]bool{}
 	for _, r := range s.Running.First {
 		busy[r.Queue] = true
@@ -163,6 +159,22 @@ func (s *Status) Judge() {
 		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", s.Failing.First[0].Job)
 	case n > 0:
 		do("%d jobs are failing: dbjobs errors shows each failed attempt, dbjobs job list --state failing the jobs", n)
+	}
+}
+
+// judgeOverdue says why the oldest overdue job has not run. Where no tick has ever come, or a trigger is silent, that is said
+// already.
+func (s *Status) judgeOverdue(do func(string, ...any)) {
+	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.Triggers) == 0 {
+		return
+	}
+	first, last := s.Overdue.First[0], s.Triggers[0].LastAt
+	lasting := func(v store.Silence) bool { return v.Until.IsZero() }
+	switch {
+	case last.After(first.Since.Add(store.OverdueAfter)):
+		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
+	case s.Running.Count == 0 && !slices.ContainsFunc(s.Silences, lasting): // a pass is recorded when it ends
+		do("job %s is overdue, and no tick has come since %s: look at what starts dbjobs tick", first.Job, Instant(last))
 	}
 }
 

@@ -3,6 +3,9 @@ package report
 import (
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // However many jobs are failing, one line says what to do: the table above it has their names.
@@ -21,6 +24,38 @@ func TestStatusOfManyFailingJobs(t *testing.T) {
 		one.Failing.First = s.Failing.First[:min(2, count)]
 		if one.Judge(); !slices.Equal(one.ToDo, []string{want}) {
 			t.Errorf("%d: %q, want %q", count, one.ToDo, want)
+		}
+	}
+}
+
+// An overdue job has a reason: the ticks do not come, or they come and do not serve it. Where a line says already that no
+// tick comes, there is no second one.
+func TestStatusOfAnOverdueJob(t *testing.T) {
+	t.Parallel()
+	due := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	silent := store.Silence{Trigger: "cron", From: due}
+	before, after := due.Add(-time.Minute), due.Add(store.OverdueAfter+time.Second)
+	none := "job a is overdue, and no tick has come since "
+	for name, c := range map[string]struct {
+		last     time.Time
+		running  int
+		silences []store.Silence
+		want     []string
+	}{
+		"ticks come":            {after, 0, nil, []string{"job a is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner"}},
+		"no tick comes":         {before, 0, nil, []string{none + Instant(before) + ": look at what starts dbjobs tick"}},
+		"a pass is under way":   {before, 1, nil, []string{}},
+		"a trigger is silent":   {before, 0, []store.Silence{silent}, []string{"the trigger cron is silent since " + Instant(due) + ": look at what starts dbjobs tick"}},
+		"a silence has ended":   {before, 0, []store.Silence{{Trigger: "cron", From: due, Until: after}}, []string{none + Instant(before) + ": look at what starts dbjobs tick"}},
+		"no tick has ever come": {time.Time{}, 0, nil, []string{"no tick has come yet: let cron, or another trigger, start dbjobs tick each minute"}},
+	} {
+		s := Status{Silences: c.silences, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
+		s.Running.Count = c.running
+		if !c.last.IsZero() {
+			s.Triggers = []store.Trigger{{Name: "cron", LastAt: c.last}}
+		}
+		if s.Judge(); !slices.Equal(s.ToDo, c.want) {
+			t.Errorf("%s: %q, want %q", name, s.ToDo, c.want)
 		}
 	}
 }
