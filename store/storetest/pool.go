@@ -208,7 +208,7 @@ func emptying(migrated bool) string {
   END LOOP;
   PERFORM setval(s.seqrelid, s.seqstart, false) FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
       WHERE c.relnamespace = 'dbjobs'::regnamespace AND pg_sequence_last_value(s.seqrelid) IS NOT NULL;
-  UPDATE dbjobs.installation SET instance = NULL WHERE instance IS NOT NULL;`
+  UPDATE dbjobs.installation SET instance = NULL, owners = false WHERE instance IS NOT NULL OR owners;`
 	}
 	return `DO $$ DECLARE o record; BEGIN
   FOR o IN SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind AS kind FROM pg_class
@@ -254,7 +254,7 @@ func catalogue(migrated bool) string {
 		text += "\n  UNION ALL SELECT concat_ws(',', '" + table + "', oid, xmin) FROM " + table + " WHERE oid >= 16384"
 	}
 	if migrated {
-		text += "\n  UNION ALL SELECT concat_ws(',', id, version, oldest, migrated_at) FROM dbjobs.installation"
+		text += "\n  UNION ALL SELECT concat_ws(',', id, version, oldest, owners, migrated_at) FROM dbjobs.installation"
 	}
 	return text + "\n) AS all_of_it"
 }

@@ -59,7 +59,7 @@ func emptyMariaDB(db *sql.DB) error {
 			return errNotForNext
 		case t.name == "dbjobs_installation":
 			statements = append(statements,
-				"UPDATE dbjobs_installation SET instance = NULL WHERE instance IS NOT NULL")
+				"UPDATE dbjobs_installation SET instance = NULL, owners = false WHERE instance IS NOT NULL OR owners")
 		default:
 			statements = append(statements, "DELETE FROM "+t.name)
 			if t.next.Int64 > 1 {
@@ -101,7 +101,7 @@ func catalogueOfMariaDB(db *sql.DB, migrated bool) (string, error) {
 		return text, nil
 	}
 	var installation string
-	err = db.QueryRow(`SELECT CONCAT_WS(',', id, version, oldest, migrated_at)
+	err = db.QueryRow(`SELECT CONCAT_WS(',', id, version, oldest, owners, migrated_at)
 		FROM dbjobs_installation`).Scan(&installation)
 	return text + "\n" + installation, err
 }

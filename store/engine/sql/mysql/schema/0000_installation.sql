@@ -5,5 +5,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_installation (
   version     integer NOT NULL,                                -- the newest migration that was applied
   oldest      integer NOT NULL,                                -- the oldest schema number that a program may have been built for
   instance    varchar(190),                                            -- which database this is; a tick told otherwise claims nothing
+  owners      boolean NOT NULL DEFAULT false CHECK (owners IN (0, 1)),  -- each job belongs to a login, and an ordinary login reaches its own only (migrate --owners)
   migrated_at datetime(6) NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

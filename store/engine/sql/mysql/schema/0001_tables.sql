@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   id           bigint AUTO_INCREMENT PRIMARY KEY,
   name         varchar(190) UNIQUE,                                    -- NULL: the own rule of the job in job_id
   job_id       bigint,                                         -- the job that this unnamed schedule belongs to
+  owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it; the job's counts for the own rule of a job
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         varchar(190) NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
   nonexistent  varchar(190) NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
@@ -44,6 +45,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
 -- here reaches them by the next pass, as one of a schedule does.
 CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   name         varchar(190) PRIMARY KEY,
+  owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it
   working_days varchar(190) NOT NULL DEFAULT '',               -- weekdays, as MO-FR; empty: all of them
   days         mediumtext NOT NULL DEFAULT (''),               -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  varchar(1000) NOT NULL DEFAULT '',
@@ -173,6 +175,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_job_after (
 -- A cap that several jobs share.
 CREATE TABLE IF NOT EXISTS dbjobs_groups (
   name        varchar(190) PRIMARY KEY,
+  owner       varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it
   max_running int NOT NULL CHECK (max_running > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

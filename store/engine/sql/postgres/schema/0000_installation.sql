@@ -7,5 +7,6 @@ CREATE TABLE IF NOT EXISTS dbjobs.installation (
   version     integer NOT NULL,                                -- the newest migration that was applied
   oldest      integer NOT NULL,                                -- the oldest schema number that a program may have been built for
   instance    text,                                            -- which database this is; a tick told otherwise claims nothing
+  owners      boolean NOT NULL DEFAULT false,                         -- each job belongs to a login, and an ordinary login reaches its own only (migrate --owners)
   migrated_at timestamptz NOT NULL
 );

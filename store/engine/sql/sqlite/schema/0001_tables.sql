@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   id           integer PRIMARY KEY AUTOINCREMENT,
   name         text UNIQUE CHECK (length(CAST(name AS BLOB)) <= 190),  -- NULL: the own rule of the job in job_id
   job_id       integer,                                         -- the job that this unnamed schedule belongs to
+  owner        text NOT NULL DEFAULT '' CHECK (length(CAST(owner AS BLOB)) <= 190),  -- the login that made it; the job's counts for the own rule of a job
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         text NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
   nonexistent  text NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
@@ -41,6 +42,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_schedules_calendar ON dbjobs_schedules (calend
 -- here reaches them by the next pass, as one of a schedule does.
 CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   name         text NOT NULL PRIMARY KEY CHECK (length(CAST(name AS BLOB)) <= 190),
+  owner        text NOT NULL DEFAULT '' CHECK (length(CAST(owner AS BLOB)) <= 190),  -- the login that made it
   working_days text NOT NULL DEFAULT '',                       -- weekdays, as MO-FR; empty: all of them
   days         text NOT NULL DEFAULT '',                       -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  text NOT NULL DEFAULT '',
@@ -170,6 +172,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_job_after_stale ON dbjobs_job_after (job_id) W
 -- A cap that several jobs share.
 CREATE TABLE IF NOT EXISTS dbjobs_groups (
   name        text NOT NULL PRIMARY KEY CHECK (length(CAST(name AS BLOB)) <= 190),
+  owner       text NOT NULL DEFAULT '' CHECK (length(CAST(owner AS BLOB)) <= 190),  -- the login that made it
   max_running integer NOT NULL CHECK (max_running > 0)
 ) STRICT;
 
