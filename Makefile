@@ -66,7 +66,16 @@ image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout
 	GOOS=linux GOARCH=$(IMAGE_ARCH) $(RELEASE) -o "$(BUILD)/image/dbjobs" ./cmd/dbjobs
 	@$(GO) run ./scripts/notices -o "$(BUILD)/image/LICENSES" "$(BUILD)/image/dbjobs"
 	@out="$$(cd "$(BUILD)" && pwd)" && \
-		$(GO) run -C scripts/image . -arch $(IMAGE_ARCH) -o "$$out/image.tar" "$$out/image/dbjobs" "$$out/image/LICENSES"
+		$(GO) run -C scripts/image . -o "$$out/image.tar" "$(IMAGE_ARCH)=$$out/image"
+
+# VERSION is for a source without git. TARGETS=linux/amd64 is a part.
+VERSION ?=
+TARGETS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+
+.PHONY: release
+release: ## what is released, into .build/release: archives, packages, functions, image, SBOM, checksums
+	@mkdir -p "$(BUILD)" && out="$$(cd "$(BUILD)" && pwd)/release" && \
+		$(GO) run -C scripts/release . -root "$(CURDIR)" -o "$$out" -version '$(VERSION)' -targets '$(TARGETS)'
 
 .PHONY: demo
 demo: ## the main job on an embedded database: no server, nothing left behind
@@ -99,6 +108,7 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 legs:
 	cd scripts/triggers && $(TEST) -count=1 ./...
 	cd scripts/dialects && $(TEST) -count=1 ./...
+	cd scripts/release && $(TEST) -count=1 ./...
 	$(if $(WITH_POSTGRES),cd scripts/queues && $(TEST) -count=1 ./...)
 	$(if $(WITH_POSTGRES),@$(NODE_QUEUES))
 	$(if $(WITH_POSTGRES),DBJOBS_REQUIRE_IMPORTS=1 )$(TEST) -parallel 4 -count=1 -timeout 45m ./...
@@ -199,6 +209,7 @@ lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
 	@unformatted="$$(gofmt -l .)" && if [ -n "$$unformatted" ]; then \
 		echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	$(GO) vet -C scripts/image ./...
+	$(GO) vet -C scripts/release ./...
 	$(GO) vet -C scripts/bench ./...
 	$(GO) vet -C scripts/queues ./...
 	$(GO) vet -C scripts/dialects ./...

@@ -36,7 +36,11 @@ func (c *cli) versionFlag(root *cobra.Command) {
 	}
 }
 
-// build reads the facts that the Go build recorded in the binary.
+// released is the version of a release, which the linker is told (see scripts/release). In every other program it is
+// empty, and what the Go build recorded holds.
+var released string
+
+// build is what this program is made from.
 func build() report.Version {
 	v := report.Version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Latest}
 	info, ok := debug.ReadBuildInfo()
@@ -51,6 +55,9 @@ func build() report.Version {
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
+	}
+	if released != "" {
+		v.Version = released
 	}
 	return v
 }

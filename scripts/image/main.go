@@ -1,8 +1,9 @@
-// Image packs the program into a container image, as a tarball of an OCI layout, without a daemon and without a base:
+// Image packs the program into a container image, as a tarball of an OCI layout, without a daemon and without a base. Each
+// argument is an architecture, and the folder that has the files dbjobs and LICENSES for it:
 //
-//	go run . -arch amd64 -o image.tar path/to/dbjobs path/to/LICENSES
+//	go run . -o image.tar amd64=path/to/amd64 arm64=path/to/arm64
 //
-// The same program gives the same bytes. The image is what scripts/Dockerfile makes: the static program, which has its
+// Several architectures make one image that has them all. The same programs give the same bytes. The image is what scripts/Dockerfile makes: the static program, which has its
 // time zones in it, the roots of the certificates that Mozilla trusts, a user that is not root, and an empty /data for
 // the embedded database. Nothing in it needs to be written to but /data.
 package main
@@ -18,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -32,35 +34,27 @@ import (
 const nobody = 65532
 
 func main() {
-	arch := flag.String("arch", "amd64", "architecture of the program")
+	version := flag.String("version", "latest", "the image's tag")
 	out := flag.String("o", "image.tar", "the file to write")
 	flag.Parse()
-	if flag.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: image [-arch ARCH] [-o FILE] PROGRAM LICENSES")
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: image [-version TAG] [-o FILE] ARCH=FOLDER...")
 		os.Exit(2)
 	}
-	if err := build(flag.Arg(0), flag.Arg(1), *arch, *out); err != nil {
+	if err := build(flag.Args(), *version, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func build(program, licences, arch, out string) (err error) {
-	img, err := image(program, licences, arch)
-	if err != nil {
-		return err
-	}
+func build(folders []string, version, out string) (err error) {
 	dir, err := os.MkdirTemp("", "dbjobs-image-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	path, err := layout.Write(dir, empty.Index)
+	digest, err := lay(dir, folders, version)
 	if err != nil {
-		return err
-	}
-	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "dbjobs:latest", "io.containerd.image.name": "dbjobs:latest"})
-	if err := path.AppendImage(img, name, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: arch})); err != nil {
 		return err
 	}
 	w, err := os.Create(out)
@@ -75,12 +69,43 @@ func build(program, licences, arch, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	digest, err := img.Digest()
-	if err != nil {
-		return err
-	}
 	fmt.Printf("%s: %d bytes, %s\n", out, info.Size(), digest)
 	return nil
+}
+
+// lay writes the layout into a folder. Its index has one entry, which is the image of one architecture, or the index of
+// those of several.
+func lay(dir string, folders []string, version string) (v1.Hash, error) {
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	var images []mutate.IndexAddendum
+	for _, f := range folders {
+		arch, folder, ok := strings.Cut(f, "=")
+		if !ok {
+			return v1.Hash{}, fmt.Errorf("%s is not like amd64=FOLDER", f)
+		}
+		img, err := image(filepath.Join(folder, "dbjobs"), filepath.Join(folder, "LICENSES"), arch)
+		if err != nil {
+			return v1.Hash{}, err
+		}
+		images = append(images, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+	}
+	tag := "dbjobs:" + strings.ReplaceAll(version, "+", "-") // which no tag may have
+	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": tag})
+	if len(images) == 1 {
+		img := images[0].Add.(v1.Image)
+		if err := path.AppendImage(img, name, layout.WithPlatform(*images[0].Platform)); err != nil {
+			return v1.Hash{}, err
+		}
+		return img.Digest()
+	}
+	index := mutate.IndexMediaType(mutate.AppendManifests(empty.Index, images...), types.OCIImageIndex)
+	if err := path.AppendIndex(index, name); err != nil {
+		return v1.Hash{}, err
+	}
+	return index.Digest()
 }
 
 // image has two layers: what seldom changes, and the program.

@@ -96,18 +96,63 @@ func TestTheImageRunsWhereItIsStarted(t *testing.T) {
 	}
 }
 
+// release publishes what people run, so nobody else's code may get into it.
+const release = "../../.github/workflows/release.yml"
+
 // TestGitHubActions: actionlint finds nothing wrong.
 func TestGitHubActions(t *testing.T) {
-	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
-	if err != nil {
+	for _, name := range []string{"github-actions.yaml", release} {
+		linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := linter.Lint(name, []byte(read(t, name)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Error(p)
+		}
+	}
+}
+
+// TestReleaseIsPinned: each action that makes or publishes a release is named by its digest, for a tag can be moved; and no
+// step that runs what others wrote, as building does, sees the token.
+func TestReleaseIsPinned(t *testing.T) {
+	var workflow struct {
+		Permissions map[string]string
+		Env         map[string]string
+		Jobs        map[string]struct {
+			Env   map[string]string
+			Steps []struct {
+				Uses, Run string
+				Env       map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, release)), &workflow); err != nil {
 		t.Fatal(err)
 	}
-	problems, err := linter.Lint("github-actions.yaml", []byte(read(t, "github-actions.yaml")), nil)
-	if err != nil {
-		t.Fatal(err)
+	if workflow.Permissions == nil || len(workflow.Permissions) > 0 {
+		t.Errorf("each job has the permissions %v", workflow.Permissions)
 	}
-	for _, p := range problems {
-		t.Error(p)
+	pinned := regexp.MustCompile(`^[\w-]+/[\w./-]+@[0-9a-f]{40}$`)
+	builds := regexp.MustCompile(`\b(make|go|dpkg)\b`)
+	for name, job := range workflow.Jobs {
+		if job.Env["GH_TOKEN"] != "" || workflow.Env["GH_TOKEN"] != "" {
+			t.Errorf("%s: each step sees the token", name)
+		}
+		if !regexp.MustCompile(`^go1\.\d+\.\d+$`).MatchString(job.Env["GOTOOLCHAIN"]) {
+			t.Errorf("%s: any version of Go may build: %q", name, job.Env["GOTOOLCHAIN"])
+		}
+		for _, s := range job.Steps {
+			if s.Uses != "" && !pinned.MatchString(s.Uses) {
+				t.Errorf("%s: %s is not pinned by its digest", name, s.Uses)
+			}
+			if s.Env["GH_TOKEN"] != "" && builds.MatchString(s.Run) {
+				t.Errorf("%s: builds with the token in its environment: %s", name, s.Run)
+			}
+		}
 	}
 }
 
