@@ -36,7 +36,7 @@ func (c *cli) versionFlag(root *cobra.Command) {
 	}
 }
 
-// released is the version of a release, which the linker is told (see scripts/release). In every other program it is
+// released is the version of a release, which scripts/release gives to the linker. In every other program it is
 // empty, and what the Go build recorded holds.
 var released string
 

@@ -60,7 +60,7 @@ func (r *release) programs(ctx context.Context) error {
 	return nil
 }
 
-// link tells the version to the linker (the variable is in cmd/dbjobs/version.go) and lets Go not ask git: so an archive of
+// link gives the version to the linker (the variable is in cmd/dbjobs/version.go) and lets Go not ask git: so an archive of
 // the source gives the same bytes as a clone.
 func (r *release) link(ctx context.Context, t target, program string) error {
 	env := []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"}

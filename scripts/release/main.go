@@ -18,7 +18,7 @@ func main() {
 	var version, targets string
 	flag.StringVar(&r.root, "root", "../..", "the clone of dbjobs")
 	flag.StringVar(&r.out, "o", "", "the folder to write into; what was in it is removed")
-	flag.StringVar(&version, "version", "", "the version, such as v1.2.3 (default: what git tells of the commit)")
+	flag.StringVar(&version, "version", "", "the version, such as v1.2.3 (default: what git knows of the commit)")
 	flag.StringVar(&targets, "targets", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "systems and architectures")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

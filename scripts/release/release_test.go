@@ -119,7 +119,7 @@ func unpack(t *testing.T, archive string) string {
 	}
 }
 
-// checkBill: each module that the program tells of is in the bill, with a licence that has a name.
+// checkBill: each module that the program names is in the bill, with a licence that has a name.
 func checkBill(t *testing.T, file, program string) {
 	t.Helper()
 	f, err := os.Open(file)
