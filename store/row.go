@@ -16,15 +16,21 @@ const (
   r.finished_at, r.settled_at, r.error`
 
 	// jobFacts follow on @job_columns: what statuses reads of a job's plan and its runs, and from where.
+	// What is of one row of a long table has a subquery for each column: of a join, PostgreSQL reads all runs that
+	// ever were, and all changes, once jobs are many.
 	jobFacts = `p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
-  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
+  (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
+  (SELECT l.action ` + lastChange + `),
+  (SELECT l.changed_at ` + lastChange + `),
   (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id),
   (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
-LEFT JOIN dbjobs.plans p ON p.job_id = j.id
-LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
+LEFT JOIN dbjobs.plans p ON p.job_id = j.id`
+
+	// lastChange is the one that tells the state of the job j.
+	lastChange = `FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state ORDER BY l.id DESC LIMIT 1`
 
 	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until

@@ -114,7 +114,7 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 					continue
 				}
 				plan := explain(t, d, calls[i])
-				if problem := unplanned(e, plan, h.index); problem != "" {
+				if problem := unplanned(d.Engine, plan, h.index); problem != "" {
 					t.Errorf("%s: %s:\n%s", h.name, problem, strings.Join(plan, "\n"))
 				}
 			}
@@ -123,7 +123,7 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 					continue // need_check, once an hour: it looks at all jobs by the keys
 				}
 				plan := explain(t, d, call)
-				if problem := wholeTable(e, call.SQL, plan, n); problem != "" {
+				for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
 					t.Errorf("%s: %s:\n%s", call.SQL, problem, strings.Join(plan, "\n"))
 				}
 			}
@@ -297,8 +297,8 @@ func unplanned(engine string, plan []string, index string) string {
 	return ""
 }
 
-// wholeTable finds a table of ours that a statement reads or sorts from end to end.
-func wholeTable(engine, query string, plan []string, n extent) string {
+// wholeTables finds the tables of ours that a statement reads or sorts from end to end; engine is the dialect.
+func wholeTables(engine, query string, plan []string, n extent) (found []string) {
 	tables := map[string]string{} // by what the plan calls them
 	for _, m := range named.FindAllStringSubmatch(query, -1) {
 		tables[m[1]], tables[m[2]], tables["dbjobs_"+m[1]] = m[1], m[1], m[1]
@@ -309,18 +309,18 @@ func wholeTable(engine, query string, plan []string, n extent) string {
 	case "postgres":
 		for _, m := range seqScan.FindAllStringSubmatch(all, -1) {
 			if big[m[1]] {
-				return m[0]
+				found = append(found, m[0])
 			}
 		}
 		for _, m := range sorts.FindAllStringSubmatch(all, -1) {
 			if rows, _ := strconv.Atoi(m[1]); rows > most {
-				return m[0]
+				found = append(found, m[0])
 			}
 		}
 	case "sqlite":
 		for _, m := range sqliteScan.FindAllStringSubmatch(all, -1) {
 			if table := tables[m[1]]; big[table] && (m[2] == "" || strings.HasPrefix(m[2], "sqlite_autoindex")) {
-				return "reads all of " + table
+				found = append(found, "reads all of "+table)
 			}
 		}
 	case "mariadb": // id | select_type | table | type | possible_keys | key | key_len | ref | rows | Extra
@@ -328,9 +328,9 @@ func wholeTable(engine, query string, plan []string, n extent) string {
 			cells := strings.Split(line, " | ")
 			rows, _ := strconv.Atoi(cells[8])
 			if table := tables[cells[2]]; big[table] && rows > most && (cells[3] == "ALL" || cells[3] == "index" && cells[5] == "PRIMARY" || strings.Contains(cells[9], "filesort")) {
-				return fmt.Sprintf("%s %s of %s", cells[3], cells[9], table)
+				found = append(found, fmt.Sprintf("%s %s of %s", cells[3], cells[9], table))
 			}
 		}
 	}
-	return ""
+	return found
 }

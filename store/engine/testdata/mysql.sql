@@ -740,13 +740,14 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
   j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
-  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs_runs r WHERE r.id = p.last_run_id),
+  (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
+  (SELECT l.action FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT l.changed_at FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
-LEFT JOIN dbjobs_plans p ON p.job_id = j.id
-LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
 
 -- name: jobs_among
 -- arguments: each_ids
@@ -758,13 +759,14 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
   j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
-  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs_runs r WHERE r.id = p.last_run_id),
+  (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
+  (SELECT l.action FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT l.changed_at FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
-LEFT JOIN dbjobs_plans p ON p.job_id = j.id
-LEFT JOIN dbjobs_runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id IN (each_) ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE j.removed_at IS NULL AND j.id IN (each_) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: each_ids

@@ -753,13 +753,14 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
   j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
-  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
+  (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
+  (SELECT l.action FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT l.changed_at FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
-LEFT JOIN dbjobs.plans p ON p.job_id = j.id
-LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
 
 -- name: jobs_among
 -- arguments: ids
@@ -771,13 +772,14 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   j.on_paused, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure, j.manifest, j.created_at, j.changed_at,
   j.removed_at, p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
   p.last_error, p.streak, p.cycles, p.runs_made,
-  CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END, r.started_at, c.action, c.changed_at,
+  (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
+  (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
+  (SELECT l.action FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT l.changed_at FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
-LEFT JOIN dbjobs.plans p ON p.job_id = j.id
-LEFT JOIN dbjobs.runs r ON r.id = p.last_run_id
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')) WHERE j.removed_at IS NULL AND j.id = ANY($1::bigint[]) ORDER BY j.name, j.owner;
+LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE j.removed_at IS NULL AND j.id = ANY($1::bigint[]) ORDER BY j.name, j.owner;
 
 -- name: jobs_named
 -- arguments: ids
