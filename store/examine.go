@@ -131,6 +131,7 @@ func (s *Store) addGaps(ctx context.Context, a engine.Args, list []Record) error
 type Server struct {
 	MissingTables  []string
 	MissingIndexes []string
+	Missing        []string // views and routines
 	BrokenIndexes  []string // of PostgreSQL: being built, or their building failed
 	Denied         []string // what the login may not do: "DELETE on dbjobs.runs"
 	Settings       map[string]string
@@ -149,7 +150,7 @@ type TableFacts struct {
 
 // Server asks what the server is like.
 func (s *Store) Server(ctx context.Context) (v Server, err error) {
-	if v.MissingTables, v.MissingIndexes, err = s.db.Missing(ctx); err != nil || len(v.MissingTables) > 0 {
+	if v.MissingTables, v.MissingIndexes, v.Missing, err = s.db.Missing(ctx); err != nil || len(v.MissingTables) > 0 {
 		return v, err
 	}
 	if v.Denied, err = s.db.Denied(ctx); err != nil {

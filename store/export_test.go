@@ -24,6 +24,15 @@ func PostgresTexts() (statements map[string]string, schema string, err error) {
 	for _, m := range migrations {
 		b.WriteString(strings.Join(m.Statements, ";\n") + ";\n")
 	}
+	if err != nil {
+		return nil, "", err
+	}
+	repeatables, err := postgres.Repeatables()
+	for _, r := range repeatables {
+		if r.Kind == "VIEW" {
+			b.WriteString(strings.Join(r.Statements, ";\n") + ";\n")
+		}
+	}
 	return statements, b.String(), err
 }
 

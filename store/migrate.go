@@ -23,11 +23,20 @@ const (
 
 // Schema is the version of the schema, and the name, that are recorded in a database.
 type Schema struct {
-	Version    int       `json:"version"` // 0: there are no tables
-	Oldest     int       `json:"oldest"`  // the oldest schema number for which a program may be built
-	Latest     int       `json:"latest"`  // the schema number to which this program would migrate
+	Version    int       `json:"version"`                  // 0: there are no tables
+	Oldest     int       `json:"oldest"`                   // the oldest schema number for which a program may be built
+	Latest     int       `json:"latest"`                   // the schema number to which this program would migrate
+	Outdated   bool      `json:"views_outdated,omitempty"` // the views and routines are not those of this program
 	Instance   string    `json:"instance,omitempty"`
 	MigratedAt time.Time `json:"migrated_at,omitzero"`
+}
+
+// read reads it. digest is that of this program's views and routines; those of a newer schema are not its business.
+func (c *Schema) read(ctx context.Context, q engine.Runner, digest string) error {
+	var there string
+	err := q.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&there), engine.Nullable(&c.Instance), engine.At(&c.MigratedAt))
+	c.Outdated = err == nil && c.Version <= Latest && there != digest
+	return err
 }
 
 // Check returns nil or an error that wraps ErrSchema and says what to do.
@@ -47,7 +56,11 @@ func (c Schema) Check() error {
 // Schema reads the version of the schema. Without tables, it is Version 0 and no error.
 func (s *Store) Schema(ctx context.Context) (Schema, error) {
 	c := Schema{Latest: Latest}
-	err := s.db.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&c.Instance), engine.At(&c.MigratedAt))
+	all, err := s.db.Engine().Repeatables()
+	if err != nil {
+		return c, err
+	}
+	err = c.read(ctx, s.db, engine.Digest(all))
 	if errors.Is(err, ErrSchema) || errors.Is(err, ErrNotFound) {
 		return c, nil
 	}
@@ -88,23 +101,35 @@ func MigrationText(rawURL string) (string, error) {
 	for _, m := range all {
 		fmt.Fprintf(&b, "-- %s\n\n%s;\n\n", m.Name, strings.Join(m.Statements, ";\n\n"))
 	}
+	repeatables, err := e.Repeatables()
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "-- views and routines\n\n%s", e.RepeatableText(repeatables))
 	statements := e.Statements(words)
-	known := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram)}
-	for _, name := range []string{"first_installation", "record_migration"} {
+	known := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram),
+		"repeatable": "'" + engine.Digest(repeatables) + "'"}
+	for _, name := range []string{"first_installation", "record_migration", "record_repeatable"} {
 		text, err := statements.Literal(name, known)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%s;\n", text)
+		fmt.Fprintf(&b, "%s\n;\n", text)
 	}
 	return b.String(), nil
 }
 
-// Migrate brings the schema to Latest and returns the names of the migrations that it applied. Two
-// migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may
-// leave a migration half done.
+// Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program. It returns
+// the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
+//
+// Two migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may leave a
+// migration half done.
 func (s *Store) Migrate(ctx context.Context) ([]string, error) {
-	all, err := s.db.Engine().Migrations()
+	migrations, err := s.db.Engine().Migrations()
+	if err != nil {
+		return nil, err
+	}
+	repeatables, err := s.db.Engine().Repeatables()
 	if err != nil {
 		return nil, err
 	}
@@ -112,39 +137,53 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if was.Version >= Latest {
+	if was.Version >= Latest && !was.Outdated {
 		return nil, was.Check()
 	}
 	var applied []string
-	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
-		applied = nil
-		if err := s.db.LockSchema(ctx, tx); err != nil {
-			return err
-		}
-		if err := s.db.Migrate(ctx, tx, all[0]); err != nil {
-			return err
-		}
-		if _, err := s.db.ForDDL(tx).Exec(ctx, "first_installation", engine.Args{"now": s.now()}); err != nil {
-			return err
-		}
-		var version int
-		if err := tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
-			return err
-		}
-		for _, m := range all[1:] {
-			if m.Number <= version {
-				continue
-			}
-			if err := s.db.Migrate(ctx, tx, m); err != nil {
-				return err
-			}
-			applied = append(applied, m.Name)
-		}
-		if len(applied) == 0 {
-			return nil
-		}
-		_, err := tx.Exec(ctx, "record_migration", engine.Args{"now": s.now(), "version": Latest, "oldest": oldestProgram})
+	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
+		applied, err = s.migrate(ctx, tx, migrations, repeatables)
 		return err
 	})
 	return applied, err
+}
+
+func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, repeatables []engine.Repeatable) (applied []string, err error) {
+	if err := s.db.LockSchema(ctx, tx); err != nil {
+		return nil, err
+	}
+	if err := s.db.Migrate(ctx, tx, migrations[0]); err != nil {
+		return nil, err
+	}
+	if _, err := s.db.ForDDL(tx).Exec(ctx, "first_installation", engine.Args{"now": s.now()}); err != nil {
+		return nil, err
+	}
+	var version int
+	if err := tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
+		return nil, err
+	}
+	for _, m := range migrations[1:] {
+		if m.Number <= version {
+			continue
+		}
+		if err := s.db.Migrate(ctx, tx, m); err != nil {
+			return nil, err
+		}
+		applied = append(applied, m.Name)
+	}
+	if len(applied) > 0 {
+		if _, err := tx.Exec(ctx, "record_migration", engine.Args{"now": s.now(), "version": Latest, "oldest": oldestProgram}); err != nil {
+			return nil, err
+		}
+	}
+	var now Schema
+	digest := engine.Digest(repeatables)
+	if err := now.read(ctx, tx, digest); err != nil || !now.Outdated {
+		return applied, err
+	}
+	if err := s.db.Replace(ctx, tx, repeatables); err != nil {
+		return nil, err
+	}
+	_, err = tx.Exec(ctx, "record_repeatable", engine.Args{"repeatable": digest})
+	return append(applied, "views and routines"), err
 }

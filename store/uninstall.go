@@ -33,7 +33,7 @@ func (s *Store) contents(ctx context.Context, q engine.Runner) (c Contents, err 
 	return c, err
 }
 
-// Uninstall drops the tables of dbjobs, with all that they have, and reports whether the schema in which
+// Uninstall drops the tables, views and routines of dbjobs, with all that they have, and reports whether the schema in which
 // they were stays for what others have put there. Where runs are executed, that is ErrBusy, unless it is
 // forced.
 //
@@ -54,7 +54,7 @@ func (s *Store) Uninstall(ctx context.Context, force bool) (schemaStays bool, er
 				return fmt.Errorf("%w: %d", ErrBusy, c.Running)
 			}
 		}
-		return s.db.DropTables(ctx, tx)
+		return s.db.DropAll(ctx, tx)
 	})
 	if err != nil {
 		return false, err

@@ -36,8 +36,9 @@ func (e *Engine) schema() (tables []schemaTable, indexes []string, err error) {
 
 var trailingComment = lazyregexp.New(`(?m)--.*$`)
 
-// Missing returns the tables and indexes of the schema that the database does not have.
-func (db *DB) Missing(ctx context.Context) (tables, indexes []string, err error) {
+// Missing returns the tables and indexes of the schema that the database does not have, and the views and routines. Of those
+// which the login may not use, MySQL and MariaDB show nothing: where they show none at all, none counts as missing.
+func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []string, err error) {
 	var there []string
 	err = db.Query(ctx, "catalogue", nil, func(r *sql.Rows) error {
 		var name string
@@ -46,11 +47,25 @@ func (db *DB) Missing(ctx context.Context) (tables, indexes []string, err error)
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	all, err := db.e.Repeatables()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	isThere := func(name string) bool { return slices.Contains(there, name[strings.LastIndex(name, ".")+1:]) }
+	shown := map[string]bool{}
+	for _, r := range all {
+		shown[r.Kind] = shown[r.Kind] || !db.e.hides || isThere(r.Name)
+	}
+	for _, r := range all {
+		if shown[r.Kind] && !isThere(r.Name) {
+			repeatables = append(repeatables, r.Name)
+		}
 	}
 	wanted, names, err := db.e.schema()
 	for _, t := range wanted {
-		if name := t.name[strings.LastIndex(t.name, ".")+1:]; !slices.Contains(there, name) {
+		if !isThere(t.name) {
 			tables = append(tables, t.name)
 		}
 	}
@@ -59,7 +74,7 @@ func (db *DB) Missing(ctx context.Context) (tables, indexes []string, err error)
 			indexes = append(indexes, name)
 		}
 	}
-	return tables, indexes, err
+	return tables, indexes, repeatables, err
 }
 
 // Denied returns what this login may not do with the tables of the schema, such as "DELETE on dbjobs.runs". It changes

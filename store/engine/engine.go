@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"net/url"
@@ -48,6 +49,14 @@ type Engine struct {
 	holderLock func(rawURL, holder string) (path string, err error) // see DB.Hold; nil: there is only the heartbeat
 	ddlCommits bool                                                 // DDL ends a transaction, so each statement stands alone
 	untold     string                                               // why the engine may refuse lock_holders
+
+	// orReplace reports whether the engine replaces an object of a kind by CREATE OR REPLACE. Without the server's version, of
+	// which it may depend, each server of the engine has to.
+	orReplace    func(kind, version string) bool
+	replaces     func(context.Context, *DB, *Tx, []Repeatable) error // nil: one after the other; see DB.Replace
+	rightsOf     map[string]string                                   // that an object of a kind needs, where the server does not name them
+	hides        bool                                                // from a login what it may not use
+	clientSplits bool                                                // its client ends a statement at each semicolon
 
 	jobs jobSQL
 }

@@ -68,14 +68,18 @@ func (db *DB) ForDDL(tx *Tx) Runner {
 	return tx
 }
 
+// ddl is what ForDDL is, for texts.
+func (db *DB) ddl(tx *Tx) querier {
+	if db.e.ddlCommits {
+		return db.pool
+	}
+	return tx.q
+}
+
 // Migrate runs the statements of a migration.
 func (db *DB) Migrate(ctx context.Context, tx *Tx, m Migration) error {
-	q := tx.q
-	if db.e.ddlCommits {
-		q = db.pool
-	}
 	for _, st := range m.Statements {
-		if _, err := q.ExecContext(ctx, st); err != nil {
+		if _, err := db.ddl(tx).ExecContext(ctx, st); err != nil {
 			first, _, _ := strings.Cut(strings.TrimSpace(commentLine.ReplaceAllString(st, "")), "\n")
 			return db.Wrap(fmt.Sprintf("migration %s: %s", m.Name, first), err)
 		}

@@ -87,6 +87,12 @@ var mysqlEngine = &Engine{
 	version:    mysqlVersion,
 	untold:     "only a login with the PROCESS privilege can see which sessions hold locks",
 	ddlCommits: true,
+
+	// MariaDB keeps the rights on a routine so. MySQL has no such statement.
+	orReplace:    func(kind, version string) bool { return kind == "VIEW" || strings.Contains(version, "MariaDB") },
+	rightsOf:     map[string]string{"VIEW": "CREATE VIEW and DROP", "FUNCTION": "CREATE ROUTINE and ALTER ROUTINE", "PROCEDURE": "CREATE ROUTINE and ALTER ROUTINE"},
+	clientSplits: true,
+	hides:        true,
 }
 
 // mysqlVersion makes the server's version readable, such as 10.11.14-MariaDB-0+deb12u2.

@@ -31,7 +31,7 @@ func classifyMySQL(err error) class {
 			return gone
 		case 1053, 1077, 1079, 1927:
 			return unreachable
-		case 1044, 1045, 1049, 1698, 1130, 1129, 3159, 1142, 1143:
+		case 1044, 1045, 1049, 1698, 1130, 1129, 3159, 1142, 1143, 1227, 1370:
 			return refused
 		case 1040, 1203, 1226:
 			return crowded
@@ -70,7 +70,7 @@ func adviseOnMySQL(err error) string {
 const variable = " is too short for dbjobs; set it to one minute"
 
 var mysqlAdvice = map[uint16]string{
-	1044: rights, 1142: rights, 1143: rights,
+	1044: rights, 1142: rights, 1143: rights, 1227: rights, 1370: rights,
 	1792: "; transaction_read_only (tx_read_only on MariaDB) is on for new sessions: SET GLOBAL … = 0, or name the server that takes writes in the URL",
 	1665: "; dbjobs cannot work with binlog_format = STATEMENT: SET GLOBAL binlog_format = ROW",
 	1969: "; where nobody stopped it, max_statement_time of the server or of this account" + variable,

@@ -98,6 +98,8 @@ var postgres = &Engine{
 	advise:     adviseOnPostgres,
 	SchemaLock: "SELECT pg_catalog.pg_advisory_xact_lock(7236832961)",
 	functions:  "pg_catalog.",
+	orReplace:  func(string, string) bool { return true },
+	replaces:   replaceOnPostgres,
 }
 
 // postgresArray writes a list as the text of an array: the driver would look up the encoding of each

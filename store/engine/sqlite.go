@@ -81,6 +81,7 @@ var sqlite = &Engine{
 	advise:     adviseOnSQLite,
 	where:      whereSQLite,
 	holderLock: sqliteHolderLock,
+	orReplace:  func(string, string) bool { return false },
 }
 
 // sqlitePath is the file that a sqlite: URL names.

@@ -5,21 +5,28 @@ import (
 	"slices"
 )
 
-// DropTables drops the tables that the migrations make, the last one first, and nothing else. What somebody
+// DropAll drops the routines, the views and the tables that are ours, the last one first, and nothing else. What somebody
 // else has built on one of them, such as a view, makes that an error. Where DDL ends a transaction, it can
 // be done again after a crash: the table that records the version goes last.
-func (db *DB) DropTables(ctx context.Context, tx *Tx) error {
+func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	tables, _, err := db.e.schema()
 	if err != nil {
 		return err
 	}
-	q := tx.q
-	if db.e.ddlCommits {
-		q = db.pool
+	repeatables, err := db.e.Repeatables()
+	if err != nil {
+		return err
+	}
+	var drops []string
+	for _, r := range slices.Backward(repeatables) {
+		drops = append(drops, r.drop())
 	}
 	for _, t := range slices.Backward(tables) {
-		if _, err := q.ExecContext(ctx, "DROP TABLE IF EXISTS "+t.name); err != nil {
-			return db.Wrap("drop "+t.name, err)
+		drops = append(drops, "DROP TABLE IF EXISTS "+t.name)
+	}
+	for _, st := range drops {
+		if _, err := db.ddl(tx).ExecContext(ctx, st); err != nil {
+			return db.Wrap(st, err)
 		}
 	}
 	return nil

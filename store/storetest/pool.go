@@ -254,7 +254,7 @@ func catalogue(migrated bool) string {
 		text += "\n  UNION ALL SELECT concat_ws(',', '" + table + "', oid, xmin) FROM " + table + " WHERE oid >= 16384"
 	}
 	if migrated {
-		text += "\n  UNION ALL SELECT concat_ws(',', id, version, oldest, owners, migrated_at) FROM dbjobs.installation"
+		text += "\n  UNION ALL SELECT concat_ws(',', id, version, oldest, repeatable, owners, migrated_at) FROM dbjobs.installation"
 	}
 	return text + "\n) AS all_of_it"
 }

@@ -51,7 +51,8 @@ func emptyMariaDB(db *sql.DB) error {
 	for _, t := range tables {
 		const many = 500
 		switch {
-		case !t.ours() && t.kind == "VIEW":
+		case t.ours() && t.kind == "VIEW":
+		case t.kind == "VIEW":
 			statements = append(statements, "DROP VIEW `"+t.name+"`")
 		case !t.ours():
 			statements = append(statements, "DROP TABLE `"+t.name+"`")
@@ -92,7 +93,11 @@ func catalogueOfMariaDB(db *sql.DB, migrated bool) (string, error) {
 	}
 	for _, t := range tables {
 		var name, definition string
-		if err := db.QueryRow("SHOW CREATE TABLE `"+t.name+"`").Scan(&name, &definition); err != nil {
+		query := "SHOW CREATE TABLE `" + t.name + "`"
+		if t.kind == "VIEW" {
+			query = "SELECT table_name, view_definition FROM information_schema.views WHERE table_schema = DATABASE() AND table_name = '" + t.name + "'"
+		}
+		if err := db.QueryRow(query).Scan(&name, &definition); err != nil {
 			return "", err
 		}
 		text += "\n" + definition
@@ -101,7 +106,7 @@ func catalogueOfMariaDB(db *sql.DB, migrated bool) (string, error) {
 		return text, nil
 	}
 	var installation string
-	err = db.QueryRow(`SELECT CONCAT_WS(',', id, version, oldest, owners, migrated_at)
+	err = db.QueryRow(`SELECT CONCAT_WS(',', id, version, oldest, repeatable, owners, migrated_at)
 		FROM dbjobs_installation`).Scan(&installation)
 	return text + "\n" + installation, err
 }

@@ -95,6 +95,9 @@ func (e *exam) all(ctx context.Context) error {
 		e.find("schema", Wrong, "", "run dbjobs migrate with the newest version of dbjobs", "%v", err)
 		return nil
 	}
+	if schema.Outdated {
+		e.find("views", Warning, "", "run dbjobs migrate", "the views and routines are not those of this version of dbjobs")
+	}
 	for _, part := range []func(context.Context) error{e.clock, e.server, e.triggers, e.readJobs, e.damages, e.definitions, e.calendars, e.times} {
 		if err := part(ctx); err != nil {
 			return err

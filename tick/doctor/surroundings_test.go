@@ -57,6 +57,20 @@ func TestSurroundings(t *testing.T) {
 		if found, _ := examine(t, d); !slices.Contains(found, "indexes") {
 			t.Errorf("an index is gone: %q", found)
 		}
+		d.Exec(t, "DROP VIEW "+d.Table("v_gaps"))
+		if found, _ := examine(t, d); d.Engine != "mariadb" && !slices.Contains(found, "views") { // which may hide the only one
+			t.Errorf("a view is gone: %q", found)
+		}
+		d.Exec(t, "UPDATE "+d.Table("installation")+" SET repeatable = NULL")
+		if found, _ := examine(t, d); !slices.Contains(found, "views") {
+			t.Errorf("the views are those of another program: %q", found)
+		}
+		if applied, err := d.Migrate(t.Context()); err != nil || len(applied) != 1 {
+			t.Errorf("applied %q: %v", applied, err)
+		}
+		if found, _ := examine(t, d); slices.Contains(found, "views") {
+			t.Errorf("they were brought in: %q", found)
+		}
 	})
 }
 

@@ -28,6 +28,11 @@ func (s Schema) Print(w io.Writer) error {
 	default:
 		f.add("schema", fmt.Sprintf("%d (the newest this program knows is %d)", s.Version, s.Latest))
 	}
+	if s.Outdated {
+		f.add("views", "not those of this program: run `dbjobs migrate`")
+	} else if s.Version > 0 {
+		f.add("views", "those of this program")
+	}
 	f.add("instance", s.Instance)
 	if !s.Usable {
 		f.add("usable", "no: "+s.Check().Error())

@@ -14,7 +14,7 @@ SELECT @path, @login;
 -- ------------------------------------------------------------------------------------------------ installation
 
 -- name: installation
-SELECT version, oldest, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
 
 -- name: first_installation
 INSERT INTO dbjobs.installation (id, version, oldest, migrated_at)
@@ -26,6 +26,9 @@ SELECT version FROM dbjobs.installation WHERE id = 1 @lock;
 
 -- name: record_migration
 UPDATE dbjobs.installation SET version = :version, oldest = :oldest, migrated_at = @now WHERE id = 1;
+
+-- name: record_repeatable
+UPDATE dbjobs.installation SET repeatable = :repeatable WHERE id = 1;
 
 -- name: set_instance
 UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;

@@ -155,7 +155,8 @@ SELECT id FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = ? AND sta
 
 -- name: catalogue
 SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATABASE() AND t.table_name LIKE 'dbjobs%'
-UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%';
+UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%'
+UNION SELECT r.routine_name FROM information_schema.routines r WHERE r.routine_schema = DATABASE() AND r.routine_name LIKE 'dbjobs%';
 
 -- name: changes
 -- arguments: kind, kind, subject, subject, id, limit
@@ -705,7 +706,7 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', position INT P
   retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter', on_success LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_success', on_failure LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failure')) AS d;
 
 -- name: installation
-SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
 
 -- name: intervals
 -- arguments: job, from, to
@@ -1168,6 +1169,10 @@ VALUES (?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, 
 -- name: record_migration
 -- arguments: version, oldest, now
 UPDATE dbjobs_installation SET version = ?, oldest = ?, migrated_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = 1;
+
+-- name: record_repeatable
+-- arguments: repeatable
+UPDATE dbjobs_installation SET repeatable = ? WHERE id = 1;
 
 -- name: record_tick
 -- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since

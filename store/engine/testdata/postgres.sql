@@ -166,7 +166,8 @@ SELECT name, working_days, days, description, manifest, CASE WHEN planned IS DIS
 SELECT id FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = $1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
 
 -- name: catalogue
-SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs';
+SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs'
+UNION ALL SELECT p.proname::text FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'dbjobs';
 
 -- name: changes
 -- arguments: kind, subject, id, limit
@@ -718,7 +719,7 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, position int, na
   retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, on_success text, on_failure text);
 
 -- name: installation
-SELECT version, oldest, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
 
 -- name: intervals
 -- arguments: job, from, to
@@ -1202,6 +1203,10 @@ VALUES ($1, coalesce($2::timestamptz, pg_catalog.statement_timestamp()), coalesc
 -- arguments: version, oldest, now
 UPDATE dbjobs.installation SET version = $1, oldest = $2, migrated_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()) WHERE id = 1;
 
+-- name: record_repeatable
+-- arguments: repeatable
+UPDATE dbjobs.installation SET repeatable = $1 WHERE id = 1;
+
 -- name: record_tick
 -- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs.ticks SET last_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), passes = passes + 1, holder = $2, version = $3,
@@ -1237,6 +1242,43 @@ UPDATE dbjobs.schedules SET name = $1 WHERE id = $2;
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), step = $2, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
 WHERE id = $3 AND state IN ('failed', 'cancelled', 'lost');
+
+-- name: repeatable_drops
+-- arguments: names
+SELECT 'DROP VIEW ' || pg_catalog.string_agg(pg_catalog.format('dbjobs.%I', c.relname), ', ')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY($1::text[]) HAVING pg_catalog.count(*) > 0
+UNION ALL
+SELECT 'DROP ROUTINE ' || pg_catalog.string_agg(p.oid::regprocedure::text, ', ')
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = 'dbjobs' AND p.proname::text = ANY($1::text[]) HAVING pg_catalog.count(*) > 0;
+
+-- name: repeatable_rights
+-- arguments: names
+WITH o AS (
+  SELECT 'TABLE' AS kind, c.relname::text AS name, c.relacl AS acl, c.relowner AS owner
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY($1::text[])
+  UNION ALL
+  SELECT 'ROUTINE', p.proname::text, p.proacl, p.proowner
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+  WHERE n.nspname = 'dbjobs' AND p.proname::text = ANY($1::text[])
+)
+SELECT u.text FROM (
+  SELECT 1 AS place, pg_catalog.format('REVOKE ALL ON %s dbjobs.%I FROM PUBLIC', o.kind, o.name) AS text FROM o WHERE o.acl IS NOT NULL
+  UNION ALL
+  SELECT 2, pg_catalog.format('GRANT %s ON %s dbjobs.%I TO %s%s', a.privilege_type, o.kind, o.name,
+    coalesce(pg_catalog.quote_ident(r.rolname::text), 'PUBLIC'), CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+  FROM o CROSS JOIN LATERAL pg_catalog.aclexplode(o.acl) AS a LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+  WHERE a.grantee <> o.owner
+) AS u ORDER BY u.place, u.text;
+
+-- name: repeatables_there
+-- arguments: names
+SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY($1::text[]))
+  + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = 'dbjobs' AND p.proname::text = ANY($1::text[]));
 
 -- name: request_cancel
 -- arguments: now, by, ids

@@ -156,7 +156,7 @@ SELECT name, working_days, days, description, manifest, CASE WHEN planned IS NOT
 SELECT id FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
 
 -- name: catalogue
-SELECT name FROM sqlite_master WHERE type IN ('table', 'index');
+SELECT name FROM sqlite_master WHERE type IN ('table', 'index', 'view');
 
 -- name: changes
 -- arguments: kind, subject, id, limit
@@ -710,7 +710,7 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'position' AS position, val
   value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'on_success' AS on_success, value ->> 'on_failure' AS on_failure FROM jsonb_each(?1)) AS d;
 
 -- name: installation
-SELECT version, oldest, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
 
 -- name: intervals
 -- arguments: job, from, to
@@ -1177,6 +1177,10 @@ VALUES (?1, coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?2,
 -- name: record_migration
 -- arguments: version, oldest, now
 UPDATE dbjobs_installation SET version = ?1, oldest = ?2, migrated_at = coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = 1;
+
+-- name: record_repeatable
+-- arguments: repeatable
+UPDATE dbjobs_installation SET repeatable = ?1 WHERE id = 1;
 
 -- name: record_tick
 -- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since

@@ -280,7 +280,8 @@ SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous
 
 -- name: catalogue
 SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATABASE() AND t.table_name LIKE 'dbjobs%'
-UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%';
+UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%'
+UNION SELECT r.routine_name FROM information_schema.routines r WHERE r.routine_schema = DATABASE() AND r.routine_name LIKE 'dbjobs%';
 
 -- name: server_settings
 SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only');

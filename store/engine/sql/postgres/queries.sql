@@ -146,7 +146,45 @@ DELETE FROM dbjobs.job_schedules AS l USING @rows(job_id bigint, schedule_id big
 -- --------------------------------------------------------------------------------------- what the server is like
 
 -- name: catalogue
-SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs';
+SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs'
+UNION ALL SELECT p.proname::text FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'dbjobs';
+
+-- Of our views and routines, whose names are given: the statements that grant again what is granted on them, and those that
+-- drop them, each with all of its arguments; and how many there are.
+
+-- name: repeatable_rights
+WITH o AS (
+  SELECT 'TABLE' AS kind, c.relname::text AS name, c.relacl AS acl, c.relowner AS owner
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY(:names::text[])
+  UNION ALL
+  SELECT 'ROUTINE', p.proname::text, p.proacl, p.proowner
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+  WHERE n.nspname = 'dbjobs' AND p.proname::text = ANY(:names::text[])
+)
+SELECT u.text FROM (
+  SELECT 1 AS place, pg_catalog.format('REVOKE ALL ON %s dbjobs.%I FROM PUBLIC', o.kind, o.name) AS text FROM o WHERE o.acl IS NOT NULL
+  UNION ALL
+  SELECT 2, pg_catalog.format('GRANT %s ON %s dbjobs.%I TO %s%s', a.privilege_type, o.kind, o.name,
+    coalesce(pg_catalog.quote_ident(r.rolname::text), 'PUBLIC'), CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+  FROM o CROSS JOIN LATERAL pg_catalog.aclexplode(o.acl) AS a LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+  WHERE a.grantee <> o.owner
+) AS u ORDER BY u.place, u.text;
+
+-- name: repeatable_drops
+SELECT 'DROP VIEW ' || pg_catalog.string_agg(pg_catalog.format('dbjobs.%I', c.relname), ', ')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY(:names::text[]) HAVING pg_catalog.count(*) > 0
+UNION ALL
+SELECT 'DROP ROUTINE ' || pg_catalog.string_agg(p.oid::regprocedure::text, ', ')
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = 'dbjobs' AND p.proname::text = ANY(:names::text[]) HAVING pg_catalog.count(*) > 0;
+
+-- name: repeatables_there
+SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY(:names::text[]))
+  + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = 'dbjobs' AND p.proname::text = ANY(:names::text[]));
 
 -- What others have put into our schema.
 

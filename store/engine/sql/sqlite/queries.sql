@@ -79,7 +79,7 @@ DELETE FROM dbjobs.job_schedules WHERE rowid IN (
 -- ----------------------------------------------------------------------------------------- what the file is like
 
 -- name: catalogue
-SELECT name FROM sqlite_master WHERE type IN ('table', 'index');
+SELECT name FROM sqlite_master WHERE type IN ('table', 'index', 'view');
 
 -- name: server_settings
 SELECT 'synchronous', CAST(synchronous AS text) FROM pragma_synchronous

@@ -6,6 +6,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.installation (
   id          integer NOT NULL PRIMARY KEY CHECK (id = 1),
   version     integer NOT NULL,                                -- the newest migration that was applied
   oldest      integer NOT NULL,                                -- the oldest schema number that a program may have been built for
+  repeatable  text,                                            -- digest of the texts of the views and routines that were brought in last; NULL: none were
   instance    text,                                            -- which database this is; a tick told otherwise claims nothing
   owners      boolean NOT NULL DEFAULT false,                         -- each job belongs to a login, and an ordinary login reaches its own only (migrate --owners)
   migrated_at timestamptz NOT NULL

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// replaceOnPostgres replaces views and routines one by one, so that rights on them stay, and so does what others have built
+// on them. A view that lost a column, and a routine that has other arguments or another result, cannot be replaced so. Then
+// all are dropped and made anew, with the rights that were granted on them; what others have built on one makes that an
+// error, and all stays as it was.
+func replaceOnPostgres(ctx context.Context, db *DB, tx *Tx, all []Repeatable) error {
+	names := make([]string, len(all))
+	for i, r := range all {
+		names[i] = r.Name[strings.LastIndex(r.Name, ".")+1:]
+	}
+	rights, err := textsOf(ctx, tx, "repeatable_rights", names)
+	if err != nil {
+		return err
+	}
+	drops, err := textsOf(ctx, tx, "repeatable_drops", names)
+	if err != nil {
+		return err
+	}
+	if err := runTexts(ctx, db, tx, "SAVEPOINT repeatables"); err != nil {
+		return err
+	}
+	fits, err := fitInPlace(ctx, db, tx, all, names)
+	if err != nil || fits {
+		return err
+	}
+	if err := runTexts(ctx, db, tx, append([]string{"ROLLBACK TO SAVEPOINT repeatables"}, drops...)...); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if err := db.bringIn(ctx, tx, r, r.Statements); err != nil {
+			return err
+		}
+	}
+	return runTexts(ctx, db, tx, rights...)
+}
+
+// fitInPlace replaces them, and reports whether each could be.
+func fitInPlace(ctx context.Context, db *DB, tx *Tx, all []Repeatable, names []string) (bool, error) {
+	for _, r := range all {
+		if err := db.bringIn(ctx, tx, r, r.replacing(true)); isOtherShape(err) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	there := 0
+	err := tx.Row(ctx, "repeatables_there", Args{"names": names}, &there)
+	return there == len(all), err // a routine that has other arguments now is there beside the old one
+}
+
+// isOtherShape reports whether an object cannot be replaced because its columns, arguments, result or kind are others, or
+// because there are two routines of its name.
+func isOtherShape(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && slices.Contains([]string{"42P16", "42P13", "42809", "42725"}, pe.Code)
+}
+
+// textsOf returns statements that a statement writes.
+func textsOf(ctx context.Context, tx *Tx, name string, names []string) (texts []string, err error) {
+	return texts, tx.Query(ctx, name, Args{"names": names}, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		texts = append(texts, text)
+		return err
+	})
+}
+
+func runTexts(ctx context.Context, db *DB, tx *Tx, texts ...string) error {
+	for _, text := range texts {
+		if _, err := tx.q.ExecContext(ctx, text); err != nil {
+			return db.Wrap("replace views and routines: "+text, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
+)
+
+// Repeatable is an object of the schema that is replaced instead of migrated: a view or a routine. Its file is
+// sql/ENGINE/views/NAME.sql or sql/ENGINE/routines/NAME.sql.
+//
+// The first statement of a file makes the object, and begins a line with CREATE VIEW, CREATE FUNCTION or CREATE PROCEDURE;
+// how it is replaced is the engine's. Those that follow belong to it, such as COMMENT ON. Each ends at a line that is a
+// semicolon and nothing else, so that the body of a routine may have any other. An engine has one routine of a name.
+type Repeatable struct {
+	Kind       string // VIEW, FUNCTION or PROCEDURE
+	Name       string // as statements write it, such as dbjobs.v_jobs
+	Statements []string
+}
+
+var (
+	aloneEnd = lazyregexp.New(`(?m)^;[ \t]*$`)
+	creation = lazyregexp.New(`(?m)^CREATE (VIEW|FUNCTION|PROCEDURE) ([\w.]+)`)
+)
+
+// Repeatables returns the views and then the routines of the engine, in the order of the names of their files.
+func (e *Engine) Repeatables() (out []Repeatable, err error) {
+	for _, folder := range []string{"views", "routines"} {
+		names, err := fs.Glob(files, "sql/"+e.Name+"/"+folder+"/*.sql")
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(names)
+		for _, path := range names {
+			text, err := files.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			r, err := readRepeatable(string(text))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func readRepeatable(text string) (r Repeatable, err error) {
+	for _, st := range aloneEnd.Split(text, -1) {
+		if st = strings.TrimSpace(st); strings.TrimSpace(commentLine.ReplaceAllString(st, "")) != "" {
+			r.Statements = append(r.Statements, st)
+		}
+	}
+	if len(r.Statements) == 0 {
+		return r, fmt.Errorf("it has no statement")
+	}
+	made := creation.FindStringSubmatch(r.Statements[0])
+	if made == nil {
+		return r, fmt.Errorf("want a line that begins with CREATE VIEW, CREATE FUNCTION or CREATE PROCEDURE")
+	}
+	r.Kind, r.Name = made[1], made[2]
+	return r, nil
+}
+
+// Digest is another text once a text of a view or of a routine is another.
+func Digest(all []Repeatable) string {
+	h := sha256.New()
+	for _, r := range all {
+		for _, st := range r.Statements {
+			fmt.Fprintf(h, "%d:%s", len(st), st)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// drop is the statement that drops it.
+func (r Repeatable) drop() string {
+	return "DROP " + r.Kind + " IF EXISTS " + r.Name
+}
+
+// replacing are the statements that put an object in the place of what has its name: in one statement where the engine has
+// that, which keeps the rights on it, or else by dropping that first.
+func (r Repeatable) replacing(orReplace bool) []string {
+	if !orReplace {
+		return append([]string{r.drop()}, r.Statements...)
+	}
+	out := slices.Clone(r.Statements)
+	out[0] = creation.ReplaceAllString(out[0], "CREATE OR REPLACE $1 $2")
+	return out
+}
+
+// RepeatableText is what brings them in, to be run by the engine's own client. That of MySQL and MariaDB ends a statement at
+// each semicolon, unless the text names another end.
+func (e *Engine) RepeatableText(all []Repeatable) string {
+	var b strings.Builder
+	for _, r := range all {
+		for _, st := range r.replacing(e.orReplace(r.Kind, "")) {
+			if e.clientSplits && strings.Contains(st, ";") {
+				fmt.Fprintf(&b, "DELIMITER ;;\n%s\n;;\nDELIMITER ;\n\n", st)
+				continue
+			}
+			fmt.Fprintf(&b, "%s\n;\n\n", st)
+		}
+	}
+	return b.String()
+}
+
+// Replace brings in views and routines, in the place of those of the same names.
+//
+// Crash window: where DDL ends a transaction, a part of them may be those of before, and one may be missing. What records
+// their digest comes afterwards, so the next one brings in all of them again.
+func (db *DB) Replace(ctx context.Context, tx *Tx, all []Repeatable) error {
+	if db.e.replaces != nil {
+		return db.e.replaces(ctx, db, tx, all)
+	}
+	var version string
+	if err := db.Row(ctx, "engine", nil, &version); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if err := db.bringIn(ctx, tx, r, r.replacing(db.e.orReplace(r.Kind, version))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringIn runs the statements of a view or a routine.
+func (db *DB) bringIn(ctx context.Context, tx *Tx, r Repeatable, statements []string) error {
+	for _, st := range statements {
+		_, err := db.ddl(tx).ExecContext(ctx, st)
+		if err == nil {
+			continue
+		}
+		if right := db.e.rightsOf[r.Kind]; right != "" && db.class(err) == refused {
+			return fmt.Errorf("%w; this needs the rights %s on the database", db.Wrap("bring in "+r.Name, err), right)
+		}
+		return db.Wrap("bring in "+r.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package engine_test
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// routine is one with semicolons in its body, that takes a number of arguments.
+func routine(e string, arguments int) engine.Repeatable {
+	list := strings.TrimSuffix(strings.Repeat("a%d bigint, ", arguments), ", ")
+	numbers := make([]any, arguments)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	list = fmt.Sprintf(list, numbers...)
+	if storetest.Dialect(e) == "postgres" {
+		return engine.Repeatable{Kind: "FUNCTION", Name: "dbjobs.probe", Statements: []string{
+			"-- It answers.\nCREATE FUNCTION dbjobs.probe(" + list + ") RETURNS bigint LANGUAGE plpgsql AS $$\nBEGIN\n  PERFORM 1;\n  RETURN 1;\nEND;\n$$",
+			"COMMENT ON FUNCTION dbjobs.probe IS 'it; answers'"}}
+	}
+	return engine.Repeatable{Kind: "PROCEDURE", Name: "dbjobs_probe", Statements: []string{
+		"-- It answers.\nCREATE PROCEDURE dbjobs_probe(" + list + ")\nCOMMENT 'it; answers'\nBEGIN\n  DO 1;\n  SELECT 1;\nEND"}}
+}
+
+func view(e *engine.Engine, columns string) engine.Repeatable {
+	name := e.Table("v_probe")
+	return engine.Repeatable{Kind: "VIEW", Name: name, Statements: []string{"CREATE VIEW " + name + " AS\nSELECT " + columns + " FROM " + e.Table("installation")}}
+}
+
+// replace brings in what is given, as Migrate does.
+func replace(t *testing.T, db *engine.DB, all ...engine.Repeatable) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *engine.Tx) error { return db.Replace(t.Context(), tx, all) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Views and routines are replaced whatever they were before, and who was granted something on them has it afterwards.
+func TestReplaceKeepsWhatWasGranted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		db, err := engine.New(d.URL, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		routines := d.Engine != "sqlite"
+		with := func(v engine.Repeatable, arguments int) (all []engine.Repeatable) {
+			if all = append(all, v); routines {
+				all = append(all, routine(d.Server, arguments))
+			}
+			return all
+		}
+		replace(t, db, with(view(d.Store.Engine(), "id, version"), 1)...)
+		if d.Engine == "postgres" {
+			d.Exec(t, "GRANT SELECT ON dbjobs.v_probe TO PUBLIC")
+			d.Exec(t, "REVOKE EXECUTE ON FUNCTION dbjobs.probe FROM PUBLIC")
+		}
+		for _, again := range [][]engine.Repeatable{
+			with(view(d.Store.Engine(), "id, version, oldest"), 1), // a column more: in place
+			with(view(d.Store.Engine(), "oldest"), 1),              // less: anew
+			with(view(d.Store.Engine(), "oldest"), 2),              // an argument more
+		} {
+			replace(t, db, again...)
+		}
+		if got := d.Int(t, "SELECT oldest FROM "+d.Table("v_probe")); got != 1 {
+			t.Errorf("oldest is %d", got)
+		}
+		if d.Engine != "postgres" {
+			return
+		}
+		if n := d.Int(t, "SELECT count(*) FROM pg_proc WHERE proname = 'probe'"); n != 1 {
+			t.Errorf("%d routines", n)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relname = 'v_probe' AND a.grantee = 0 AND a.privilege_type = 'SELECT'"); n != 1 {
+			t.Errorf("of what was granted on the view, %d is there", n)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a WHERE p.proname = 'probe' AND a.grantee = 0"); n != 0 {
+			t.Error("what was revoked is granted")
+		}
+		// What others have built on a view stays where the view can be replaced, and is not taken away elsewhere.
+		d.Exec(t, "CREATE VIEW public.theirs AS SELECT oldest FROM dbjobs.v_probe")
+		replace(t, db, view(d.Store.Engine(), "oldest, id"))
+		err = db.InTx(t.Context(), func(tx *engine.Tx) error {
+			return db.Replace(t.Context(), tx, []engine.Repeatable{view(d.Store.Engine(), "id")})
+		})
+		if err == nil || !strings.Contains(err.Error(), "other objects depend on it") {
+			t.Errorf("a view on which another stands: %v", err)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM public.theirs"); n != 1 {
+			t.Errorf("theirs has %d rows", n)
+		}
+	})
+}
+
+// The text for the engine's own client does what Replace does, also where a routine has semicolons in its body.
+func TestRepeatableTextIsForTheClient(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			own := storetest.URL(t, e)
+			db := storetest.OpenSQL(t, own)
+			of, err := engine.Of(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			create := "CREATE TABLE IF NOT EXISTS " + of.Table("installation") + " (id int, oldest int)"
+			if e == "postgres" {
+				create = "CREATE SCHEMA IF NOT EXISTS dbjobs; " + create
+			}
+			if _, err := db.Exec(create); err != nil {
+				t.Fatal(err)
+			}
+			all := []engine.Repeatable{view(of, "id, oldest")}
+			if storetest.Dialect(e) != "sqlite" {
+				all = append(all, routine(e, 1))
+			}
+			for range 2 {
+				client(t, e, own, of.RepeatableText(all))
+			}
+			var n int
+			if err := db.QueryRow("SELECT count(*) FROM " + of.Table("v_probe")).Scan(&n); err != nil {
+				t.Error(err)
+			}
+			if called := map[string]string{"postgres": "SELECT dbjobs.probe(1)", "mariadb": "CALL dbjobs_probe(1)"}[storetest.Dialect(e)]; called != "" {
+				if err := db.QueryRow(called).Scan(&n); err != nil || n != 1 {
+					t.Error(n, err)
+				}
+			}
+		})
+	}
+}
+
+// client runs a text by psql, mariadb or sqlite3.
+func client(t *testing.T, e, rawURL, text string) {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal("not a URL")
+	}
+	password, _ := u.User.Password()
+	var words []string
+	switch storetest.Dialect(e) {
+	case "postgres":
+		words = []string{"psql", "-X", "-v", "ON_ERROR_STOP=1", rawURL}
+	case "mariadb":
+		words = []string{"mariadb", "-h", u.Hostname(), "-P", u.Port(), "-u", u.User.Username(), "--skip-ssl", strings.TrimPrefix(u.Path, "/")}
+	default:
+		words = []string{"sqlite3", "-bail", strings.TrimPrefix(rawURL, "sqlite:")}
+	}
+	path, err := exec.LookPath(words[0])
+	if own, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".cache/dbjobs-test/*/usr/bin", words[0])); err != nil && len(own) > 0 {
+		path, err = own[0], nil
+		if plugins, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "../lib/*/libmariadb3/plugin")); len(plugins) > 0 {
+			words = slices.Insert(words, 1, "--plugin-dir="+plugins[0])
+		}
+	}
+	if err != nil {
+		storetest.Skip(t, "there is no %s", words[0])
+	}
+	cmd := exec.CommandContext(t.Context(), path, words[1:]...)
+	cmd.Env = append(os.Environ(), "MYSQL_PWD="+password)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", words[0], err, out)
+	}
+}
