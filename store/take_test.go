@@ -28,7 +28,7 @@ func TestWhatWasTakenBeforeAnErrorIsHandedOut(t *testing.T) {
 			var calls storetest.Calls
 			begun := 0
 			calls.Before = func(c storetest.Call) error {
-				if !strings.Contains(c.SQL, "INSERT INTO") || !strings.Contains(c.SQL, "attempts") {
+				if !strings.HasPrefix(c.SQL, "INSERT INTO") || !strings.Contains(c.SQL, "attempts") {
 					return nil
 				}
 				switch begun++; begun {

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// arity is how many arguments each routine has that people call. On MySQL and MariaDB a call names all of them; NULL is the
+// default of each on every engine.
+var arity = map[string]int{
+	"create_schedule": 5, "alter_schedule": 3, "drop_schedule": 3, "drop_unused_schedules": 1,
+	"create_job": 5, "alter_job": 3, "rename_job": 3, "drop_job": 2, "add_step": 6, "alter_step": 4, "drop_step": 3,
+	"add_job_schedule": 3, "drop_job_schedule": 3, "pause": 4, "resume": 4, "enable": 2, "disable": 2, "abort": 3,
+	"run_now": 5, "cancel": 2, "retry": 3, "take": 3, "extend": 3, "finish": 4,
+}
+
+// call is a call of a routine.
+type call struct {
+	name string
+	args []any
+}
+
+func routine(name string, args ...any) call { return call{name, args} }
+
+// text is the call on an engine, with placeholders for all arguments.
+func (c call) text(engine string) (string, []any) {
+	args := slices.Concat(c.args, make([]any, arity[c.name]-len(c.args)))
+	holes := make([]string, len(args))
+	for i := range holes {
+		if holes[i] = "?"; storetest.Dialect(engine) == "postgres" {
+			holes[i] = fmt.Sprintf("$%d", i+1)
+		}
+	}
+	if storetest.Dialect(engine) == "postgres" {
+		return fmt.Sprintf("SELECT * FROM dbjobs.%s(%s)", c.name, strings.Join(holes, ", ")), args
+	}
+	return fmt.Sprintf("CALL dbjobs_%s(%s)", c.name, strings.Join(holes, ", ")), args
+}
+
+func (c call) on(d *storetest.DB) error {
+	text, args := c.text(d.Server)
+	_, err := d.SQL.Exec(text, args...)
+	return err
+}
+
+// withRoutines are the engines that have routines.
+func withRoutines(t *testing.T) []string {
+	return slices.DeleteFunc(slices.Clone(storetest.Engines(t)), func(e string) bool { return e == "sqlite" })
+}
+
+// TestRoutinesDoWhatCommandsDo: after each command on one database, and the routine in its place on another, the definitions, the change
+// log, the runs and the plans are the same, also after the passes that follow.
+func TestRoutinesDoWhatCommandsDo(t *testing.T) {
+	type step struct {
+		command string
+		routine call
+		refused bool
+	}
+	both := func(command string) step { return step{command: command} }
+	as := func(command, name string, args ...any) step {
+		return step{command: command, routine: routine(name, args...)}
+	}
+	refused := func(command, name string, args ...any) step { return step{command, routine(name, args...), true} }
+	session := []step{
+		as(`schedule create nightly --rule|0 2 * * *|--zone Europe/Berlin --description|at night`, "create_schedule", "nightly", "0 2 * * *", "Europe/Berlin", `{"description": "at night"}`),
+		as(`schedule create often --rule|every 5m`, "create_schedule", "often", "every 5m"),
+		as(`schedule create weekdays --rule|0 6 * * MON-FRI|--calendar bank --on-holiday next --nonexistent skip --ambiguous last`, "create_schedule", "weekdays", "0 6 * * MON-FRI", nil,
+			`{"calendar": "bank", "on_holiday": "next", "nonexistent": "skip", "ambiguous": "last"}`),
+		as(`job create load --sql|SELECT 1|--rule|every 1h|--zone Europe/Berlin --tag b --tag a --timeout 1h30m --attempts 3 --reason|it is needed`,
+			"create_job", "load", "SELECT 1", "every 1h", `{"zone": "Europe/Berlin", "tags": ["b", "a"], "timeout": "1h30m", "retry": 2}`, "it is needed"),
+		as(`job create clean --sql|SELECT 2|--schedule nightly --schedule weekdays --on-failed load`, "create_job", "clean", "SELECT 2", nil, `{"schedules": ["weekdays", "nightly"], "on": {"failed": "load"}}`),
+		as(`job create then --sql|SELECT 3|--after load --atomic`, "create_job", "then", "SELECT 3", nil, `{"after": "load", "atomic": true}`),
+		as(`job create both --sql|SELECT 4|--after load --after|{job: clean, on: end}`, "create_job", "both", "SELECT 4", nil, `{"after": ["load", {"job": "clean", "on": "end"}]}`),
+		both(`tick`),
+		as(`job alter load --rule|every 2h|--timeout 90s --backoff 1.5s --reset tag`, "alter_job", "load", `{"rule": "every 2h", "timeout": "90s", "retry": {"backoff": "1.5s"}, "tags": null}`),
+		as(`job alter load --timeout 90s`, "alter_job", "load", `{"timeout": "1m 30s"}`), // nothing changes
+		as(`job alter clean --priority 5 --overlap allow --max-running 2 --description|cleans up`, "alter_job", "clean", `{"priority": 5, "overlap": "allow", "max_running": 2, "description": "cleans up"}`),
+		as(`job alter then --reset after`, "alter_job", "then", `{"after": null}`),
+		both(`tick`),
+		as(`job step add then --name last --sql|SELECT 5|--timeout 5m --attempts 2`, "add_step", "then", "last", "SELECT 5", `{"timeout": "5m", "retry": 1}`),
+		as(`job step add then --name first --sql|SELECT 6|--on-failure next --before|step 1`, "add_step", "then", "first", "SELECT 6", `{"on_failure": "next"}`, "step 1"),
+		as(`job step alter then last --reset timeout --backoff 2s`, "alter_step", "then", "last", `{"timeout": null, "retry": {"backoff": "2s"}}`),
+		as(`job step alter then|step 1|--sql|SELECT 7`, "alter_step", "then", "step 1", `{"sql": "SELECT 7"}`),
+		as(`job step drop then first`, "drop_step", "then", "first"),
+		as(`job schedule add then often`, "add_job_schedule", "then", "often"),
+		both(`tick`),
+		as(`job schedule drop clean weekdays`, "drop_job_schedule", "clean", "weekdays"),
+		as(`job schedule drop load|every 2h`, "drop_job_schedule", "load", "every 2h"),
+		both(`tick`),
+		as(`schedule alter weekdays --rule|0 7 * * MON-FRI|--reset calendar --reset on-holiday --zone Asia/Tokyo`, "alter_schedule", "weekdays", `{"rule": "0 7 * * MON-FRI", "calendar": null, "on_holiday": null, "zone": "Asia/Tokyo"}`),
+		as(`job rename load fetch`, "rename_job", "load", "fetch"),
+		as(`job pause fetch --reason|the vendor asked`, "pause", "fetch", nil, nil, "the vendor asked"),
+		refused(`job pause --tag x`, "pause", "x", "tag"),
+		as(`schedule pause often`, "pause", "often", "schedule"),
+		as(`freeze --until 2090-01-01T00:00:00Z`, "pause", nil, "all", "2090-01-01 00:00:00+00"),
+		both(`tick`),
+		as(`unfreeze --missed`, "resume", nil, "all", true),
+		as(`schedule resume often`, "resume", "often", "schedule"),
+		as(`job resume fetch`, "resume", "fetch"),
+		as(`job disable both`, "disable", "both"),
+		as(`job enable both --reason|again`, "enable", "both", "again"),
+		as(`job run-now fetch --arg day=1 --key k1`, "run_now", "fetch", `{"day": "1"}`, nil, "k1"),
+		as(`job run-now fetch --key k1`, "run_now", "fetch", nil, nil, "k1"),
+		as(`job run-now fetch --at 2090-01-01T00:00:00Z`, "run_now", "fetch", nil, "2090-01-01 00:00:00+00"),
+		as(`run cancel fetch`, "cancel", "fetch"),
+		both(`tick`),
+		as(`run retry fetch#2`, "retry", "fetch#2"),
+		refused(`run retry fetch#1`, "retry", "fetch#1"), // it has succeeded
+		as(`job run-now both`, "run_now", "both"),
+		as(`job abort both --reason|stop`, "abort", "both", nil, "stop"),
+		both(`tick`),
+		refused(`job remove fetch`, "drop_job", "fetch"), // others run after it
+		as(`job remove both`, "drop_job", "both"),
+		refused(`schedule remove nightly`, "drop_schedule", "nightly"), // it is used
+		as(`schedule remove nightly --detach`, "drop_schedule", "nightly", true),
+		as(`schedule remove --unused`, "drop_unused_schedules"),
+		both(`tick`),
+	}
+	t.Parallel()
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			commanded, called := storetest.Open(t, engine, store.Options{Clock: time.Now}), storetest.Open(t, engine, store.Options{Clock: time.Now})
+			for _, d := range []*storetest.DB{commanded, called} {
+				d.Exec(t, "INSERT INTO "+d.Table("calendars")+" (name, working_days, days) VALUES ('bank', 'MO-FR', '2026-12-25 Christmas Day\n\n 12-31\t\n')")
+			}
+			home := t.TempDir()
+			dbjobs := func(d *storetest.DB, command string) error {
+				code, stderr := invoke(t.Context(), t, home, nil, io.Discard, append(commandWords(command), "--database", d.URL)...)
+				if code != exitDone {
+					return fmt.Errorf("code %d: %s", code, stderr)
+				}
+				return nil
+			}
+			for _, s := range session {
+				expected, got := dbjobs(commanded, s.command), error(nil)
+				if s.routine.name == "" {
+					got = dbjobs(called, s.command)
+				} else {
+					got = s.routine.on(called)
+				}
+				if (expected != nil) != s.refused || (got != nil) != s.refused {
+					t.Fatalf("%s: the command says %v\n%v says %v", s.command, expected, s.routine, got)
+				}
+				if want, is := contentOf(t, commanded), contentOf(t, called); want != is {
+					t.Fatalf("%s: the command leaves\n%s\n%v leaves\n%s", s.command, onlyIn(want, is), s.routine, onlyIn(is, want))
+				}
+			}
+			if n := called.Int(t, "SELECT COUNT(*) FROM "+called.Table("changes")); n < 30 {
+				t.Errorf("the change log has %d rows", n)
+			}
+		})
+	}
+}
+
+// commandWords splits a command at blanks; where it has bars, at these and at the blanks of what begins with --.
+func commandWords(command string) (list []string) {
+	for i, part := range strings.Split(command, "|") {
+		if i == 0 || strings.HasPrefix(part, "--") {
+			list = append(list, strings.Fields(part)...)
+		} else {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+var (
+	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( \+0000 UTC|Z|\+00)?|\b\d{10}\.\d+`)
+	anyUUID   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+)
+
+// contentOf is all that the tables have, without what differs from one moment to the next.
+func contentOf(t *testing.T, d *storetest.DB) string {
+	t.Helper()
+	var lines []string
+	for _, table := range []string{"schedules", "calendars", "jobs", "steps", "job_schedules", "job_after", "groups", "pauses", "plans", "plan_rules", "job_ends", "runs", "gaps", "changes"} {
+		rows, err := d.SQL.Query("SELECT * FROM " + d.Table(table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		columns, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			values, into := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				t.Fatal(err)
+			}
+			line := table
+			for i, v := range values {
+				if columns[i] == "holder" {
+					continue
+				}
+				line += " " + columns[i] + "=" + plainText(v)
+			}
+			lines = append(lines, anyUUID.ReplaceAllString(anInstant.ReplaceAllString(line, "T"), "ID"))
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// plainText is a value of a column; of JSON in one form.
+func plainText(v any) string {
+	if b, ok := v.([]byte); ok {
+		v = string(b)
+	}
+	text := fmt.Sprint(v)
+	var document any
+	if (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Unmarshal([]byte(text), &document) == nil {
+		b, _ := json.Marshal(document) // it was JSON
+		return string(b)
+	}
+	return text
+}
+
+// onlyIn are the lines of a text that another has not.
+func onlyIn(text, other string) string {
+	has := strings.Split(other, "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return slices.Contains(has, line) }), "\n")
+}

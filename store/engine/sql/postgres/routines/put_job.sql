@@ -1,0 +1,67 @@
+-- Writes what options give of a job, in the order in which the program writes it.
+CREATE FUNCTION dbjobs.put_job(subject text, its_id bigint, options jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  j dbjobs.jobs;
+  c jsonb;
+  broken text;
+  touched boolean := false;
+BEGIN
+  PERFORM dbjobs.check_options(subject, options, (SELECT array_agg(DISTINCT split_part(p.key, '.', 1)) FROM dbjobs.policies() p)
+    || ARRAY['rule', 'zone', 'schedule', 'schedules', 'after', 'steps', 'sql', 'args', 'atomic', 'fail_if', 'target']);
+  SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
+  IF options ? 'start' AND options -> 'start' <> 'null' AND NOT options ? 'start_zone' THEN -- the zone of the rule
+    options := options || jsonb_build_object('start_zone', coalesce(options #>> '{rule,zone}', options ->> 'zone',
+      (SELECT s.zone FROM dbjobs.schedules s WHERE s.job_id = its_id), 'UTC'));
+  END IF;
+  c := dbjobs.policy_columns(subject, j.owner, options);
+  IF c ? 'start_rule' AND NOT c ? 'not_before' THEN -- a decision finds it
+    c := c || '{"not_before": null}';
+  END IF;
+  j := jsonb_populate_record(j, c);
+  UPDATE dbjobs.jobs t SET changed_at = statement_timestamp(), description = j.description, enabled = j.enabled, tags = j.tags, queue = j.queue, priority = j.priority,
+    group_name = j.group_name, overlap = j.overlap, max_running = j.max_running, missed = j.missed, missed_limit = j.missed_limit,
+    missed_within_ms = j.missed_within_ms, missed_grace_ms = j.missed_grace_ms, retry_attempts = j.retry_attempts,
+    retry_backoff_ms = j.retry_backoff_ms, retry_max_backoff_ms = j.retry_max_backoff_ms, retry_jitter = j.retry_jitter,
+    max_deliveries = j.max_deliveries, on_error = j.on_error, pause_after_failures = j.pause_after_failures, timeout_ms = j.timeout_ms,
+    jitter_ms = j.jitter_ms, max_runs = j.max_runs, not_before = j.not_before, not_after = j.not_after, start_rule = j.start_rule,
+    start_zone = j.start_zone, repeat_after_ms = j.repeat_after_ms, on_startup = j.on_startup, keep_runs = j.keep_runs,
+    keep_age_ms = j.keep_age_ms, remove_when_done = j.remove_when_done, on_failed = j.on_failed, on_recovered = j.on_recovered,
+    on_missed = j.on_missed, on_late = j.on_late, on_lost = j.on_lost, on_parked = j.on_parked, on_paused = j.on_paused,
+    heartbeat_url = j.heartbeat_url, heartbeat_start = j.heartbeat_start, heartbeat_success = j.heartbeat_success, heartbeat_failure = j.heartbeat_failure
+  WHERE t.id = its_id;
+  IF options ? 'sql' THEN
+    IF options ? 'steps' OR (SELECT count(*) FROM dbjobs.steps s WHERE s.job_id = its_id) > 1 THEN
+      RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: sql: there are steps', subject), HINT = 'Give steps alone, or change one with dbjobs.alter_step.';
+    END IF;
+    options := options || jsonb_build_object('steps', jsonb_build_array(coalesce((dbjobs.job_document(its_id) #> '{steps,0}') - 'executor' - 'spec', '{}')
+      || (SELECT jsonb_object_agg(o.key, o.value) FROM jsonb_each(options) o WHERE o.key IN ('sql', 'args', 'atomic', 'fail_if', 'target'))));
+  ELSIF options ?| ARRAY['args', 'atomic', 'fail_if', 'target'] THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: args, atomic, fail_if and target belong to sql', subject), HINT = 'Give sql, too, or change a step with dbjobs.alter_step.';
+  END IF;
+  IF options ? 'steps' THEN
+    PERFORM dbjobs.put_steps(subject, its_id, options -> 'steps');
+  END IF;
+  IF options ? 'after' THEN
+    PERFORM dbjobs.put_after(subject, its_id, j.owner, options -> 'after');
+  END IF;
+  IF options ?| ARRAY['schedule', 'schedules'] THEN
+    touched := dbjobs.put_links(subject, its_id, CASE WHEN options ? 'schedules' THEN options -> 'schedules' ELSE options -> 'schedule' END);
+  END IF;
+  IF options ?| ARRAY['rule', 'zone'] THEN
+    touched := dbjobs.put_rule(subject, its_id, options) OR touched;
+  END IF;
+  IF touched THEN
+    UPDATE dbjobs.jobs t SET planned = t.planned || '.' WHERE t.id = its_id;
+  END IF;
+EXCEPTION WHEN check_violation THEN
+  GET STACKED DIAGNOSTICS broken = CONSTRAINT_NAME;
+  PERFORM dbjobs.refuse_check(subject, 'jobs', broken);
+WHEN numeric_value_out_of_range THEN
+  RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: %s', subject, SQLERRM), HINT = 'Give a smaller number.';
+END
+$$
+;
+
+COMMENT ON FUNCTION dbjobs.put_job(text, bigint, jsonb) IS 'for the other routines: writes a job'
+;

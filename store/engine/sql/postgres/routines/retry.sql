@@ -1,0 +1,38 @@
+-- Opens a run again that failed, was cancelled or was lost: see Store.RetryRun (store/retry.go).
+CREATE FUNCTION dbjobs.retry(run text, from_step text DEFAULT NULL, reason text DEFAULT '') RETURNS uuid
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  its_id uuid := dbjobs.run_id(run);
+  r dbjobs.runs;
+  named text;
+  steps text[];
+  start_at integer;
+BEGIN
+  SELECT * INTO r FROM dbjobs.runs WHERE id = its_id;
+  SELECT dbjobs.full_name(j.owner, j.name), (SELECT array_agg(s.name ORDER BY s.position) FROM dbjobs.steps s WHERE s.job_id = j.id)
+  INTO named, steps FROM dbjobs.jobs j WHERE j.id = r.job_id AND j.removed_at IS NULL;
+  IF named IS NULL THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: its job was removed', retry.run), HINT = 'Create the job again, and request a run of it.';
+  END IF;
+  start_at := CASE WHEN coalesce(from_step, '') = '' THEN r.step
+    WHEN array_position(steps, from_step) IS NOT NULL THEN array_position(steps, from_step)
+    WHEN from_step ~ '^[1-9][0-9]{0,8}$' THEN from_step::integer ELSE 0 END;
+  IF start_at NOT BETWEEN 1 AND coalesce(cardinality(steps), 0) THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('run %s: there is no step %s; there are %s', retry.run, coalesce(quote_literal(from_step), r.step::text), array_to_string(steps, ', ')),
+      HINT = 'Choose a step with from_step: its name, or its number.';
+  END IF;
+  UPDATE dbjobs.runs u SET state = 'waiting', held_by = NULL, ready_at = statement_timestamp(), step = start_at, attempt = 0, losses = 0, lease_until = NULL,
+    cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
+  WHERE u.id = r.id AND u.state IN ('failed', 'cancelled', 'lost');
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: is %s: only a run that failed, was cancelled or was lost can be retried', retry.run, r.state),
+      HINT = 'dbjobs.run_now requests a new run.';
+  END IF;
+  PERFORM dbjobs.log_change('job', r.job_id, named, 'retry', reason, NULL, jsonb_build_object('runs', jsonb_build_array(r.id)));
+  RETURN r.id;
+END
+$$
+;
+
+COMMENT ON FUNCTION dbjobs.retry(text, text, text) IS 'opens a run again that failed, was cancelled or was lost'
+;
