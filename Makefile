@@ -131,17 +131,49 @@ test-pooled: $(SERVERS) ## the store, and what steps do, behind PgBouncer; a par
 .PHONY: test-mysql
 test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; not a part of make test
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 60m $(PACKAGES)
+	@$(MAKE) --no-print-directory test-variants
 
-# About a minute of it, for .ci/run.
+# About a minute of it, for .ci/run, and then on a server with all settings at once that others have.
 .PHONY: test-mysql-part
 test-mysql-part: $(SERVERS)
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -- $(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=mysql mysql-legs
+	@$(MAKE) --no-print-directory test-variants VARIANTS='mysql --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL --sql-require-primary-key=ON \
+		--gtid-mode=ON --enforce-gtid-consistency=ON --lower-case-table-names=1'
 
 .PHONY: mysql-legs
 mysql-legs:
 	$(TEST) -parallel 4 -count=1 -timeout 15m -skip SearchPath ./store/...
 	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(AtomicStep|Arguments|FactsBy|SessionFails|SQLTells|Retry|ParkedFor)' ./tick
 	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(EightTicks|CrashAtEveryCall)$$' ./tick/crash
+
+# Servers as others have set them up: an engine, and the arguments with which it is started. What a session can set is
+# tried by TestSettingsOfOthers on any server.
+define VARIANTS
+mysql --sql-mode=
+mysql --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL
+mysql --sql-require-primary-key=ON
+mysql --sql-generate-invisible-primary-key=ON
+mysql --gtid-mode=ON --enforce-gtid-consistency=ON
+mysql --lower-case-table-names=1
+mysql --transaction-isolation=SERIALIZABLE --innodb-rollback-on-timeout=ON --innodb-autoinc-lock-mode=0 --character-set-server=utf16
+mariadb --sql-mode=
+mariadb --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL,ORACLE
+mariadb --innodb-force-primary-key=ON
+mariadb --gtid-strict-mode=ON --binlog-format=MIXED
+mariadb --lower-case-table-names=1
+mariadb --transaction-isolation=SERIALIZABLE --innodb-rollback-on-timeout=ON --innodb-autoinc-lock-mode=0 --character-set-server=utf16 --innodb-snapshot-isolation=ON
+endef
+export VARIANTS
+
+# The first of them makes the tables and alters them; the others go through all that the program does, with the rights of the
+# README, in databases of their own collations, and in sessions with settings of their own.
+.PHONY: test-variants
+test-variants: $(SERVERS) ## a story on MySQL and MariaDB, on servers with other settings each; minutes
+	@failed=0; printf '%s\n' "$$VARIANTS" | { while read -r engine args; do \
+		env DBJOBS_TEST_DATABASES=$$engine "DBJOBS_TEST_$$(echo $$engine | tr a-z A-Z)_ARGS=$$args" $(SERVERS) -- \
+			$(TEST) -parallel 4 -count=1 -timeout 30m -run $(STORY) ./store ./tick </dev/null || failed=1; done; exit $$failed; }
+
+STORY = '^Test(Migrators|TablesCan|TheSchemaAs|ApplyIs|Uninstall|Encodings|SettingsOf|RightsOfTheReadme)'
 
 # The suite, less its long proofs, on the versions that make test does not have; make test-all has those of make test, too. The
 # table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites.

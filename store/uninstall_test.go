@@ -45,7 +45,7 @@ func TestUninstallLeavesNothingBehindAndNothingElseAway(t *testing.T) {
 		if d.Engine == "postgres" {
 			own = "public." + own
 		}
-		d.Exec(t, "CREATE TABLE "+own+" (n int)")
+		d.Exec(t, "CREATE TABLE "+own+" (n int PRIMARY KEY)")
 		define := func() {
 			t.Helper()
 			step := []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}

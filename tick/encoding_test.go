@@ -21,6 +21,7 @@ var databaseKinds = map[string][]databaseKind{
 		{name: "sql_ascii", options: "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"},
 		{name: "libc", options: "ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8' TEMPLATE template0"},
 		{name: "icu", options: "ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'sv-u-ks-level1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0", since: 15_00_00},
+		{name: "turkish", options: "ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0", since: 15_00_00},
 		{name: "builtin", options: "ENCODING 'UTF8' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' TEMPLATE template0", since: 17_00_00},
 	},
 	"mariadb": {
@@ -28,11 +29,15 @@ var databaseKinds = map[string][]databaseKind{
 		{name: "no case", options: "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci"},
 		{name: "utf16", options: "CHARACTER SET utf16 COLLATE utf16_general_ci"},
 		{name: "uca", options: "CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_ai_ci"},
+		{name: "binary", options: "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"},
+		{name: "turkish", options: "CHARACTER SET utf8mb4 COLLATE utf8mb4_turkish_ci"},
 	},
 	"mysql": {
 		{name: "latin1", options: "CHARACTER SET latin1 COLLATE latin1_german2_ci"},
 		{name: "no case", options: "CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci"},
 		{name: "utf16", options: "CHARACTER SET utf16 COLLATE utf16_general_ci"},
+		{name: "binary", options: "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"},
+		{name: "turkish", options: "CHARACTER SET utf8mb4 COLLATE utf8mb4_tr_0900_ai_ci"},
 	},
 }
 
@@ -58,7 +63,7 @@ func inDatabaseOf(t *testing.T, engine string, kind databaseKind) {
 	}
 	url := storetest.URLWith(t, engine, kind.options)
 	db := storetest.OpenSQL(t, url)
-	mustExec(t, db, "CREATE TABLE "+public(engine)+"effects (n varchar(100))")
+	mustExec(t, db, effects(engine))
 	if err := useAll(t, engine, url); err != nil {
 		t.Fatal(err)
 	}

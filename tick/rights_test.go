@@ -80,9 +80,10 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 			for _, grant := range after {
 				mustExec(t, owner, names.Replace(grant))
 			}
-			mustExec(t, admin, "CREATE TABLE "+public(engine)+"effects (n varchar(100))")
+			mustExec(t, admin, effects(engine))
 			if engine == "postgres" { // what the jobs need
 				mustExec(t, admin, "GRANT INSERT ON public.effects TO "+names.Replace("ticker"))
+				mustExec(t, admin, "GRANT USAGE ON public.effects_id_seq TO "+names.Replace("ticker"))
 			}
 			if err := useAll(t, engine, as("ticker")); err != nil {
 				t.Error(err)

@@ -26,7 +26,18 @@ type foreign struct {
 }
 
 // allEffects is what a whole use of the program leaves in the table that its jobs write.
-const allEffects = "Jürgen 2, one 4, plain 2, two 4"
+const allEffects = "Jürgen 2, one 4, plain 2, remote 1, two 4"
+
+// effects makes the table that they write. It has a key, since some servers take no table without one.
+func effects(engine string) string {
+	key := "serial"
+	if engine == "sqlite" {
+		key = "integer"
+	} else if storetest.Dialect(engine) == "mariadb" {
+		key = "bigint AUTO_INCREMENT"
+	}
+	return "CREATE TABLE " + public(engine) + "effects (n varchar(100), id " + key + " PRIMARY KEY)"
+}
 
 // hostilePath stands for the settings of storetest.Hostile.
 const hostilePath = "search_path = hostile, public"
@@ -39,8 +50,8 @@ func public(engine string) string {
 	return ""
 }
 
-// useAll uses the program once: the definitions, passes in which jobs succeed and fail, what people do beside them, and what
-// shows it.
+// useAll uses the program once: the definitions, passes in which jobs succeed and fail, a worker, what people do beside them,
+// and what shows it.
 func useAll(t *testing.T, engine, url string) error {
 	ctx := t.Context()
 	clock := storetest.NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))
@@ -57,14 +68,17 @@ func useAll(t *testing.T, engine, url string) error {
 		return err
 	}
 	defer x.Close()
-	pass := func(after time.Duration, want string) error {
-		clock.Add(after)
-		tk := &tick.Tick{Store: s, Name: "test", Holder: "test", Version: "test", Now: time.Now, Executors: executor.Registry{"sql": x}}
-		r, err := tk.Run(ctx)
+	tk := &tick.Tick{Store: s, Name: "test", Holder: "test", Version: "test", Now: time.Now, Executors: executor.Registry{"sql": x}}
+	goes := func(what func(context.Context) (tick.Report, error), want string) error {
+		r, err := what(ctx)
 		if got := fmt.Sprintf("%d succeeded, %d failed, %d cancelled", r.Succeeded, r.Failed, r.Cancelled); err == nil && got != want {
 			err = fmt.Errorf("a pass with %s, want %s: %+v", got, want, r)
 		}
 		return err
+	}
+	pass := func(after time.Duration, want string) error {
+		clock.Add(after)
+		return goes(tk.Run, want)
 	}
 	table, place := public(engine)+"effects", "?"
 	if engine == "postgres" {
@@ -72,9 +86,10 @@ func useAll(t *testing.T, engine, url string) error {
 	}
 	defs := store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "every 5m"}}, Groups: []store.Group{{Name: "few", MaxRunning: 1}},
 		Jobs: []store.Job{
-			{Name: "Jürgen", Schedules: []string{"often"}, Tags: []string{"ä"}, Keep: store.Keep{Runs: 1}, Steps: []store.Step{ticktest.StepWith(true, "INSERT INTO "+table+" VALUES ("+place+")", "${job}")}},
-			{Name: "plain", Schedules: []string{"often"}, Group: "few", Steps: []store.Step{ticktest.Step("", "INSERT INTO "+table+" VALUES ('plain')")}},
-			{Name: "two", Own: ticktest.EveryFiveMinutes(), Group: "few", Steps: []store.Step{ticktest.Step("one", "INSERT INTO "+table+" VALUES ('one')"), ticktest.Step("two", "INSERT INTO "+table+" VALUES ('two')")}},
+			{Name: "Jürgen", Schedules: []string{"often"}, Tags: []string{"ä"}, Keep: store.Keep{Runs: 1}, Steps: []store.Step{ticktest.StepWith(true, "INSERT INTO "+table+" (n) VALUES ("+place+")", "${job}")}},
+			{Name: "plain", Schedules: []string{"often"}, Group: "few", Steps: []store.Step{ticktest.Step("", "INSERT INTO "+table+" (n) VALUES ('plain')")}},
+			{Name: "two", Own: ticktest.EveryFiveMinutes(), Group: "few", Steps: []store.Step{ticktest.Step("one", "INSERT INTO "+table+" (n) VALUES ('one')"), ticktest.Step("two", "INSERT INTO "+table+" (n) VALUES ('two')")}},
+			{Name: "remote", Queue: "reports", Steps: []store.Step{ticktest.StepWith(true, "INSERT INTO "+table+" (n) VALUES ('remote')")}},
 			{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO "+public(engine)+"no_such_table VALUES (1)")}},
 		}}
 	var run store.Run
@@ -113,9 +128,12 @@ func useAll(t *testing.T, engine, url string) error {
 			return err
 		},
 		func() error { return pass(0, "2 succeeded, 0 failed, 0 cancelled") },
+		func() error { _, err := s.RunNow(ctx, "remote", store.Request{}); return err },
+		func() error { return pass(0, "0 succeeded, 0 failed, 0 cancelled") },
+		func() error { return goes(tk.Work, "1 succeeded, 0 failed, 0 cancelled") },
 		func() error {
 			defs.Jobs[1].Priority = 7
-			defs.Jobs = defs.Jobs[:3]
+			defs.Jobs = defs.Jobs[:4]
 			_, err := s.Apply(ctx, defs, store.ApplyOptions{Manifest: "jobs", Prune: true})
 			return err
 		},
@@ -134,7 +152,7 @@ func useAll(t *testing.T, engine, url string) error {
 // read reads all that is shown of the course.
 func read(ctx context.Context, s *store.Store, run string) error {
 	jobs, err := s.Jobs(ctx, store.JobFilter{})
-	if err == nil && (len(jobs) != 2 || jobs[0].Name != "Jürgen" || jobs[0].Tags[0] != "ä") {
+	if err == nil && (len(jobs) != 3 || jobs[0].Name != "Jürgen" || jobs[0].Tags[0] != "ä") {
 		err = fmt.Errorf("the jobs are %+v", jobs)
 	}
 	detail, failed := s.Run(ctx, run)
@@ -199,7 +217,7 @@ func tryForeign(t *testing.T, engine string, settings []string, fails string) {
 		storetest.Hostile(t, admin)
 		settings = settings[1:]
 	}
-	if _, err := admin.Exec("CREATE TABLE " + public(engine) + "effects (n varchar(100))"); err != nil {
+	if _, err := admin.Exec(effects(engine)); err != nil {
 		t.Fatal(err)
 	}
 	url := plain
