@@ -54,6 +54,27 @@ func TestNamesInPackageComments(t *testing.T) {
 	}
 }
 
+// linked is a name, and the file that it is in: name, [file.go](folder/file.go).
+var linked = regexp.MustCompile(`(\w+), \[\w+\.go\]\(([\w./]+\.go)\)`)
+
+// The functions that the page of MySQL and MariaDB names are in the files that it names.
+func TestNamesInThePageOfMySQL(t *testing.T) {
+	const folder = "store/engine"
+	text, err := os.ReadFile(filepath.Join(root, folder, "MYSQL.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := linked.FindAllStringSubmatch(string(text), -1)
+	for _, m := range found {
+		if file := filepath.Join(folder, m[2]); !declares(t, file, m[1]) {
+			t.Errorf("there is no %s in %s", m[1], file)
+		}
+	}
+	if len(found) < 7 {
+		t.Errorf("%d names were found", len(found))
+	}
+}
+
 // comment is the package comment of a file.
 func comment(t *testing.T, file string) string {
 	t.Helper()
