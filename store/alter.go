@@ -87,7 +87,7 @@ func (a *applier) rewrite(ctx context.Context, was *Job, j Job) (Job, error) {
 	}
 	j.Manifest = was.Manifest
 	j.Normalize()
-	return j, a.start(&j, *was)
+	return j, a.start(&j, was)
 }
 
 // rewriteEach writes jobs as definitions has read them, with something changed.

@@ -44,7 +44,7 @@ func (a *applier) after(j *Job) error {
 
 // circles refuses a job that runs after itself by way of others, when it is known for all jobs of the
 // file after which ones they run. Each job is gone through once.
-func (a *applier) circles(edits []edit) error {
+func (a *applier) circles(edits []*edit) error {
 	edited := make(map[int64]*Job, len(edits))
 	for i := range edits {
 		edited[edits[i].job.ID] = &edits[i].job

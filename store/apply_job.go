@@ -13,17 +13,18 @@ import (
 // that of a batch does not depend on how many jobs it holds, as long as their rows fit a document (see documentSize).
 const batchSize = 1000
 
-// edit is a job as it is to be, and as it is; without an id it is not there.
+// edit is a job as it is to be, and as it is.
 type edit struct {
-	job, old Job
-	differs  bool // known already
-	renamed  bool // its hooks have other names than were given
+	job     Job
+	old     *Job // without an id: it is not there
+	differs bool // known already
+	renamed bool // its hooks have other names than were given
 }
 
 // jobs applies jobs in two rounds, so that one may run after another that stands below it: the first makes the rows of new
 // ones, and sees which of the others change.
 func (a *applier) jobs(ctx context.Context, jobs []Job) error {
-	var edits []edit
+	var edits []*edit
 	twice := a.twice()
 	done := 0
 	progress := func(n int) {
@@ -63,7 +64,7 @@ func (a *applier) fullName(j Job) string {
 }
 
 // look checks a batch of jobs, makes the rows of new ones, and leaves out those that are there as they should be.
-func (a *applier) look(ctx context.Context, jobs []Job, twice func(j Job, asked string, known bool) error) ([]edit, error) {
+func (a *applier) look(ctx context.Context, jobs []Job, twice func(j Job, asked string, known bool) error) ([]*edit, error) {
 	var there []*Job
 	for i := range jobs {
 		if k := a.known.byName[a.fullName(jobs[i])]; k != nil && !a.o.CreateOnly {
@@ -74,66 +75,71 @@ func (a *applier) look(ctx context.Context, jobs []Job, twice func(j Job, asked 
 	if err != nil {
 		return nil, err
 	}
-	old := make(map[string]Job, len(list))
-	for _, j := range list {
-		old[j.FullName()] = j
+	old := make(map[string]*Job, len(list))
+	for i := range list {
+		old[list[i].FullName()] = &list[i]
 	}
-	edits := make([]edit, 0, len(jobs))
+	var edits []*edit
 	for _, j := range jobs {
-		e, changes, err := a.check(j, old, twice)
+		e, err := a.check(j, old, twice)
 		if err != nil {
 			return nil, err
 		}
-		if changes {
+		if e != nil {
 			edits = append(edits, e)
 		}
 	}
 	return edits, a.insert(ctx, edits)
 }
 
-// check refuses a job that cannot be, and reports whether there is something to do about it.
-func (a *applier) check(j Job, there map[string]Job, twice func(j Job, asked string, known bool) error) (e edit, changes bool, err error) {
+// check refuses a job that cannot be, and returns nil where there is nothing to do about it.
+func (a *applier) check(j Job, there map[string]*Job, twice func(j Job, asked string, known bool) error) (*edit, error) {
 	asked := j.Owner
 	j.Owner = cmp.Or(j.Owner, a.login)
 	if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
-		return e, false, &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
+		return nil, &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
 	}
 	j.Manifest = a.o.Manifest
 	j.Normalize()
 	if err := j.Validate(); err != nil {
-		return e, false, err
+		return nil, err
 	}
 	if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
-		return e, false, &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)}
+		return nil, &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)}
 	}
 	known := a.known.byName[j.FullName()] != nil
 	if err := twice(j, asked, known); err != nil {
-		return e, false, err
+		return nil, err
 	}
 	if known && a.o.CreateOnly {
-		return e, false, fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
+		return nil, fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
 	}
 	old := there[j.FullName()]
+	if old == nil {
+		old = &Job{}
+	}
 	if err := a.mayTake("job "+j.FullName(), old.Manifest); err != nil {
-		return e, false, err
+		return nil, err
 	}
 	if !known && !a.o.CreateOnly && a.done.has(j) {
 		a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})
-		return e, false, nil
+		return nil, nil
 	}
 	if err := a.start(&j, old); err != nil {
-		return e, false, err
+		return nil, err
 	}
 	j.ID = old.ID
 	if len(j.After) > 0 || j.On != (Hooks{}) { // which jobs those are, is found out when all are there
-		return edit{job: j, old: old}, true, nil
+		return &edit{job: j, old: old}, nil
 	}
-	differs := changed(old, j)
-	return edit{job: j, old: old, differs: differs}, differs, nil
+	if changed(old, &j) {
+		return &edit{job: j, old: old, differs: true}, nil
+	}
+	return nil, nil
 }
 
 // changed reports whether a job is not there as it should be. Its predecessor may be another of the same name.
-func changed(old, j Job) bool {
+func changed(old, j *Job) bool {
 	return old.ID == 0 || old.fault != "" || old.lostLink || !slices.Equal(old.After, j.After) || !sameJob(old, j)
 }
 
@@ -156,7 +162,7 @@ func (a *applier) twice() func(j Job, asked string, known bool) error {
 
 // start resolves the start schedule of a job that is made, or whose start has changed; as long as it is the same, so is
 // what it was resolved to.
-func (a *applier) start(j *Job, old Job) (err error) {
+func (a *applier) start(j, old *Job) (err error) {
 	switch {
 	case j.Start == "":
 		return nil
@@ -173,7 +179,7 @@ func (a *applier) start(j *Job, old Job) (err error) {
 }
 
 // insert makes the rows of the jobs that are not there, and finds their ids.
-func (a *applier) insert(ctx context.Context, edits []edit) error {
+func (a *applier) insert(ctx context.Context, edits []*edit) error {
 	var rows []row
 	var names []string
 	added := map[string]*Job{}

@@ -43,16 +43,16 @@ type edits struct {
 }
 
 // batch writes jobs that have a row: how they changed, and what belongs to them.
-func (a *applier) batch(ctx context.Context, list []edit) error {
+func (a *applier) batch(ctx context.Context, list []*edit) error {
 	w := &edits{a: a}
-	var changing []edit
+	var changing []*edit
 	for _, e := range list {
 		given := e.job.On
 		if err := a.hooks(&e.job); err != nil {
 			return err
 		}
 		e.renamed = given != e.job.On
-		if e.differs || changed(e.old, e.job) {
+		if e.differs || changed(e.old, &e.job) {
 			changing = append(changing, e)
 		}
 	}
@@ -60,7 +60,7 @@ func (a *applier) batch(ctx context.Context, list []edit) error {
 		return err
 	}
 	for i := range changing {
-		if err := w.add(&changing[i]); err != nil {
+		if err := w.add(changing[i]); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (a *applier) batch(ctx context.Context, list []edit) error {
 }
 
 // findShared reads the ids of the schedules that the jobs use, or have used.
-func (w *edits) findShared(ctx context.Context, list []edit) error {
+func (w *edits) findShared(ctx context.Context, list []*edit) error {
 	var names []string
 	for _, e := range list {
 		names = append(append(names, e.job.Schedules...), e.old.Schedules...)
@@ -86,7 +86,7 @@ func (w *edits) findShared(ctx context.Context, list []edit) error {
 }
 
 func (w *edits) add(of *edit) error {
-	e, j, old := w.a.s.Engine(), &of.job, &of.old
+	e, j, old := w.a.s.Engine(), &of.job, of.old
 	isNew := old.ID == 0
 	if !isNew || of.renamed { // a new row names hooks as they were given
 		w.jobs = append(w.jobs, jobRow(e, j))

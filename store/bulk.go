@@ -34,7 +34,7 @@ func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a eng
 		return err
 	}
 	for i := range rows {
-		row, err := json.Marshal(&rows[i])
+		row, err := encoded(&rows[i])
 		if err != nil {
 			return fmt.Errorf("encode rows: %w", err)
 		}
@@ -56,4 +56,12 @@ func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a eng
 		return err
 	}
 	return check(found)
+}
+
+// encoded is a row as JSON. One that was encoded before is not read again.
+func encoded[T any](r *T) ([]byte, error) {
+	if raw, ok := any(r).(*row); ok {
+		return *raw, nil
+	}
+	return json.Marshal(r)
 }

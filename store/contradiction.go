@@ -15,14 +15,16 @@ const (
 
 // ValidatePolicies is Validate without steps and schedules: what a decision needs of a row that may have come by plain SQL.
 func (j *Job) ValidatePolicies() error {
-	checks := append(make([]check, 0, len(policies)+20), check{"name", checkName(j.Name)})
+	wrong := []check{{"name", checkName(j.Name)}}
 	for i := range policies {
-		checks = append(checks, check{policies[i].Key, policies[i].problem(j)})
+		if err := policies[i].problem(j); err != nil {
+			wrong = append(wrong, check{policies[i].Key, err})
+		}
 	}
 	if j.Own != nil {
-		checks = append(checks, check{"rule", notEmpty(j.Own.Rule)})
+		wrong = append(wrong, check{"rule", notEmpty(j.Own.Rule)})
 	}
-	return firstError("job "+j.FullName(), append(checks, j.contradictions()...)...)
+	return firstError("job "+j.FullName(), append(wrong, j.contradictions()...)...)
 }
 
 // contradictions are policies that say nothing, or the opposite of each other. A default contradicts nothing.

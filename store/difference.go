@@ -172,8 +172,8 @@ func same(x, y any) bool {
 }
 
 // sameJob is same for jobs. Most are equal as they are, which is much cheaper to see.
-func sameJob(old, j Job) bool {
-	is := old
+func sameJob(old, j *Job) bool {
+	is := *old
 	is.ID, is.CreatedAt, is.lostLink, is.staleTimes = j.ID, j.CreatedAt, j.lostLink, j.staleTimes
 	is.changedAt, is.removedAt, is.fault = j.changedAt, j.removedAt, j.fault
 	if is.Own != nil && j.Own != nil {
@@ -181,5 +181,5 @@ func sameJob(old, j Job) bool {
 		own.ID, own.stale = j.Own.ID, j.Own.stale
 		is.Own = &own
 	}
-	return reflect.DeepEqual(is, j) || same(old, j)
+	return reflect.DeepEqual(&is, j) || same(*old, *j)
 }

@@ -7,6 +7,7 @@ package secret
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
@@ -52,10 +53,32 @@ func HoldsURL(value string) bool {
 
 // Hide hides what looks like a credential. What is hidden already stays so.
 func Hide(text string) string {
-	return hideAssigned(source.ReplaceAllString(hideURLs(text), "${1}"+Hidden+"${3}"))
+	return hideAssigned(hideSources(hideURLs(text)))
+}
+
+// mayHold reports whether a text holds one of the parts, of which each match of an expression has one. Few texts do, and to
+// look for parts takes a hundredth of the time of the expression.
+func mayHold(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+}
+
+// stems are parts of the names, of which each name has one.
+var stems = []string{"pass", "pwd", "token", "secret", "api", "x-amz"}
+
+// folded is a text in the letters to which an expression with (?i) folds it.
+func folded(text string) string { return strings.ToLower(strings.ReplaceAll(text, "\u017f", "s")) }
+
+func hideSources(text string) string {
+	if !mayHold(text, "@tcp(", "@unix(") {
+		return text
+	}
+	return source.ReplaceAllString(text, "${1}"+Hidden+"${3}")
 }
 
 func hideURLs(text string) string {
+	if !mayHold(text, "://") {
+		return text
+	}
 	var b strings.Builder
 	for {
 		at := scheme.FindStringIndex(text)
@@ -91,6 +114,9 @@ func passwordIn(rest string) (from, to int, ok bool) {
 }
 
 func hideAssigned(text string) string {
+	if !mayHold(folded(text), stems...) {
+		return text
+	}
 	var b strings.Builder
 	for {
 		at := assigned.FindStringSubmatchIndex(text)
@@ -184,36 +210,42 @@ func publicIn(raw string) map[string]bool {
 }
 
 var (
-	// like are forms of secrets that their makers chose so that they are found.
+	// like are forms of secrets that their makers chose so that they are found, each with parts that mayHold asks for.
 	like = []struct {
-		what string
-		form *lazyregexp.Regexp
+		what  string
+		form  *lazyregexp.Regexp
+		parts []string // in small letters
 	}{
-		{"a private key", lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
-		{"an access key of AWS", lazyregexp.New(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
-		{"a token of GitHub", lazyregexp.New(`\bgh[pousr]_[A-Za-z0-9]{36}`)},
-		{"a token of GitLab", lazyregexp.New(`\bglpat-[A-Za-z0-9_-]{20}`)},
-		{"a key of Stripe", lazyregexp.New(`\b[sr]k_live_[A-Za-z0-9]{16}`)},
-		{"a key of Google", lazyregexp.New(`\bAIza[A-Za-z0-9_-]{35}`)},
-		{"a key of SendGrid", lazyregexp.New(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16}`)},
-		{"a JSON Web Token", lazyregexp.New(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{10}`)},
-		{"the address of a webhook, which is its secret", lazyregexp.New(`\b(hooks\.slack\.com/(services|triggers|workflows)/[A-Z0-9]{5}|discord(app)?\.com/api/webhooks/\d{5,}/[\w-]{16}|webhook\.office\.com/webhookb2/[0-9a-f-]{8})`)},
-		{"a token of Slack", lazyregexp.New(`\bxox[abprs]-[A-Za-z0-9-]{10}`)},
-		{"a webhook's key", lazyregexp.New(`\bwhsec_[A-Za-z0-9+/=]{16}`)},
-		{"a bearer token", lazyregexp.New(`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12}`)},
-		{"a login", lazyregexp.New(`(?i)\bbasic\s+[A-Za-z0-9+/]{12}[A-Za-z0-9+/]*=*(\s|$)`)},
+		{"a private key", lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY-----`), []string{"-----begin"}},
+		{"an access key of AWS", lazyregexp.New(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`), []string{"akia", "asia"}},
+		{"a token of GitHub", lazyregexp.New(`\bgh[pousr]_[A-Za-z0-9]{36}`), []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}},
+		{"a token of GitLab", lazyregexp.New(`\bglpat-[A-Za-z0-9_-]{20}`), []string{"glpat-"}},
+		{"a key of Stripe", lazyregexp.New(`\b[sr]k_live_[A-Za-z0-9]{16}`), []string{"k_live_"}},
+		{"a key of Google", lazyregexp.New(`\bAIza[A-Za-z0-9_-]{35}`), []string{"aiza"}},
+		{"a key of SendGrid", lazyregexp.New(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16}`), []string{"sg."}},
+		{"a JSON Web Token", lazyregexp.New(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{10}`), []string{"eyj"}},
+		{"the address of a webhook, which is its secret", lazyregexp.New(`\b(hooks\.slack\.com/(services|triggers|workflows)/[A-Z0-9]{5}|discord(app)?\.com/api/webhooks/\d{5,}/[\w-]{16}|webhook\.office\.com/webhookb2/[0-9a-f-]{8})`),
+			[]string{"hooks.slack.com/", "/api/webhooks/", "/webhookb2/"}},
+		{"a token of Slack", lazyregexp.New(`\bxox[abprs]-[A-Za-z0-9-]{10}`), []string{"xox"}},
+		{"a webhook's key", lazyregexp.New(`\bwhsec_[A-Za-z0-9+/=]{16}`), []string{"whsec_"}},
+		{"a bearer token", lazyregexp.New(`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12}`), []string{"bearer"}},
+		{"a login", lazyregexp.New(`(?i)\bbasic\s+[A-Za-z0-9+/]{12}[A-Za-z0-9+/]*=*(\s|$)`), []string{"basic"}},
 		// Without blanks as in a URL and in options, or with a quoted value. A place for an argument is none.
-		{"a password", lazyregexp.New(`(?i)(?:^|[^\w.])-{0,2}(?:` + names + `)(?:=[^\s'"$?:@({\\]{6}|["']?\s*[=:]\s*["'][^"'$?{]{6})`)},
+		{"a password", lazyregexp.New(`(?i)(?:^|[^\w.])-{0,2}(?:` + names + `)(?:=[^\s'"$?:@({\\]{6}|["']?\s*[=:]\s*["'][^"'$?{]{6})`), stems},
 	}
 	braced = lazyregexp.New(`\$\{[^}]*\}`)
 )
 
 // Like says which kind of secret a text seems to hold, in a definition; empty: none. References to one are none.
 func Like(text string) string {
-	url := braced.ReplaceAllString(text, "password") // which hideURLs leaves alone
-	text = braced.ReplaceAllString(text, "${}")
+	url := text
+	if mayHold(text, "${") {
+		url = braced.ReplaceAllString(text, "password") // which hideURLs leaves alone
+		text = braced.ReplaceAllString(text, "${}")
+	}
+	parts := folded(text)
 	for _, l := range like {
-		if l.form.MatchString(text) {
+		if mayHold(parts, l.parts...) && l.form.MatchString(text) {
 			return l.what
 		}
 	}

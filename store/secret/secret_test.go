@@ -180,6 +180,27 @@ func TestLike(t *testing.T) {
 	}
 }
 
+// To look for parts first leaves out no text that an expression finds, in whichever letters.
+func FuzzMayHold(f *testing.F) {
+	for _, text := range []string{"AKIAIOSFODNN7EXAMPLE", "BEARER eyJhbGciOiJIUzI1NiJ9.e30", "Pa\u017fSwd='geheimnis'", "To\u212aen=geheimnis", "ann:g@tcp(h)/d", "a://b:c@d", "X-Amz-Signature=0123456"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parts := folded(text)
+		for _, l := range like {
+			if l.form.MatchString(text) && !mayHold(parts, l.parts...) {
+				t.Errorf("%q is %s, and has none of %q", text, l.what, l.parts)
+			}
+		}
+		if assigned.MatchString(text) && !mayHold(parts, stems...) {
+			t.Errorf("%q has a name with a value, and none of %q", text, stems)
+		}
+		if source.MatchString(text) && hideSources(text) == text {
+			t.Errorf("%q has a login that is left", text)
+		}
+	})
+}
+
 // A value that was given out is hidden in all of its forms, wherever it stands in them.
 func TestKnownForms(t *testing.T) {
 	const value = "s3cr3t/value+x"

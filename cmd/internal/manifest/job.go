@@ -10,31 +10,55 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
+// jobReading has the keys of a job, and what is read of them. The keys are made once for a file: there are some eighty, and a
+// job gives a few.
+type jobReading struct {
+	fields []field
+
+	job    store.Job
+	single given // the step that is written into the job
+	when   whenNodes
+	former string // renamed_from
+	steps  *yaml.Node
+}
+
+func newJobReading() *jobReading {
+	k := &jobReading{}
+	k.fields = []field{
+		{"schedule", holds(&k.when.schedule)}, {"schedules", holds(&k.when.schedules)}, {"rule", holds(&k.when.rule)}, {"zone", holds(&k.when.zone)},
+		{"steps", func(d *decoder, n *yaml.Node, path string) { k.steps = n; k.job.Steps = readSteps(d, n, path) }},
+	}
+	k.fields = append(append(append(k.fields, k.single.fields()...), policies(&k.job, false)...), policies(&k.job, true)...)
+	k.fields = append(k.fields, field{"renamed_from", text(&k.former)})
+	return k
+}
+
+// begin forgets what was read of another job.
+func (k *jobReading) begin(name string, defaults store.Job) {
+	*k = jobReading{fields: k.fields, job: defaults, single: given{values: map[string]any{}}}
+	k.job.Name = name
+}
+
 // readJob reads one entry of jobs. The job has a list under steps, or one step that is written into
 // the job, such as sql.
 func (f *file) readJob(p pair) {
 	before := len(f.problems)
 	places := map[string]*yaml.Node{}
 	f.places = places
-	j := f.defaults
-	j.Name = p.key.Value
-	path := join("jobs", j.Name)
-	single := &given{values: map[string]any{}}
-	var when whenNodes
-	var former string
-	var stepsNode *yaml.Node
-	fields := []field{
-		{"schedule", holds(&when.schedule)}, {"schedules", holds(&when.schedules)}, {"rule", holds(&when.rule)}, {"zone", holds(&when.zone)},
-		{"steps", func(d *decoder, n *yaml.Node, path string) { stepsNode = n; j.Steps = readSteps(d, n, path) }},
+	if f.job == nil {
+		f.job = newJobReading()
 	}
-	fields = append(append(append(fields, single.fields()...), policies(&j, false)...), policies(&j, true)...)
-	f.mapping(p.value, path, append(fields, field{"renamed_from", text(&former)}))
+	k := f.job
+	k.begin(p.key.Value, f.defaults)
+	path := join("jobs", k.job.Name)
+	f.mapping(p.value, path, k.fields)
+	j := k.job
 
-	zone := f.readWhen(&j, when, path)
+	zone := f.readWhen(&j, k.when, path)
 	if len(f.problems) > before {
 		return
 	}
-	if f.singleStep(&j, single, stepsNode, p.key, path); len(f.problems) > before {
+	if f.singleStep(&j, &k.single, k.steps, p.key, path); len(f.problems) > before {
 		return
 	}
 	if f.readStart(&j, path, zone); len(f.problems) > before {
@@ -50,7 +74,7 @@ func (f *file) readJob(p pair) {
 		return
 	}
 	f.m.Jobs = append(f.m.Jobs, j)
-	f.renamed("job", former, j.Name, path)
+	f.renamed("job", k.former, j.Name, path)
 }
 
 // renamed notes that a definition had another name.

@@ -168,6 +168,7 @@ type file struct {
 	now      time.Time
 	zone     string // of rules without a zone; empty: the file names none, and they are read in UTC
 	defaults store.Job
+	job      *jobReading        // nil: no job was read yet
 	names    map[string]bool    // of the schedules read so far
 	defined  map[string]Problem // where definitions are; nil: there are no others
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -160,18 +161,23 @@ func (d *decoder) mergeSources(n *yaml.Node, path string, depth int) (all []pair
 
 // mapping reads a mapping whose keys are known.
 func (d *decoder) mapping(n *yaml.Node, path string, fields []field) {
-	allowed := make([]string, len(fields))
-	for i, f := range fields {
-		allowed[i] = f.key
-	}
-	for _, p := range d.pairs(n, path, "a mapping with keys such as "+strings.Join(allowed[:min(3, len(allowed))], ", ")) {
-		i := slices.Index(allowed, p.key.Value)
+	keys := sync.OnceValue(func() []string { return keysOf(fields) }) // most mappings have no unknown one
+	for _, p := range d.pairs(n, path, "a mapping with keys such as "+strings.Join(keysOf(fields[:min(3, len(fields))]), ", ")) {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == p.key.Value })
 		if i < 0 {
-			d.unknownKey(p.key, path, allowed)
+			d.unknownKey(p.key, path, keys())
 			continue
 		}
 		fields[i].read(d, p.value, join(path, p.key.Value))
 	}
+}
+
+func keysOf(fields []field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.key
+	}
+	return names
 }
 
 func (d *decoder) unknownKey(key *yaml.Node, path string, allowed []string) {
