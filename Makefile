@@ -56,10 +56,15 @@ build: ## the program, static, as .build/dbjobs
 RELEASE = CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags '-s -w'
 
 .PHONY: lambda.zip
-lambda.zip: ## the program as an AWS Lambda function for LAMBDA_ARCH (arm64), as .build/lambda.zip
+lambda.zip: $(LAMBDA_FILES) ## the program as an AWS Lambda function for LAMBDA_ARCH (arm64), as .build/lambda.zip
 	GOOS=linux GOARCH=$(LAMBDA_ARCH) $(RELEASE) -o "$(BUILD)/lambda/bootstrap" ./cmd/dbjobs
 	@$(GO) run ./scripts/notices -o "$(BUILD)/lambda/LICENSES" "$(BUILD)/lambda/bootstrap"
 	@$(GO) run ./scripts/lambdazip -o "$(BUILD)/lambda.zip" "$(BUILD)/lambda/bootstrap" "$(BUILD)/lambda/LICENSES" $(LAMBDA_FILES)
+
+# The certificates of RDS, for LAMBDA_FILES: no system has them.
+$(BUILD)/global-bundle.pem:
+	@mkdir -p "$(BUILD)"
+	curl -sSf -o "$@" https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
 
 .PHONY: image
 image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout, as .build/image.tar

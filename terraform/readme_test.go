@@ -48,6 +48,23 @@ func TestReadmesHaveTheInputsAndOutputs(t *testing.T) {
 	}
 }
 
+// TestTheWalkIsShort: from a clone to the first run are at most six steps, each of which is one command.
+func TestTheWalkIsShort(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, walk, found := strings.Cut(string(text), "\n## From a clone to the first run\n")
+	walk, _, ended := strings.Cut(walk, "\nThe next tick runs")
+	if !found || !ended {
+		t.Fatal("README.md has no walk")
+	}
+	steps := regexp.MustCompile(`(?m)^\d\. .+$`).FindAllString(walk, -1)
+	if len(steps) < 3 || len(steps) > 6 {
+		t.Errorf("%d steps: %q", len(steps), steps)
+	}
+}
+
 func inputs(t *testing.T, module string) string {
 	var b strings.Builder
 	b.WriteString("| input | type | default | |\n| --- | --- | --- | --- |\n")

@@ -108,7 +108,7 @@ func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manife
 		}
 		inputs = append(inputs, list...)
 	}
-	m, err := manifest.Read(inputs, manifest.Options{Name: manifest.NameOf(paths[0]), Now: time.Now(), Env: c.variable})
+	m, err := manifest.Read(inputs, manifest.Options{Name: manifest.NameOf(paths[0]), Now: time.Now(), Env: c.variable, Alone: c.sealed})
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return nil, &usageError{problem: e.Error()}
 	}
@@ -117,6 +117,9 @@ func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manife
 
 // variable looks up a variable that a file names. No message shows one that goes by the name of a secret.
 func (c *cli) variable(name string) (string, bool) {
+	if c.sealed { // among them are the credentials of the host
+		return "", false
+	}
 	value, set := c.env(name)
 	if manifest.IsSecret(name) {
 		c.secrets.Add(value)

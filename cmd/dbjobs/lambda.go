@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
@@ -57,29 +57,6 @@ type function struct {
 	busy sync.RWMutex // held for reading while an invocation is handled
 }
 
-// readEvent reads an event. It is strict: a mistyped member must not silently be ignored.
-func readEvent(payload []byte) (event, error) {
-	e := event{Command: "tick"}
-	if payload = bytes.TrimSpace(payload); len(payload) == 0 {
-		return e, nil
-	}
-	var bridge struct {
-		Kind *string `json:"detail-type"`
-	}
-	if json.Unmarshal(payload, &bridge) == nil && bridge.Kind != nil {
-		return e, nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(payload))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
-		return e, badInput(`event: %v; want {"command": "tick" or "work", "limit": NUMBER, "queue": NAME}, where each member is optional`, err)
-	}
-	if e.Command != "tick" && e.Command != "work" {
-		return e, badInput("event: unknown command %s; want tick or work", shown(e.Command))
-	}
-	return e, nil
-}
-
 // Invoke handles one invocation. An event that Lambda delivers twice is one more tick; it finds that
 // the first one has decided everything. A pass that fails is an error, so that Lambda counts it and
 // may try again. A job that fails is only recorded.
@@ -90,37 +67,45 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		c.invocation = append(c.invocation, slog.String("request_id", lc.AwsRequestID))
 	}
-	err := f.command(ctx, c, payload)
-	if err == nil {
-		return answer.Bytes(), nil
+	o, err := f.command(ctx, c, payload)
+	if _, judged := errors.AsType[verdict](err); err == nil || judged { // a verdict is in the answer
+		return o.answer(answer.Bytes()), nil
 	}
 	code := exitCode(context.Background(), err)
 	c.complain(code, err)
 	return nil, messages.InvokeResponse_Error{Type: failureKind(code), Message: strings.Join(c.explain(code, err), "\n")}
 }
 
-// command runs the event's command within the invocation's deadline. The budget lets the pass end in
-// time. The context ends a pass that hangs anyway, such as on a server that does not answer, while
+// command runs the event's command within the invocation's deadline. The budget lets a pass end in
+// time. The context ends what hangs anyway, such as on a server that does not answer, while
 // there is still time to report it.
-func (f *function) command(ctx context.Context, c *cli, payload []byte) error {
-	e, err := readEvent(payload)
+func (f *function) command(ctx context.Context, c *cli, payload []byte) (order, error) {
+	o, err := f.readEvent(payload)
 	if err != nil {
 		c.secrets.AddURL(string(payload)) // the error may quote it
-		return err
+		return nil, err
 	}
 	deadline, _ := ctx.Deadline() // the library always sets it
 	left := time.Until(deadline)
 	budget, margin, err := f.budget(left)
 	if err != nil {
-		return err
+		return o, err
 	}
 	if budget < leastBudget {
-		return badInput("the invocation has only %s left, and the margin (DBJOBS_MARGIN) is %s; raise the function's timeout", left.Round(time.Millisecond), margin)
+		return o, badInput("the invocation has only %s left, and the margin (DBJOBS_MARGIN) is %s; raise the function's timeout", left.Round(time.Millisecond), margin)
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-margin/2))
 	defer cancel()
 	name, _ := f.env("DBJOBS_NAME")
-	return c.execute(ctx, e.args(budget, f.startup(), name))
+	if e, ok := o.(event); ok {
+		return o, c.execute(ctx, e.args(budget, f.startup(), name))
+	}
+	args, stdin, err := o.(remote).line()
+	if err != nil {
+		return o, err
+	}
+	c.stdin, c.sealed = strings.NewReader(stdin), true
+	return o, c.execute(ctx, args)
 }
 
 // startup is the identity of this start: DBJOBS_STARTUP_ID, or else the version of the function.

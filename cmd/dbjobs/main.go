@@ -129,6 +129,7 @@ type cli struct {
 	told       bool           // the error that ends the command is in a log line already
 
 	warm       *warm       // set where the process serves several commands
+	sealed     bool        // the command is a caller's from outside: it reads no file and no variable for him
 	invocation []slog.Attr // the platform's names for this invocation
 }
 

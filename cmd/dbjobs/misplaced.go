@@ -34,7 +34,7 @@ func (c *cli) notice(root *cobra.Command, args []string) {
 }
 
 // bare are the variables that are no flags, but for those of the database.
-var bare = []string{host.Variable, instanceVariable, marginVariable}
+var bare = []string{host.Variable, instanceVariable, marginVariable, allowVariable}
 
 // secretVariables are those that hold a secret, or name the file that holds it.
 var secretVariables = []string{tokenVariable, tokenVariable + "_FILE", webhookVariable, webhookVariable + "_FILE"}
@@ -75,7 +75,7 @@ func (c *cli) misplaced(cmd *cobra.Command, args []string) (err error) {
 			err = badInput("%s: found a URL with a password%s", names, where)
 		}
 	})
-	for _, name := range []string{instanceVariable, marginVariable} {
+	for _, name := range []string{instanceVariable, marginVariable, allowVariable} {
 		if value, _ := c.env(name); err == nil && secret.HoldsURL(value) {
 			err = badInput("%s: found a URL with a password%s", name, where)
 		}

@@ -19,6 +19,7 @@ locals {
     var.database_url == null ? {} : { DBJOBS_DATABASE_URL = var.database_url },
     var.database_secret_arn == null ? {} : { DBJOBS_DATABASE_SECRET_ARN = var.database_secret_arn },
     length(var.rds_iam_user_arns) == 0 ? {} : { DBJOBS_DATABASE_AUTH = "rds-iam" },
+    length(var.allow) == 0 ? {} : { DBJOBS_LAMBDA_ALLOW = join(",", var.allow) },
   )
 }
 

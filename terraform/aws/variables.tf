@@ -121,6 +121,17 @@ variable "permissions_boundary_arn" {
   }
 }
 
+variable "allow" {
+  description = "What the function does beside ticks and workers' passes for each caller: migrate, apply, export, status, check, run-now. With apply, that is any SQL that its login may do."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = length(setsubtract(var.allow, ["migrate", "apply", "export", "status", "check", "run-now"])) == 0
+    error_message = "allow: want some of migrate, apply, export, status, check and run-now."
+  }
+}
+
 variable "environment" {
   description = "More variables of the function, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
   type        = map(string)
@@ -128,9 +139,9 @@ variable "environment" {
 
   validation {
     condition = length(setintersection(keys(var.environment), [
-      "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS",
+      "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS", "DBJOBS_LAMBDA_ALLOW",
     ])) == 0
-    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name), or DBJOBS_METRICS, which metrics sets."
+    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name, allow), or DBJOBS_METRICS, which metrics sets."
   }
 
   validation {

@@ -146,6 +146,10 @@ func (r *reader) include(f *file, n *yaml.Node) error {
 	if n == nil {
 		return nil
 	}
+	if r.o.Alone {
+		f.problem(n, "include", "files cannot be included here; put all into one manifest")
+		return nil
+	}
 	for i, item := range f.items(n, "include") {
 		path, pattern := fmt.Sprintf("include[%d]", i), ""
 		if text(&pattern)(f.decoder, item, path); pattern == "" {

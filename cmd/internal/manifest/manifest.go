@@ -49,6 +49,9 @@ type reference struct {
 type Options struct {
 	Name string    // name of the manifest, unless a file itself has one; "" means no owner
 	Now  time.Time // start of rules that count from the creation of the schedule
+	// Alone refuses to include files: who wrote the manifest is not one who may read files here.
+	Alone bool
+
 	// Env looks up a variable that a file names as ${env:NAME}. Nil: such a text stays as it is.
 	Env func(name string) (string, bool)
 }

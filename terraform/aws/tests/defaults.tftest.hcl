@@ -70,6 +70,17 @@ run "function" {
   }
 }
 
+run "allowed" {
+  variables {
+    allow = ["migrate", "status"]
+  }
+
+  assert {
+    condition     = aws_lambda_function.this.environment[0].variables["DBJOBS_LAMBDA_ALLOW"] == "migrate,status"
+    error_message = "events may ask for something else than what is allowed"
+  }
+}
+
 run "rights" {
   assert {
     condition = jsondecode(aws_iam_role_policy.function.policy) == {

@@ -16,6 +16,22 @@ run "no_zip" {
   expect_failures = [aws_lambda_function.this]
 }
 
+run "allows_no_tick_by_name" {
+  command = plan
+  variables {
+    allow = ["migrate", "tick"]
+  }
+  expect_failures = [var.allow]
+}
+
+run "allow_by_the_environment" {
+  command = plan
+  variables {
+    environment = { DBJOBS_LAMBDA_ALLOW = "apply" }
+  }
+  expect_failures = [var.environment]
+}
+
 run "long_name" {
   command = plan
   variables {

@@ -2,9 +2,10 @@
 # EventBridge Scheduler as the trigger, and alarms by e-mail. (An Aurora cluster is read by the data source aws_rds_cluster
 # instead, whose members are named a little otherwise; that is not tried here.)
 #
-#   curl -O https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
-#   make lambda.zip LAMBDA_FILES=global-bundle.pem
+#   make lambda.zip LAMBDA_FILES=.build/global-bundle.pem
 #   terraform init && terraform apply -var-file=mine.tfvars
+#
+# ../../README.md has the whole way to the first run.
 
 terraform {
   required_version = ">= 1.9"
@@ -69,6 +70,12 @@ variable "alarm_email" {
   type        = string
 }
 
+variable "allow" {
+  description = "What the function does for each caller, where nothing else reaches the database: migrate, apply, export, status, check, run-now."
+  type        = list(string)
+  default     = []
+}
+
 variable "zip" {
   description = "Path of the function's zip file; null is what `make lambda.zip` makes in this clone."
   type        = string
@@ -98,6 +105,7 @@ module "dbjobs" {
   database_secret_kms_key_arn = local.secret.kms_key
   secrets_extension_layer_arn = var.secrets_extension_layer_arn
   zip                         = var.zip
+  allow                       = var.allow
   alarm_actions               = [aws_sns_topic.alarms.arn]
 
   # A secret of RDS holds the user and the password, and not always where the database is.

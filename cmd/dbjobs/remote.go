@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// allowVariable names the commands, beside tick and work, that an event of the function may ask for. Who
+// may invoke a function is a matter of the platform, and of others than the owner of the database: so
+// nothing is allowed that was not named.
+const allowVariable = "DBJOBS_LAMBDA_ALLOW"
+
+// order is what an event asks for.
+type order interface {
+	// answer makes the answer from what the command printed.
+	answer(printed []byte) []byte
+}
+
+// remote is an order that is no pass: a command line, and what it reads.
+type remote interface {
+	order
+	line() (args []string, stdin string, err error)
+}
+
+// remotes are the commands for those who reach the function, but not the database.
+var remotes = map[string]func() remote{
+	"migrate": func() remote { return &migrateOrder{} },
+	"apply":   func() remote { return &applyOrder{} },
+	"export":  func() remote { return &exportOrder{} },
+	"status":  func() remote { return &statusOrder{} },
+	"check":   func() remote { return &checkOrder{} },
+	"run-now": func() remote { return &runNowOrder{} },
+}
+
+// named is the member that each event may have.
+type named struct {
+	Command string `json:"command"`
+}
+
+// asJSON is the order of a command that prints JSON.
+type asJSON struct{ named }
+
+func (asJSON) answer(text []byte) []byte { return text }
+
+func (event) answer(text []byte) []byte { return text }
+
+// readEvent reads an event. It is strict: a mistyped member must not silently be ignored.
+func (s *service) readEvent(payload []byte) (order, error) {
+	tick := event{Command: "tick"}
+	if payload = bytes.TrimSpace(payload); len(payload) == 0 {
+		return tick, nil
+	}
+	var asked struct {
+		named
+		Kind *string `json:"detail-type"`
+	}
+	if json.Unmarshal(payload, &asked) == nil && asked.Kind != nil { // an event of EventBridge
+		return tick, nil
+	}
+	command := asked.Command
+	if order, ok := remotes[command]; ok {
+		if err := s.allowed(command); err != nil {
+			return nil, err
+		}
+		o := order()
+		return o, decodeEvent(payload, o, "see what "+command+" takes in the page of the program, under AWS Lambda")
+	}
+	if err := decodeEvent(payload, &tick, `want {"command": "tick" or "work", "limit": NUMBER, "queue": NAME}, where each member is optional`); err != nil {
+		return nil, err
+	}
+	if tick.Command != "tick" && tick.Command != "work" {
+		return nil, badInput("event: unknown command %s; want tick, work, %s", shown(tick.Command), strings.Join(slices.Sorted(maps.Keys(remotes)), ", "))
+	}
+	return tick, nil
+}
+
+// decodeEvent decodes an event, all members of which are known.
+func decodeEvent(payload []byte, into any, want string) error {
+	dec := json.NewDecoder(bytes.NewReader(payload))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return badInput("event: %v; %s", err, want)
+	}
+	return nil
+}
+
+// allowed refuses a command that the host has not named. A name that means nothing is found here, and not
+// by a tick: a mistake in this setting must stop no jobs.
+func (s *service) allowed(command string) error {
+	text, _ := s.env(allowVariable)
+	names := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, name := range names {
+		if remotes[name] == nil {
+			return badInput("%s: unknown command %s; want names of %s, with commas", allowVariable, shown(name), strings.Join(slices.Sorted(maps.Keys(remotes)), ", "))
+		}
+	}
+	if !slices.Contains(names, command) {
+		return badInput("event: %s is not allowed here; add it to %s, if every caller of this function may do that to the database", command, allowVariable)
+	}
+	return nil
+}
+
+type migrateOrder struct{ asJSON }
+
+func (*migrateOrder) line() ([]string, string, error) { return []string{"migrate", "--json"}, "", nil }
+
+// applyOrder brings in a manifest: its text, or the manifest itself as JSON.
+type applyOrder struct {
+	asJSON
+	Manifest json.RawMessage `json:"manifest"`
+	DryRun   bool            `json:"dry_run"`
+	Prune    bool            `json:"prune"`
+	By       string          `json:"by"`
+	Reason   string          `json:"reason"`
+}
+
+func (o *applyOrder) line() ([]string, string, error) {
+	args := authorship([]string{"apply", "--json", "-f", "-"}, o.By, o.Reason)
+	if o.DryRun {
+		args = append(args, "--dry-run")
+	}
+	if o.Prune {
+		args = append(args, "--prune")
+	}
+	var text string
+	switch manifest := bytes.TrimSpace(o.Manifest); {
+	case len(manifest) == 0 || bytes.Equal(manifest, []byte("null")):
+		return nil, "", badInput("event: apply needs a manifest: its text, or the same as JSON")
+	case json.Unmarshal(manifest, &text) != nil:
+		text = string(manifest) // JSON is YAML
+	}
+	return args, text, nil
+}
+
+// exportOrder answers with a member that is as apply takes it.
+type exportOrder struct {
+	named
+	Manifest *string `json:"manifest"`
+}
+
+func (o *exportOrder) line() ([]string, string, error) {
+	args := []string{"export"}
+	if o.Manifest != nil {
+		args = append(args, "--manifest="+*o.Manifest)
+	}
+	return args, "", nil
+}
+
+func (*exportOrder) answer(text []byte) []byte {
+	answer, _ := json.Marshal(map[string]string{"manifest": string(text)}) // text is no obstacle to JSON
+	return answer
+}
+
+type statusOrder struct {
+	asJSON
+	Limit *int `json:"limit"`
+}
+
+func (o *statusOrder) line() ([]string, string, error) {
+	args := []string{"status", "--json"}
+	if o.Limit != nil {
+		args = append(args, "--limit", strconv.Itoa(*o.Limit))
+	}
+	return args, "", nil
+}
+
+// checkOrder is for a monitor: the level is in the answer, also where the database could not be asked.
+type checkOrder struct{ asJSON }
+
+func (*checkOrder) line() ([]string, string, error) { return []string{"check", "--json"}, "", nil }
+
+type runNowOrder struct {
+	asJSON
+	Job    string            `json:"job"`
+	Args   map[string]string `json:"args"`
+	Key    string            `json:"key"`
+	By     string            `json:"by"`
+	Reason string            `json:"reason"`
+}
+
+func (o *runNowOrder) line() ([]string, string, error) {
+	if o.Job == "" {
+		return nil, "", badInput("event: run-now needs the name of a job")
+	}
+	args := authorship([]string{"job", "run-now", "--json"}, o.By, o.Reason)
+	for _, name := range slices.Sorted(maps.Keys(o.Args)) {
+		args = append(args, "--arg="+name+"="+o.Args[name])
+	}
+	if o.Key != "" {
+		args = append(args, "--key="+o.Key)
+	}
+	return append(args, "--", o.Job), "", nil
+}
+
+// authorship adds what goes into the change log.
+func authorship(args []string, by, reason string) []string {
+	if by != "" {
+		args = append(args, "--by="+by)
+	}
+	if reason != "" {
+		args = append(args, "--reason="+reason)
+	}
+	return args
+}

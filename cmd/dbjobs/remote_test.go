@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// answered is the answer of an invocation that has to have succeeded.
+func answered[T any](f *aFunction, a answer) (v T) {
+	f.t.Helper()
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil || a.failed || a.killed {
+		f.t.Fatalf("answered %+v, %v; log:\n%s", a, err, f.log)
+	}
+	return v
+}
+
+// orderOf is an event, of members in pairs.
+func orderOf(command string, members ...any) string {
+	m := map[string]any{"command": command}
+	for i := 0; i < len(members); i += 2 {
+		m[members[i].(string)] = members[i+1]
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// TestLambdaSetsItUp: where only the function reaches the database, it makes the tables, brings the jobs in, runs them, and
+// says how things stand.
+func TestLambdaSetsItUp(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" {
+			continue
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			c := &cloud{TB: t, url: storetest.URL(t, e)}
+			f := c.function("DBJOBS_LAMBDA_ALLOW=migrate, apply,export status,check,run-now")
+			if kind, _ := f.refused(f.invoke("{}", ample)); kind != "Schema" {
+				t.Errorf("a tick before the migration: %s", kind)
+			}
+			for range 2 { // the second changes nothing
+				if s := answered[report.Schema](f, f.invoke(orderOf("migrate"), ample)); !s.Usable || s.Version != store.Latest {
+					t.Errorf("migrated: %+v", s)
+				}
+			}
+			jobs := "manifest: night\njobs:\n  hello: {rule: every 1s, sql: SELECT 1}\n"
+			if a := answered[report.Applied](f, f.invoke(orderOf("apply", "manifest", jobs, "dry_run", true), ample)); !a.DryRun || len(a.Changes) == 0 {
+				t.Errorf("would apply %+v", a)
+			}
+			if a := answered[report.Applied](f, f.invoke(orderOf("apply", "manifest", jobs, "by", "ann", "reason", "first"), ample)); a.DryRun || a.Manifest != "night" || len(a.Changes) == 0 {
+				t.Errorf("applied %+v", a)
+			}
+			run := answered[store.RequestedRun](f, f.invoke(orderOf("run-now", "job", "hello", "args", map[string]string{"day": "--key=x"}, "key", "k"), ample))
+			if again := answered[store.RequestedRun](f, f.invoke(orderOf("run-now", "job", "hello", "key", "k"), ample)); run.ID == "" || again.ID != run.ID || !again.Existing {
+				t.Errorf("one key has the runs %+v and %+v", run, again)
+			}
+			if r := f.report(f.invoke("{}", ample)); r.Succeeded == 0 {
+				t.Errorf("the first tick: %+v", r)
+			}
+			if s := answered[report.Status](f, f.invoke(orderOf("status", "limit", 3), ample)); len(s.Triggers) == 0 {
+				t.Errorf("status: %+v", s)
+			}
+			if h := answered[struct{ Level string }](f, f.invoke(orderOf("check"), ample)); h.Level != "OK" {
+				t.Errorf("check: %+v", h)
+			}
+			exported := answered[map[string]string](f, f.invoke(orderOf("export", "manifest", "night"), ample))
+			if a := answered[report.Applied](f, f.invoke(orderOf("apply", "manifest", exported["manifest"], "prune", true), ample)); len(a.Changes) != 0 || !strings.Contains(exported["manifest"], "hello") {
+				t.Errorf("what was exported changes %+v:\n%s", a, exported)
+			}
+			// The same as JSON, and a level that is not OK: an answer, not an error.
+			bad := json.RawMessage(`{"manifest": "night", "jobs": {"bad": {"rule": "every 1s", "sql": "SELECT nothing"}}}`)
+			answered[report.Applied](f, f.invoke(orderOf("apply", "manifest", bad, "prune", true), ample))
+			answered[store.RequestedRun](f, f.invoke(orderOf("run-now", "job", "bad"), ample))
+			if r := f.report(f.invoke("{}", ample)); r.Failed == 0 {
+				t.Errorf("the tick after: %+v", r)
+			}
+			if h := answered[struct{ Level string }](f, f.invoke(orderOf("check"), ample)); h.Level == "OK" {
+				t.Errorf("check, after a failure: %+v", h)
+			}
+		})
+	}
+}
+
+// TestLambdaAllowsWhatIsNamed: nothing but ticks is allowed that the host does not name, and a mistake in the names stops
+// no ticks.
+func TestLambdaAllowsWhatIsNamed(t *testing.T) {
+	c := onPostgres(t)
+	for _, allow := range []string{"", "status", "status,aply"} {
+		f := c.function("DBJOBS_LAMBDA_ALLOW=" + allow)
+		for _, command := range slices.Sorted(maps.Keys(remotes)) {
+			a := f.invoke(orderOf(command), ample)
+			if allow == "status" && command == "status" {
+				answered[report.Status](f, a)
+				continue
+			}
+			if kind, message := f.refused(a); kind != "BadInput" || !strings.Contains(message, "DBJOBS_LAMBDA_ALLOW") {
+				t.Errorf("%q: %s: %s: %s", allow, command, kind, message)
+			}
+		}
+		f.report(f.invoke("{}", ample))
+	}
+}
+
+// TestLambdaEventsAreStrict: mistakes in an event are found, and no event reads what only the function may read.
+func TestLambdaEventsAreStrict(t *testing.T) {
+	c := onPostgres(t)
+	f := c.function("DBJOBS_LAMBDA_ALLOW=apply,run-now,migrate")
+	for event, want := range map[string]string{
+		orderOf("apply"):                                    "apply needs a manifest",
+		orderOf("apply", "manifest", nil):                   "apply needs a manifest",
+		orderOf("apply", "manifest", "jobs: [x]"):           "standard input:1",
+		orderOf("apply", "manifest", 5):                     "standard input",
+		orderOf("apply", "manifest", "include: [/etc/pwd]"): "files cannot be included here",
+		orderOf("apply", "manifest", "jobs:\n  x: {rule: every 1h, sql: '${env:AWS_SECRET_ACCESS_KEY}'}"): "AWS_SECRET_ACCESS_KEY",
+		orderOf("apply", "manifst", "jobs: {}"):                                                           `unknown field "manifst"`,
+		orderOf("migrate", "limit", 1):                                                                    `unknown field "limit"`,
+		orderOf("run-now"):                                                                                "name of a job",
+		orderOf("run-now", "job", "--help"):                                                               "--help",
+		orderOf("run-now", "job", "x", "args", []int{1}):                                                  "cannot unmarshal",
+		orderOf("uninstall"):                                                                              "unknown command \"uninstall\"",
+		orderOf("apply", "manifest", "jobs:\n  y: {sql: x, ${env:HOME}: 1}"):                              "standard input",
+	} {
+		kind, message := f.refused(f.invoke(event, ample))
+		if kind != "BadInput" && kind != "PassFailed" || !strings.Contains(message, want) || strings.Contains(message, "geheim") {
+			t.Errorf("%s: %s: %s; want %q", event, kind, message, want)
+		}
+	}
+	if n := c.number("SELECT count(*) FROM " + c.table("jobs")); n != 0 {
+		t.Errorf("%d jobs were made\n%s", n, f.log)
+	}
+}
