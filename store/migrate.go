@@ -55,21 +55,26 @@ func (c Schema) Check() error {
 
 // Schema reads the version of the schema. Without tables, it is Version 0 and no error.
 func (s *Store) Schema(ctx context.Context) (Schema, error) {
-	c := Schema{Latest: Latest}
 	all, err := s.db.Engine().Repeatables()
 	if err != nil {
-		return c, err
+		return Schema{}, err
 	}
-	err = c.read(ctx, s.db, engine.Digest(all))
+	return s.schema(ctx, engine.Digest(all))
+}
+
+func (s *Store) schema(ctx context.Context, digest string) (Schema, error) {
+	c := Schema{Latest: Latest}
+	err := c.read(ctx, s.db, digest)
 	if errors.Is(err, ErrSchema) || errors.Is(err, ErrNotFound) {
 		return c, nil
 	}
 	return c, err
 }
 
-// CheckSchema is Schema and Check.
+// CheckSchema is Schema and Check. It does not look at views and routines: commands need none of these, and to read the
+// texts of this program's takes longer than many a command.
 func (s *Store) CheckSchema(ctx context.Context) error {
-	c, err := s.Schema(ctx)
+	c, err := s.schema(ctx, "")
 	if err != nil {
 		return err
 	}
