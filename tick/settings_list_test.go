@@ -44,7 +44,7 @@ var foreignSettings = map[string][]foreign{
 		{settings: []string{"sql_mode = ''", "tx_isolation = 'READ-UNCOMMITTED'", "auto_increment_increment = 10", "auto_increment_offset = 3", "group_concat_max_len = 4",
 			"div_precision_increment = 0", "innodb_lock_wait_timeout = 3600", "lock_wait_timeout = 3600", "max_statement_time = 3600", "wait_timeout = 3600", "idle_transaction_timeout = 3600"}},
 		{settings: []string{"sql_mode = 'TRADITIONAL,SIMULTANEOUS_ASSIGNMENT,EMPTY_STRING_IS_NULL,PAD_CHAR_TO_FULL_LENGTH'", "in_predicate_conversion_threshold = 2",
-			"join_cache_level = 0", "tmp_memory_table_size = 1024", "max_sort_length = 64", "max_recursive_iterations = 4294967295"}},
+			"join_cache_level = 0", "tmp_memory_table_size = 16384", "max_sort_length = 64", "max_recursive_iterations = 4294967295"}},
 		{settings: []string{"sql_mode = 'MSSQL'", "time_zone = '-12:59'", "explicit_defaults_for_timestamp = 0", "low_priority_updates = 1", "optimizer_search_depth = 1",
 			"optimizer_use_condition_selectivity = 1"}},
 		{settings: []string{"sql_mode = 'HIGH_NOT_PRECEDENCE,IGNORE_SPACE,REAL_AS_FLOAT,NO_UNSIGNED_SUBTRACTION,NO_AUTO_VALUE_ON_ZERO,ONLY_FULL_GROUP_BY,TIME_ROUND_FRACTIONAL,NO_ZERO_DATE'"}},

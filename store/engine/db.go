@@ -55,7 +55,8 @@ type DB struct {
 	// around and login are the Wrap and the Login of the options.
 	around func(driver.Connector) driver.Connector
 	login  func(context.Context) (user, password string, err error)
-	target bool // see Options.Target
+	target bool     // see Options.Target
+	spared sync.Map // names of statements that the server lacks something for
 	// secrets are those of the URL and of the login, and those of the options: none of them is in an error or in a record.
 	secrets *secret.Known
 
@@ -170,8 +171,8 @@ func (db *DB) JobPool(o Options) (*sql.DB, error) {
 // Engine is the database's.
 func (db *DB) Engine() *Engine { return db.e }
 
-// Has reports whether the engine has a statement that others do without.
-func (db *DB) Has(name string) bool { return db.statements.has(name) }
+// Has reports whether the engine has a statement that others do without, and the server has not refused it for ever.
+func (db *DB) Has(name string) bool { return db.statements.has(name) && !db.isSpared(name) }
 
 // Where names the database for messages: scheme, host and path, never user, password or options.
 func (db *DB) Where() string { return db.e.Where(db.url) }

@@ -49,6 +49,7 @@ type Engine struct {
 	holderLock func(rawURL, holder string) (path string, err error) // see DB.Hold; nil: there is only the heartbeat
 	ddlCommits bool                                                 // DDL ends a transaction, so each statement stands alone
 	untold     string                                               // why the engine may refuse lock_holders
+	lacks      func(statement string, err error) bool               // the server lacks what a statement needs that can be spared; nil: none can
 
 	// orReplace reports whether the engine replaces an object of a kind by CREATE OR REPLACE. Without the server's version, of
 	// which it may depend, each server of the engine has to.

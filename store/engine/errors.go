@@ -56,7 +56,7 @@ func (db *DB) class(err error) class {
 
 // Transient reports whether the transaction lost against another one and can be tried again.
 func (e *Engine) Transient(err error) bool {
-	return errors.Is(err, ErrConflict) || errors.Is(err, errInterrupted) || e.classify(err) == transient || e.Locked(err)
+	return errors.Is(err, ErrConflict) || errors.Is(err, errInterrupted) || errors.Is(err, errSpared) || e.classify(err) == transient || e.Locked(err)
 }
 
 // Locked reports whether a statement waited too long for rows that another session has locked.

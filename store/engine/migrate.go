@@ -52,11 +52,11 @@ var commentLine = lazyregexp.New(`(?m)^--.*$`)
 
 // LockSchema makes migrators take turns: it locks the schema until the end of the transaction.
 func (db *DB) LockSchema(ctx context.Context, tx *Tx) error {
-	if db.e.SchemaLock == "" {
+	if db.e.SchemaLock == "" || db.isSpared(schemaLock) {
 		return nil
 	}
 	_, err := tx.q.ExecContext(ctx, db.e.SchemaLock)
-	return db.Wrap("lock the schema", err)
+	return db.Wrap("lock the schema", db.spare(schemaLock, err))
 }
 
 // ForDDL is the runner for the statements of migrations: the transaction, or the database itself if DDL

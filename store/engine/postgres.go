@@ -96,6 +96,7 @@ var postgres = &Engine{
 	classify:   classifyPostgres,
 	atFault:    postgresAtFault,
 	advise:     adviseOnPostgres,
+	lacks:      lacksOnPostgres,
 	SchemaLock: "SELECT pg_catalog.pg_advisory_xact_lock(7236832961)",
 	functions:  "pg_catalog.",
 	orReplace:  func(string, string) bool { return true },

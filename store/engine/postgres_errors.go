@@ -51,6 +51,14 @@ func classifyPostgres(err error) class {
 	return other
 }
 
+// lacksOnPostgres: some servers that speak the protocol have no advisory locks. The one of a migration keeps migrators from
+// each other's way, the other one those who take runs: what makes both correct are keys and conditions.
+func lacksOnPostgres(statement string, err error) bool {
+	var pe *pgconn.PgError
+	spares := statement == "reserve_queued" || statement == schemaLock
+	return spares && errors.As(err, &pe) && (pe.Code == "42883" || pe.Code == "0A000") // there is no such function; not supported
+}
+
 // postgresAtFault goes by the classes of SQLSTATE.
 func postgresAtFault(err error) bool {
 	var pe *pgconn.PgError

@@ -83,7 +83,7 @@ func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan f
 	defer cancel()
 	rows, err := insist(ctx, r, kind, func() (*sql.Rows, error) { return r.q.QueryContext(ctx, text, bound...) })
 	if err != nil {
-		return r.db.Wrap(r.action(name), unanswered(ctx, err))
+		return r.db.Wrap(r.action(name), unanswered(ctx, r.db.spare(name, err)))
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -91,7 +91,7 @@ func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan f
 			return r.db.Wrap(r.action(name), err)
 		}
 	}
-	return r.db.Wrap(r.action(name), unanswered(ctx, errors.Join(rows.Err(), rows.Close())))
+	return r.db.Wrap(r.action(name), unanswered(ctx, r.db.spare(name, errors.Join(rows.Err(), rows.Close()))))
 }
 
 // Row scans the one row of a named statement. If there is none, the error wraps ErrNotFound.

@@ -22,10 +22,11 @@ type guards string
 
 const (
 	allGuards  guards = ""
-	noLocks    guards = "no locks"       // an engine that parses SKIP LOCKED and skips nothing
-	optimistic guards = "optimistic"     // one that lets everybody in and tells at the end who lost
-	atCommit   guards = "at COMMIT"      // one that says "1 row updated" to all of them, and tells the losers in the answer to COMMIT
-	noGuards   guards = "nothing at all" // the twin that shows that the others would notice
+	noLocks    guards = "no locks"         // an engine that parses SKIP LOCKED and skips nothing
+	lacking    guards = "no such function" // one that has no advisory locks, and says so
+	optimistic guards = "optimistic"       // one that lets everybody in and tells at the end who lost
+	atCommit   guards = "at COMMIT"        // one that says "1 row updated" to all of them, and tells the losers in the answer to COMMIT
+	noGuards   guards = "nothing at all"   // the twin that shows that the others would notice
 )
 
 // A guard is a part of our statements, and what stands there without it.
@@ -38,6 +39,8 @@ var (
 	locks = []guard{{regexp.MustCompile(`FOR UPDATE( SKIP LOCKED)?`), ""}, reserving}
 	// PostgreSQL alone has it; what only speaks its protocol may say yes to all.
 	reserving = guard{regexp.MustCompile(`pg_catalog\.pg_try_advisory_xact_lock\(.*\)`), "true"}
+	// For the server to say that it has none.
+	unknown = guard{regexp.MustCompile(`pg_catalog\.pg_(try_)?advisory_xact_lock\(`), "pg_catalog.no_such_function("}
 	// The conditions of the statements: a plan's version, a run's state and fence.
 	conditions = []guard{
 		{regexp.MustCompile(` AND p\.version = d\.version`), ""},
@@ -65,6 +68,8 @@ func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int 
 	switch g {
 	case noLocks:
 		gone = locks
+	case lacking:
+		gone = []guard{unknown}
 	case optimistic:
 		gone = locks
 		c.Options = func(o driver.TxOptions) driver.TxOptions {
@@ -139,7 +144,7 @@ func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, re
 		}
 	}
 	t.Logf("taken out, and refused by the engine: %v", total)
-	for _, x := range map[guards][]guard{noLocks: locks, optimistic: locks, atCommit: locks, noGuards: slices.Concat(locks, conditions, keys)}[g] {
+	for _, x := range map[guards][]guard{noLocks: locks, lacking: {unknown}, optimistic: locks, atCommit: locks, noGuards: slices.Concat(locks, conditions, keys)}[g] {
 		has := engine != "sqlite" || !slices.Contains(locks, x)
 		if x == reserving {
 			has = engine == "postgres"
@@ -169,7 +174,7 @@ func readLedger(t *testing.T, d *storetest.DB) ledger {
 
 // Every occurrence has one ledger row and took effect once, whichever of the guards the engine really has.
 func TestEightTicks(t *testing.T) {
-	variants := map[string][]guards{"sqlite": {allGuards}, "postgres": {allGuards, noLocks, optimistic, atCommit}, "mariadb": {allGuards, noLocks, optimistic}}
+	variants := map[string][]guards{"sqlite": {allGuards}, "postgres": {allGuards, noLocks, lacking, optimistic, atCommit}, "mariadb": {allGuards, noLocks, optimistic}}
 	for _, e := range storetest.Engines(t) {
 		for _, g := range variants[storetest.Dialect(e)] {
 			t.Run(e+"/"+cmp.Or(string(g), "all guards"), func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 // TestMain lets the test binary be a tick in a process of its own, without some of its guards.
 func TestMain(m *testing.M) {
 	meddlers := map[string]ticktest.Meddler{}
-	for _, g := range []guards{noLocks, optimistic, atCommit, noGuards} {
+	for _, g := range []guards{noLocks, lacking, optimistic, atCommit, noGuards} {
 		meddlers[string(g)] = g.meddle
 	}
 	ticktest.Main(m, meddlers)

@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Servers that speak the protocol of an engine may lack what the engine has. Nothing asks for their name or version: the
+// server is asked by the statement itself, and its refusal is kept for as long as the DB is open. So a server that lacks
+// nothing is asked for nothing.
+
+// errSpared says that a statement is not sent again, since the server does not know what it needs. The transaction is tried
+// again without it.
+var errSpared = errors.New("the server lacks what this statement needs, and dbjobs does without")
+
+// schemaLock is the name of Engine.SchemaLock among the statements that can be spared.
+const schemaLock = "schema_lock"
+
+// spare notes the error of a statement that can be spared, if it says that the server lacks something.
+func (db *DB) spare(name string, err error) error {
+	if err == nil || db.e.lacks == nil || !db.e.lacks(name, err) {
+		return err
+	}
+	db.spared.Store(name, true)
+	return fmt.Errorf("%w: %w", errSpared, err)
+}
+
+// isSpared reports whether the server has refused a statement for ever.
+func (db *DB) isSpared(name string) bool {
+	_, is := db.spared.Load(name)
+	return is
+}
