@@ -113,6 +113,9 @@ func (a *applier) rewriteAll(ctx context.Context, manifest string, jobs []Job) e
 	if a.groups, err = a.s.groups(ctx, a.tx); err != nil {
 		return err
 	}
+	if err := a.allCalendars(ctx, Definitions{Jobs: jobs}); err != nil {
+		return err
+	}
 	a.o.Manifest = manifest
 	if err := a.find(ctx, jobs); err != nil {
 		return err

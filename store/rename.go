@@ -110,6 +110,9 @@ func (s *Store) AlterSchedule(ctx context.Context, name string, o AlterOptions, 
 			return err
 		}
 		r.After.Name, r.After.Jobs, a.o.Manifest = r.Before.Name, r.Before.Jobs, r.Before.Manifest
+		if err := a.allCalendars(ctx, Definitions{Schedules: []Schedule{r.After}}); err != nil {
+			return err
+		}
 		return a.schedule(ctx, r.After, map[string]Schedule{name: r.Before})
 	})
 	return r, err
