@@ -28,13 +28,14 @@ type Schema struct {
 	Latest     int       `json:"latest"`                   // the schema number to which this program would migrate
 	Outdated   bool      `json:"views_outdated,omitempty"` // the views and routines are not those of this program
 	Instance   string    `json:"instance,omitempty"`
+	Owners     bool      `json:"owners,omitempty"` // jobs belong to logins, and each ordinary login reaches its own only
 	MigratedAt time.Time `json:"migrated_at,omitzero"`
 }
 
 // read reads it. digest is that of this program's views and routines; those of a newer schema are not its business.
 func (c *Schema) read(ctx context.Context, q engine.Runner, digest string) error {
 	var there string
-	err := q.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&there), engine.Nullable(&c.Instance), engine.At(&c.MigratedAt))
+	err := q.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&there), engine.Nullable(&c.Instance), &c.Owners, engine.At(&c.MigratedAt))
 	c.Outdated = err == nil && c.Version <= Latest && there != digest
 	return err
 }
@@ -91,9 +92,37 @@ func (s *Store) SetInstance(ctx context.Context, name string) error {
 	return err
 }
 
+// SetOwners lets rows belong to logins, or to nobody again.
+func (s *Store) SetOwners(ctx context.Context, on bool) error {
+	return s.db.InTx(ctx, func(tx *engine.Tx) error {
+		if err := s.db.LockSchema(ctx, tx); err != nil {
+			return err
+		}
+		return s.db.Own(ctx, tx, on)
+	})
+}
+
+// HasLogins returns ErrNoLogins if the engine of the URL knows no logins.
+func HasLogins(rawURL string) error {
+	e, err := engine.Of(rawURL)
+	if err == nil && !e.KnowsLogins {
+		err = ErrNoLogins
+	}
+	return err
+}
+
+// Grants returns the statements that give a login the least rights of its kind: see engine.Engine.
+func Grants(kind, rawURL, login string, owners bool) (string, error) {
+	e, err := engine.Of(rawURL)
+	if err != nil {
+		return "", err
+	}
+	return e.Grants(kind, rawURL, login, owners)
+}
+
 // MigrationText returns the whole schema as SQL, for companies where only a DBA may run DDL. It ends with
-// the statement that records the version.
-func MigrationText(rawURL string) (string, error) {
+// the statement that records the version, and with owners, with those by which rows belong to logins.
+func MigrationText(rawURL string, owners bool) (string, error) {
 	e, err := engine.Of(rawURL)
 	if err != nil {
 		return "", err
@@ -121,6 +150,14 @@ func MigrationText(rawURL string) (string, error) {
 		}
 		fmt.Fprintf(&b, "%s\n;\n", text)
 	}
+	if !owners {
+		return b.String(), nil
+	}
+	list, err := e.Ownership(true)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "\n%s;\n", strings.Join(list, ";\n\n"))
 	return b.String(), nil
 }
 
@@ -147,13 +184,13 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	}
 	var applied []string
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		applied, err = s.migrate(ctx, tx, migrations, repeatables)
+		applied, err = s.migrate(ctx, tx, migrations, repeatables, was.Owners)
 		return err
 	})
 	return applied, err
 }
 
-func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, repeatables []engine.Repeatable) (applied []string, err error) {
+func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, repeatables []engine.Repeatable, owners bool) (applied []string, err error) {
 	if err := s.db.LockSchema(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -181,14 +218,26 @@ func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.
 			return nil, err
 		}
 	}
+	replaced, err := s.replace(ctx, tx, repeatables)
+	if replaced {
+		applied = append(applied, "views and routines")
+	}
+	if err == nil && owners && len(applied) > 0 { // a new table needs its policies, and a new view the rights of who asks
+		err = s.db.Own(ctx, tx, true)
+	}
+	return applied, err
+}
+
+// replace brings in views and routines if they are not those of this program.
+func (s *Store) replace(ctx context.Context, tx *engine.Tx, repeatables []engine.Repeatable) (done bool, err error) {
 	var now Schema
 	digest := engine.Digest(repeatables)
 	if err := now.read(ctx, tx, digest); err != nil || !now.Outdated {
-		return applied, err
+		return false, err
 	}
 	if err := s.db.Replace(ctx, tx, repeatables); err != nil {
-		return nil, err
+		return false, err
 	}
 	_, err = tx.Exec(ctx, "record_repeatable", engine.Args{"repeatable": digest})
-	return append(applied, "views and routines"), err
+	return err == nil, err
 }

@@ -101,7 +101,7 @@ func TestTheSchemaAsText(t *testing.T) {
 			t.Parallel()
 			url := storetest.URL(t, engine)
 			s := open(t, url)
-			text, err := store.MigrationText(url)
+			text, err := store.MigrationText(url, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -209,7 +209,7 @@ func TestASearchPathThatIsADanger(t *testing.T) {
 // What makes the tables can be sent to a database of any encoding, comments and all.
 func TestTheSchemaIsPlainASCII(t *testing.T) {
 	for _, url := range []string{"postgres://host/db", "mysql://host/db", "sqlite:x"} {
-		text, err := store.MigrationText(url)
+		text, err := store.MigrationText(url, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,8 +103,10 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 			}
 			return err
 		}
-		if _, err := a.tx.Exec(ctx, "resume", known); err != nil {
+		if n, err := a.tx.Exec(ctx, "resume", known); err != nil {
 			return err
+		} else if n == 0 { // a login sees pauses of all, and may end its own
+			return &FieldError{on.String(), "pause", fmt.Sprintf("belongs to %s; only an administrator may end it", ended.By)}
 		}
 		ended.Subject, ended.ResumedAt, ended.ResumedBy, ended.Missed = on.Name, a.now, a.o.By, missed
 		kind, name := on.logged()

@@ -159,6 +159,12 @@ var (
 	ErrOutdated    = errors.New("the run was delivered again") // a write with an old fence
 )
 
+// ErrNoLogins says that the engine has neither rights nor owners, and LoginKinds are the kinds of logins of Grants.
+var (
+	ErrNoLogins = engine.ErrNoLogins
+	LoginKinds  = engine.LoginKinds
+)
+
 // Patience is how long the database may take to answer a statement.
 const Patience = engine.Patience
 

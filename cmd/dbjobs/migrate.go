@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,30 +15,51 @@ import (
 )
 
 func (c *cli) migrate() *cobra.Command {
-	var status, printText, noInstance bool
-	var instance string
+	var status, printText, noInstance, owners bool
+	var instance, grants, login string
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create the tables of dbjobs, or bring them up to date",
 		Long: `Creates the tables of dbjobs, or brings them up to date; it also creates a missing SQLite file. You can run it any
 number of times, and several at the same time. If only somebody else may create tables, give them the statements that
---print prints.`,
+--print prints.
+
+With --owners, each job belongs to the login that made it, and an ordinary login reaches its own jobs only;
+--owners=false ends that. --print-grants prints the rights that a kind of login needs: admin migrates, ticker does
+everything else, reader only asks, user has jobs of its own where there are owners.`,
 		Example: `  dbjobs migrate
   dbjobs migrate --database postgres://owner@db.example.org/app --print
-  dbjobs migrate --instance production`,
+  dbjobs migrate --instance production
+  dbjobs migrate --database postgres://db.example.org/app --print-grants ticker --login nightly`,
 		Args: positional(),
 	}
 	cmd.Flags().BoolVar(&status, "status", false, "only print the version of the schema")
 	cmd.Flags().BoolVar(&printText, "print", false, "only print the SQL statements, without connecting")
 	cmd.Flags().StringVar(&instance, "instance", "", "give this database a name: a tick with another DBJOBS_INSTANCE does nothing")
 	cmd.Flags().BoolVar(&noInstance, "no-instance", false, "remove the name")
-	cmd.MarkFlagsMutuallyExclusive("status", "print", "instance", "no-instance")
+	cmd.Flags().BoolVar(&owners, "owners", false, "let each job belong to the login that made it, or with =false, end that")
+	cmd.Flags().StringVar(&grants, "print-grants", "", "only print the rights that a `KIND` of login needs: admin, ticker, reader or user")
+	cmd.Flags().StringVar(&login, "login", "", "name of that login")
+	cmd.MarkFlagsMutuallyExclusive("status", "print", "instance", "no-instance", "print-grants")
+	cmd.MarkFlagsMutuallyExclusive("status", "owners")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("instance") && instance == "" { // an unset shell variable must not let a copy of the database run jobs
 			return badInput("--instance is empty; to remove the name, use --no-instance")
 		}
-		if printText {
-			return c.printMigrations(cmd)
+		switch {
+		case grants != "":
+			return c.printGrants(cmd, grants, login, owners)
+		case login != "":
+			return badInput("--login is for --print-grants")
+		case printText:
+			return c.printMigrations(cmd, owners)
+		}
+		if owners {
+			if err := c.find(cmd); err != nil {
+				return err
+			} else if err := store.HasLogins(c.db.URL); err != nil {
+				return noLogins(err)
+			}
 		}
 		a := alter
 		if status {
@@ -50,6 +74,12 @@ number of times, and several at the same time. If only somebody else may create 
 			if err := c.runMigrations(cmd.Context(), s); err != nil {
 				return err
 			}
+		}
+		if cmd.Flags().Changed("owners") {
+			if err := s.SetOwners(cmd.Context(), owners); err != nil {
+				return err
+			}
+			c.sayOwners(owners)
 		}
 		if instance != "" || noInstance {
 			if err := s.SetInstance(cmd.Context(), instance); err != nil {
@@ -75,13 +105,44 @@ func (c *cli) sayInstance(name string) {
 	c.say("this database is now the instance %q", name)
 }
 
-func (c *cli) printMigrations(cmd *cobra.Command) error {
+func (c *cli) sayOwners(on bool) {
+	if !on {
+		c.say("jobs do not belong to logins any more: who may write the tables may change all of them")
+		return
+	}
+	c.say("jobs belong to the logins that made them; dbjobs migrate --print-grants prints what rights logins need")
+}
+
+// noLogins makes a usage error of one that says that the engine has no logins.
+func noLogins(err error) error {
+	if errors.Is(err, store.ErrNoLogins) {
+		return badInput("%v", err)
+	}
+	return err
+}
+
+func (c *cli) printMigrations(cmd *cobra.Command, owners bool) error {
 	if err := c.find(cmd); err != nil {
 		return err
 	}
-	text, err := store.MigrationText(c.db.URL)
+	text, err := store.MigrationText(c.db.URL, owners)
 	if err != nil {
+		return noLogins(err)
+	}
+	_, err = fmt.Fprint(c.stdout, text)
+	return err
+}
+
+func (c *cli) printGrants(cmd *cobra.Command, kind, login string, owners bool) error {
+	if !slices.Contains(store.LoginKinds, kind) {
+		return badInput("--print-grants: there is no kind of login %s; want one of %s", shown(kind), strings.Join(store.LoginKinds, ", "))
+	}
+	if err := c.find(cmd); err != nil {
 		return err
+	}
+	text, err := store.Grants(kind, c.db.URL, login, owners)
+	if err != nil {
+		return noLogins(err)
 	}
 	_, err = fmt.Fprint(c.stdout, text)
 	return err

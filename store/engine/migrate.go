@@ -38,14 +38,26 @@ func (e *Engine) Migrations() ([]Migration, error) {
 		if m.Number, err = strconv.Atoi(name[:4]); err != nil {
 			return nil, fmt.Errorf("%s: want a name that begins with four digits", path)
 		}
-		for _, st := range statementEnd.Split(string(b), -1) {
-			if strings.TrimSpace(commentLine.ReplaceAllString(st, "")) != "" {
-				m.Statements = append(m.Statements, strings.TrimSpace(st))
-			}
-		}
+		m.Statements = statementsOf(string(b))
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// statementsOf splits a text at the semicolons that end lines. The comments before a statement belong to it.
+func statementsOf(text string) (list []string) {
+	for _, st := range statementEnd.Split(text, -1) {
+		if strings.TrimSpace(commentLine.ReplaceAllString(st, "")) != "" {
+			list = append(list, strings.TrimSpace(st))
+		}
+	}
+	return list
+}
+
+// firstLine is that of a statement, without the comments before it.
+func firstLine(st string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(commentLine.ReplaceAllString(st, "")), "\n")
+	return first
 }
 
 var commentLine = lazyregexp.New(`(?m)^--.*$`)
@@ -80,8 +92,7 @@ func (db *DB) ddl(tx *Tx) querier {
 func (db *DB) Migrate(ctx context.Context, tx *Tx, m Migration) error {
 	for _, st := range m.Statements {
 		if _, err := db.ddl(tx).ExecContext(ctx, st); err != nil {
-			first, _, _ := strings.Cut(strings.TrimSpace(commentLine.ReplaceAllString(st, "")), "\n")
-			return db.Wrap(fmt.Sprintf("migration %s: %s", m.Name, first), err)
+			return db.Wrap(fmt.Sprintf("migration %s: %s", m.Name, firstLine(st)), err)
 		}
 	}
 	return nil

@@ -77,6 +77,9 @@ func adviseOnPostgres(err error) string {
 	if !errors.As(err, &pe) {
 		return ""
 	}
+	if pe.Code == "42501" && strings.Contains(pe.Message, "row-level security") {
+		return "; with owners (`dbjobs migrate --owners`), only an administrator may write what belongs to another login, or name that"
+	}
 	return postgresAdvice[pe.Code]
 }
 

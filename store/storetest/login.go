@@ -10,11 +10,11 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// As opens the database as another login, made for the test, with the rights on our tables that store/README.md asks for, and
-// returns its name. SQLite knows no logins.
+// As opens the database as another login, made for the test, with the rights of a ticker and no more, and returns its name.
+// SQLite knows no logins.
 func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	t.Helper()
-	login, as := d.login(t, "SELECT, INSERT, UPDATE, DELETE")
+	login, as := d.Account(t, "ticker")
 	s, err := store.Open(t.Context(), as, store.Options{Clock: d.Clock.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -26,62 +26,55 @@ func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 // Reader is the URL of the database for another login, made for the test, that may only read our tables.
 func (d *DB) Reader(t testing.TB) string {
 	t.Helper()
-	_, as := d.login(t, "SELECT")
+	_, as := d.Account(t, "reader")
 	return as
 }
 
-// login makes a login with rights on our tables, and returns its name and URL.
-func (d *DB) login(t testing.TB, rights string) (login, as string) {
+// Account makes a login with the rights of a kind, as `dbjobs migrate --print-grants` prints them, and returns its name and
+// URL. In an installation with owners, it has what belongs to that.
+func (d *DB) Account(t testing.TB, kind string) (login, as string) {
 	t.Helper()
 	login, password := "dbjobs_test_"+strings.ToLower(rand.Text()[:8]), rand.Text()
-	schema, give, drop := strings.TrimSuffix(d.Table(""), "."), []string{"CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'",
-		"GRANT USAGE ON SCHEMA %[3]s TO %[1]s", "GRANT " + rights + " ON ALL TABLES IN SCHEMA %[3]s TO %[1]s"},
-		[]string{"REVOKE ALL ON ALL TABLES IN SCHEMA %[3]s FROM %[1]s", "REVOKE USAGE ON SCHEMA %[3]s FROM %[1]s", "DROP ROLE %[1]s"}
 	u, err := url.Parse(d.Direct())
 	if err != nil {
 		t.Fatal("not a URL")
 	}
-	if d.Engine == "mariadb" {
-		schema = strings.TrimPrefix(u.Path, "/")
-		give, drop = []string{"CREATE USER %[1]s@'%%' IDENTIFIED BY '%[2]s'"}, []string{"DROP USER %[1]s@'%%'"}
-		for _, table := range d.tables(t) { // of a database, only who has it by this very name may give rights
-			give = append(give, "GRANT "+rights+" ON %[3]s."+table+" TO %[1]s@'%%'")
-		}
+	schema, err := d.Schema(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	words := func(text string) string { return fmt.Sprintf(text+"%.0[1]s%.0[2]s%.0[3]s", login, password, schema) }
-	for i, text := range give {
-		if _, err := d.SQL.Exec(words(text)); err != nil && i == 0 {
-			Skip(t, "this account may make no other: %v", err)
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	grants, err := store.Grants(kind, d.Direct(), login, schema.Owners)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create, drop := fmt.Sprintf(`CREATE ROLE %s LOGIN PASSWORD '%s'`, login, password), []string{"DROP OWNED BY " + login, "DROP ROLE " + login}
+	if d.Engine == "mariadb" {
+		create, drop = fmt.Sprintf("CREATE USER %s@'%%' IDENTIFIED BY '%s'", login, password), []string{"DROP USER " + login + "@'%'"}
+	}
+	if _, err := d.SQL.Exec(create); err != nil {
+		Skip(t, "this account may make no other: %v", err)
 	}
 	t.Cleanup(func() {
 		for _, text := range drop {
-			d.Exec(t, words(text))
+			d.Exec(t, text)
 		}
 	})
+	if d.Engine != "mariadb" { // to end what it has been granted
+		d.Exec(t, "GRANT "+login+" TO CURRENT_USER")
+	}
+	for _, statement := range Statements(grants) {
+		d.Exec(t, statement)
+	}
 	u.User = url.UserPassword(login, password)
 	return login, u.String()
 }
 
-// tables are ours in the test's database, on MariaDB.
-func (d *DB) tables(t testing.TB) (names []string) {
-	t.Helper()
-	rows, err := d.SQL.Query("SHOW TABLES LIKE 'dbjobs\\_%'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
+// Statements are those of a text of GRANTs.
+func Statements(text string) (list []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {
+			list = append(list, strings.TrimSuffix(line, ";"))
 		}
-		names = append(names, name)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return names
+	return list
 }

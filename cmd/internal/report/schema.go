@@ -34,6 +34,9 @@ func (s Schema) Print(w io.Writer) error {
 		f.add("views", "those of this program")
 	}
 	f.add("instance", s.Instance)
+	if s.Owners {
+		f.add("owners", "yes: jobs belong to logins")
+	}
 	if !s.Usable {
 		f.add("usable", "no: "+s.Check().Error())
 	}

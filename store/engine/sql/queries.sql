@@ -14,7 +14,7 @@ SELECT @path, @login;
 -- ------------------------------------------------------------------------------------------------ installation
 
 -- name: installation
-SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs.installation WHERE id = 1;
 
 -- name: first_installation
 INSERT INTO dbjobs.installation (id, version, oldest, migrated_at)
@@ -36,7 +36,7 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 -- ------------------------------------------------------------------------------------------------------- probe
 
 -- name: probe
-SELECT @now, i.version, i.oldest, i.instance,
+SELECT @now, i.version, i.oldest, i.instance, i.owners,
   (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds LIMIT 1),
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
   (SELECT MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),

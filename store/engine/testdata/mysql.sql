@@ -706,7 +706,7 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', position INT P
   retry_attempts INT PATH '$.retry_attempts', retry_backoff_ms BIGINT PATH '$.retry_backoff_ms', retry_max_backoff_ms BIGINT PATH '$.retry_max_backoff_ms', retry_jitter INT PATH '$.retry_jitter', on_success LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_success', on_failure LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failure')) AS d;
 
 -- name: installation
-SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_installation WHERE id = 1;
 
 -- name: intervals
 -- arguments: job, from, to
@@ -1113,7 +1113,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 
 -- name: probe
 -- arguments: now, now, queue, now, name, name
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance,
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners,
   (SELECT p.id FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) LIMIT 1),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)),
   (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),

@@ -719,7 +719,7 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, position int, na
   retry_attempts int, retry_backoff_ms bigint, retry_max_backoff_ms bigint, retry_jitter int, on_success text, on_failure text);
 
 -- name: installation
-SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs.installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs.installation WHERE id = 1;
 
 -- name: intervals
 -- arguments: job, from, to
@@ -1146,7 +1146,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j
 
 -- name: probe
 -- arguments: now, queue, name
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance,
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners,
   (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) LIMIT 1),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = (session_user::text COLLATE pg_catalog."default")),
   (SELECT pg_catalog.MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),

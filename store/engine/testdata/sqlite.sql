@@ -710,7 +710,7 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'position' AS position, val
   value ->> 'retry_attempts' AS retry_attempts, value ->> 'retry_backoff_ms' AS retry_backoff_ms, value ->> 'retry_max_backoff_ms' AS retry_max_backoff_ms, value ->> 'retry_jitter' AS retry_jitter, value ->> 'on_success' AS on_success, value ->> 'on_failure' AS on_failure FROM jsonb_each(?1)) AS d;
 
 -- name: installation
-SELECT version, oldest, repeatable, instance, migrated_at FROM dbjobs_installation WHERE id = 1;
+SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_installation WHERE id = 1;
 
 -- name: intervals
 -- arguments: job, from, to
@@ -1121,7 +1121,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 
 -- name: probe
 -- arguments: now, queue, name
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.oldest, i.instance,
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.oldest, i.instance, i.owners,
   (SELECT p.id FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) LIMIT 1),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ''),
   (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),

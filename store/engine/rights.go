@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// ErrNoLogins says that the engine has no logins, and therefore neither rights nor owners.
+var ErrNoLogins = errors.New("SQLite has no logins: who may write the file may do everything; give each owner a file and a user of the system")
+
+// Ownership returns the statements by which rows belong to logins, or to nobody again.
+func (e *Engine) Ownership(on bool) ([]string, error) {
+	name := map[bool]string{true: "on", false: "off"}[on]
+	text, err := files.ReadFile("sql/" + e.Name + "/owners/" + name + ".sql")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoLogins
+	} else if err != nil {
+		return nil, err
+	}
+	return statementsOf(string(text)), nil
+}
+
+// Own runs the statements of Ownership.
+func (db *DB) Own(ctx context.Context, tx *Tx, on bool) error {
+	list, err := db.e.Ownership(on)
+	if err != nil {
+		return err
+	}
+	for _, st := range list {
+		if _, err := tx.q.ExecContext(ctx, st); err != nil {
+			return db.Wrap("set owners: "+firstLine(st), err)
+		}
+	}
+	return nil
+}
+
+// LoginKinds are those that Grants knows: who migrates; what does all else, for all owners; who only asks; and who has jobs of
+// his own in an installation with owners.
+var LoginKinds = []string{"admin", "ticker", "reader", "user"}
+
+// Grants returns the statements that give a login the least rights of its kind on the database of the URL, to be run by
+// an administrator. owners adds those that an installation with owners needs.
+func (e *Engine) Grants(kind, rawURL, login string, owners bool) (string, error) {
+	texts := map[string]string{}
+	err := readStatements("sql/"+e.Name+"/grants.sql", texts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", ErrNoLogins
+	} else if err != nil {
+		return "", err
+	}
+	text := texts[kind]
+	if !slices.Contains(LoginKinds, kind) {
+		return "", fmt.Errorf("there is no kind of login %.40q; want one of %s", kind, strings.Join(LoginKinds, ", "))
+	}
+	parts := []string{text}
+	if more := texts[kind+"_owners"]; owners && more != "" {
+		parts = append(parts, more)
+	}
+	if login == "" {
+		login = "LOGIN"
+	}
+	database := databaseOf(rawURL)
+	if database == "" {
+		database = "DATABASE"
+	}
+	put := strings.NewReplacer("@login", e.quoteLogin(login), "@database", e.quoteName(database),
+		"@pattern", e.quoteName(strings.NewReplacer(`_`, `\_`, `%`, `\%`).Replace(database)))
+	return e.repeated(put, strings.Join(parts, "\n\n"))
+}
+
+// repeated writes a statement with @table for each table, one with @view or @routine for each of these, and puts in the names.
+func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
+	tables, _, err := e.schema()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, t := range tables {
+		if !strings.HasSuffix(t.name, "installation") {
+			names = append(names, t.name)
+		}
+	}
+	all, err := e.Repeatables()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text + "\n") {
+		switch {
+		case strings.Contains(line, "@view"), strings.Contains(line, "@routine"):
+			for _, r := range all {
+				b.WriteString(put.Replace(grantOn(line, r)))
+			}
+		case strings.Contains(line, "@tables"):
+			b.WriteString(put.Replace(strings.Replace(line, "@tables", strings.Join(names, ", "), 1)))
+		case strings.Contains(line, "@table"):
+			for _, name := range names {
+				b.WriteString(put.Replace(strings.Replace(line, "@table", name, 1)))
+			}
+		default:
+			b.WriteString(put.Replace(line))
+		}
+	}
+	return b.String(), nil
+}
+
+// grantOn is the statement for a view or a routine, or nothing where it is for the other kind.
+func grantOn(line string, r Repeatable) string {
+	switch view := strings.Contains(line, "@view"); {
+	case view && r.Kind == "VIEW":
+		return strings.Replace(line, "@view", r.Name, 1)
+	case !view && r.Kind != "VIEW":
+		return strings.Replace(strings.Replace(line, "@routine", r.Name, 1), "@kind", r.Kind, 1)
+	}
+	return ""
+}
+
+// databaseOf is the name of a server's database.
+func databaseOf(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(u.Path, "/")
+}
+
+func (e *Engine) quoteName(name string) string {
+	quote := `"`
+	if e.Name == "mysql" {
+		quote = "`"
+	}
+	return quote + strings.ReplaceAll(name, quote, quote+quote) + quote
+}
+
+// quoteLogin writes a login as GRANT wants it. On MySQL and MariaDB a host may follow: ann@10.%.
+func (e *Engine) quoteLogin(login string) string {
+	if e.Name != "mysql" {
+		return e.quoteName(login)
+	}
+	user, host, with := strings.Cut(login, "@")
+	literal := func(s string) string {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
+	}
+	if !with {
+		return literal(user) + "@'%'"
+	}
+	return literal(user) + "@" + literal(host)
+}

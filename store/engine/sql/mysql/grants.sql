@@ -1,0 +1,21 @@
+-- The least rights of each kind of login. @login, @database and @pattern, which is the database's name where a pattern is
+-- meant, are put in; a statement with @table is repeated for each table.
+
+-- name: admin
+-- Before the first `dbjobs migrate`. This login is the definer of views and routines, and may give a job another owner.
+GRANT CREATE, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, DROP, SELECT, INSERT, UPDATE ON @pattern.* TO @login;
+
+-- name: ticker
+-- After each `dbjobs migrate`.
+GRANT SELECT, INSERT, UPDATE, DELETE ON @database.@table TO @login;
+GRANT SELECT, UPDATE (migrated_at) ON @database.dbjobs_installation TO @login;
+
+-- name: reader
+-- After each `dbjobs migrate`.
+GRANT SELECT ON @database.@table TO @login;
+GRANT SELECT ON @database.dbjobs_installation TO @login;
+
+-- name: user
+-- After each `dbjobs migrate --owners`. There is no right on a table.
+GRANT EXECUTE ON @kind @database.@routine TO @login;
+GRANT SELECT ON @database.@view TO @login;

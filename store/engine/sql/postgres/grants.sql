@@ -1,0 +1,38 @@
+-- The least rights of each kind of login. @login, @database and @tables are put in; a statement with @table is repeated for
+-- each table. The table installation says what the database holds, and is no part of these: to lock its row takes UPDATE of a column.
+
+-- name: admin
+-- Before the first `dbjobs migrate`, by a superuser or the owner of the database. This login owns the tables.
+GRANT CREATE ON DATABASE @database TO @login;
+
+-- name: admin_owners
+-- For who may give a job another owner. `dbjobs migrate --owners` makes the role, if its login may make roles; else a superuser
+-- has to do so before, once a server: CREATE ROLE dbjobs_admin; CREATE ROLE dbjobs_ticker; CREATE ROLE dbjobs_reader
+GRANT dbjobs_admin TO @login;
+
+-- name: ticker
+-- After each `dbjobs migrate`, by the login that migrates.
+GRANT USAGE ON SCHEMA dbjobs TO @login;
+GRANT SELECT, INSERT, UPDATE, DELETE ON @tables TO @login;
+GRANT SELECT, UPDATE (migrated_at) ON dbjobs.installation TO @login;
+
+-- name: ticker_owners
+-- Once, by who may grant the role.
+GRANT dbjobs_ticker TO @login;
+
+-- name: reader
+-- After each `dbjobs migrate`, by the login that migrates.
+GRANT USAGE ON SCHEMA dbjobs TO @login;
+GRANT SELECT ON ALL TABLES IN SCHEMA dbjobs TO @login;
+
+-- name: reader_owners
+-- Once, by who may grant the role.
+GRANT dbjobs_reader TO @login;
+
+-- name: user
+-- After each `dbjobs migrate --owners`, by the login that migrates. Row security lets the login reach its own rows only.
+GRANT USAGE ON SCHEMA dbjobs TO @login;
+GRANT SELECT, INSERT, UPDATE, DELETE ON @tables TO @login;
+GRANT SELECT, UPDATE (migrated_at) ON dbjobs.installation TO @login;
+-- On PostgreSQL 15 or newer. Before, a view shows the rows of all.
+GRANT SELECT ON @view TO @login;

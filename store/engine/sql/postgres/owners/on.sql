@@ -1,0 +1,192 @@
+-- Rows belong to logins, for `dbjobs migrate --owners`. Each table has row security, by who has logged in (session_user):
+-- SET ROLE does not change that, and in a function of a definer (current_user) nothing is anybody's. Members of dbjobs_admin
+-- and of dbjobs_ticker see and write all, so only they give a job another owner; members of dbjobs_reader see all. Row
+-- security does not bind a superuser, a login with BYPASSRLS, and the login that owns the tables.
+--
+-- Each statement ends with a semicolon at the end of a line, and can be run twice.
+
+DO $$ DECLARE r text; BEGIN
+  FOREACH r IN ARRAY ARRAY['dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader'] LOOP
+    IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = r) THEN
+      BEGIN
+        EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN', r) /* a role is the server's, and another database may make it now */
+        ; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; WHEN insufficient_privilege THEN
+          RAISE EXCEPTION 'the role % is missing, and this login may make no role', r USING ERRCODE = '42501', HINT = 'a superuser has to run: CREATE ROLE ' || r
+      ; END
+    ; END IF
+  ; END LOOP
+; END $$;
+
+-- What policies look up: the jobs of a login. The collation is the column's, or the index would not do: a name has another.
+CREATE INDEX IF NOT EXISTS jobs_owner ON dbjobs.jobs (owner);
+
+-- A hook, and the cap of a group, are of the same owner.
+ALTER TABLE dbjobs.jobs ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.jobs;
+CREATE POLICY own ON dbjobs.jobs USING (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) WITH CHECK (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user
+    AND (group_name IS NULL OR group_name IN (SELECT name FROM dbjobs.groups))
+    AND NOT EXISTS (SELECT 1 FROM pg_catalog.unnest(ARRAY[on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused]) AS h(hook)
+      WHERE pg_catalog.strpos(h.hook, '/') > 0 AND pg_catalog.split_part(h.hook, '/', 1) <> session_user));
+
+ALTER TABLE dbjobs.steps ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.steps;
+CREATE POLICY own ON dbjobs.steps USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
+-- The own rule of a job is the job's.
+ALTER TABLE dbjobs.schedules ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.schedules;
+CREATE POLICY own ON dbjobs.schedules USING ((job_id IS NULL AND owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK ((calendar = '' OR calendar IN (SELECT name FROM dbjobs.calendars)) AND ((job_id IS NULL AND owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)));
+
+ALTER TABLE dbjobs.calendars ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.calendars;
+CREATE POLICY own ON dbjobs.calendars USING (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) WITH CHECK (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user);
+
+ALTER TABLE dbjobs.groups ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.groups;
+CREATE POLICY own ON dbjobs.groups USING (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) WITH CHECK (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user);
+
+ALTER TABLE dbjobs.group_plans ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.group_plans;
+CREATE POLICY own ON dbjobs.group_plans USING (name IN (SELECT name FROM dbjobs.groups)) WITH CHECK (name IN (SELECT name FROM dbjobs.groups));
+
+ALTER TABLE dbjobs.job_schedules ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.job_schedules;
+CREATE POLICY own ON dbjobs.job_schedules USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs) AND schedule_id IN (SELECT id FROM dbjobs.schedules));
+
+ALTER TABLE dbjobs.job_after ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.job_after;
+CREATE POLICY own ON dbjobs.job_after USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs) AND after_job_id IN (SELECT id FROM dbjobs.jobs));
+
+ALTER TABLE dbjobs.job_ends ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.job_ends;
+CREATE POLICY own ON dbjobs.job_ends USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs) AND after_job_id IN (SELECT id FROM dbjobs.jobs));
+
+ALTER TABLE dbjobs.plans ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.plans;
+CREATE POLICY own ON dbjobs.plans USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs) AND owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user);
+
+ALTER TABLE dbjobs.plan_rules ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.plan_rules;
+CREATE POLICY own ON dbjobs.plan_rules USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
+
+ALTER TABLE dbjobs.runs ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.runs;
+CREATE POLICY own ON dbjobs.runs USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
+
+ALTER TABLE dbjobs.attempts ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.attempts;
+CREATE POLICY own ON dbjobs.attempts USING (EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = run_id)) WITH CHECK (EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = run_id));
+
+ALTER TABLE dbjobs.gaps ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.gaps;
+CREATE POLICY own ON dbjobs.gaps USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
+
+-- A tag, and everything, may be paused by an administrator only, since they are not of one owner. All see it.
+ALTER TABLE dbjobs.pauses ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.pauses;
+CREATE POLICY own ON dbjobs.pauses USING ((scope = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs)) OR (scope = 'schedule' AND subject_id IN (SELECT id FROM dbjobs.schedules)) OR (scope = 'owner' AND subject = session_user AND subject = current_user)) WITH CHECK ((scope = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs)) OR (scope = 'schedule' AND subject_id IN (SELECT id FROM dbjobs.schedules)) OR (scope = 'owner' AND subject = session_user AND subject = current_user));
+DROP POLICY IF EXISTS shared ON dbjobs.pauses;
+CREATE POLICY shared ON dbjobs.pauses FOR SELECT USING (scope IN ('tag', 'all'));
+
+-- The log of changes says of a login only what that has done, and is never rewritten. The owner of a job learns who changed it.
+ALTER TABLE dbjobs.changes ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.changes;
+CREATE POLICY own ON dbjobs.changes FOR SELECT USING ((changed_by = session_user AND changed_by = current_user) OR (kind = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs)));
+DROP POLICY IF EXISTS add ON dbjobs.changes;
+CREATE POLICY add ON dbjobs.changes FOR INSERT WITH CHECK (changed_by = session_user AND changed_by = current_user
+  AND (kind <> 'job' OR subject_id IS NULL OR subject_id IN (SELECT id FROM dbjobs.jobs)));
+
+-- A login may run ticks of its own, under its name.
+ALTER TABLE dbjobs.ticks ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.ticks;
+CREATE POLICY own ON dbjobs.ticks USING (name = session_user AND name = current_user);
+
+-- All see what the database holds, and may lock that, which takes UPDATE of one column.
+ALTER TABLE dbjobs.installation ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON dbjobs.installation;
+CREATE POLICY own ON dbjobs.installation USING (true);
+
+-- The roles that reach all rows. A policy that is always true costs nothing.
+DROP POLICY IF EXISTS every ON dbjobs.jobs;
+CREATE POLICY every ON dbjobs.jobs TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.jobs;
+CREATE POLICY read ON dbjobs.jobs FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.steps;
+CREATE POLICY every ON dbjobs.steps TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.steps;
+CREATE POLICY read ON dbjobs.steps FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.schedules;
+CREATE POLICY every ON dbjobs.schedules TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.schedules;
+CREATE POLICY read ON dbjobs.schedules FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.calendars;
+CREATE POLICY every ON dbjobs.calendars TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.calendars;
+CREATE POLICY read ON dbjobs.calendars FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.groups;
+CREATE POLICY every ON dbjobs.groups TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.groups;
+CREATE POLICY read ON dbjobs.groups FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.group_plans;
+CREATE POLICY every ON dbjobs.group_plans TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.group_plans;
+CREATE POLICY read ON dbjobs.group_plans FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.job_schedules;
+CREATE POLICY every ON dbjobs.job_schedules TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.job_schedules;
+CREATE POLICY read ON dbjobs.job_schedules FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.job_after;
+CREATE POLICY every ON dbjobs.job_after TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.job_after;
+CREATE POLICY read ON dbjobs.job_after FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.job_ends;
+CREATE POLICY every ON dbjobs.job_ends TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.job_ends;
+CREATE POLICY read ON dbjobs.job_ends FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.plans;
+CREATE POLICY every ON dbjobs.plans TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.plans;
+CREATE POLICY read ON dbjobs.plans FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.plan_rules;
+CREATE POLICY every ON dbjobs.plan_rules TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.plan_rules;
+CREATE POLICY read ON dbjobs.plan_rules FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.runs;
+CREATE POLICY every ON dbjobs.runs TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.runs;
+CREATE POLICY read ON dbjobs.runs FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.attempts;
+CREATE POLICY every ON dbjobs.attempts TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.attempts;
+CREATE POLICY read ON dbjobs.attempts FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.gaps;
+CREATE POLICY every ON dbjobs.gaps TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.gaps;
+CREATE POLICY read ON dbjobs.gaps FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.pauses;
+CREATE POLICY every ON dbjobs.pauses TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.pauses;
+CREATE POLICY read ON dbjobs.pauses FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.changes;
+CREATE POLICY every ON dbjobs.changes TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.changes;
+CREATE POLICY read ON dbjobs.changes FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.ticks;
+CREATE POLICY every ON dbjobs.ticks TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.ticks;
+CREATE POLICY read ON dbjobs.ticks FOR SELECT TO dbjobs_reader USING (true);
+DROP POLICY IF EXISTS every ON dbjobs.installation;
+CREATE POLICY every ON dbjobs.installation TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS read ON dbjobs.installation;
+CREATE POLICY read ON dbjobs.installation FOR SELECT TO dbjobs_reader USING (true);
+
+-- A view reads with the rights of the login that asks, and so by its policies. PostgreSQL 12 to 14 cannot: there, a view shows
+-- all rows to those who may read it, and a user gets no right on one.
+DO $$ DECLARE v text; BEGIN
+  IF pg_catalog.current_setting('server_version_num')::int >= 150000 THEN
+    FOR v IN SELECT c.relname FROM pg_catalog.pg_class c WHERE c.relnamespace = 'dbjobs'::regnamespace AND c.relkind = 'v' LOOP
+      EXECUTE pg_catalog.format('ALTER VIEW dbjobs.%I SET (security_invoker = true)', v)
+    ; END LOOP
+  ; END IF
+; END $$;
+
+UPDATE dbjobs.installation SET owners = true WHERE NOT owners;
