@@ -123,6 +123,7 @@ func TestLambdaEventsAreStrict(t *testing.T) {
 		orderOf("apply", "manifest", 5):                     "standard input",
 		orderOf("apply", "manifest", "include: [/etc/pwd]"): "files cannot be included here",
 		orderOf("apply", "manifest", "jobs:\n  x: {rule: every 1h, sql: '${env:AWS_SECRET_ACCESS_KEY}'}"): "AWS_SECRET_ACCESS_KEY",
+		orderOf("apply", "manifest", "calendars:\n  c: {file: /proc/self/environ}"):                       "no file can be read here",
 		orderOf("apply", "manifst", "jobs: {}"):                                                           `unknown field "manifst"`,
 		orderOf("migrate", "limit", 1):                                                                    `unknown field "limit"`,
 		orderOf("run-now"):                                                                                "name of a job",

@@ -88,6 +88,10 @@ func (f *file) daysFile(c *store.Calendar) reading {
 		if text(&name)(d, n, path); name == "" {
 			return
 		}
+		if f.alone {
+			d.problem(n, path, "no file can be read here; put its days under days")
+			return
+		}
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(f.file), name)
 		}

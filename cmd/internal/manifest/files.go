@@ -100,7 +100,7 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 		return fmt.Errorf("reading %s: %w", in.Path, err)
 	}
 	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, names: r.names, calendars: r.calendars, defined: r.defined,
-		from: from, at: at, real: realPath(in)}
+		from: from, at: at, real: realPath(in), alone: r.o.Alone}
 	if from != nil {
 		f.zone, f.defaults = from.zone, from.defaults
 	}
@@ -146,7 +146,7 @@ func (r *reader) include(f *file, n *yaml.Node) error {
 	if n == nil {
 		return nil
 	}
-	if r.o.Alone {
+	if f.alone {
 		f.problem(n, "include", "files cannot be included here; put all into one manifest")
 		return nil
 	}

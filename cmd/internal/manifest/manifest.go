@@ -49,7 +49,7 @@ type reference struct {
 type Options struct {
 	Name string    // name of the manifest, unless a file itself has one; "" means no owner
 	Now  time.Time // start of rules that count from the creation of the schedule
-	// Alone refuses to include files: who wrote the manifest is not one who may read files here.
+	// Alone refuses to read other files that the manifest names: who wrote it may read none here.
 	Alone bool
 
 	// Env looks up a variable that a file names as ${env:NAME}. Nil: such a text stays as it is.
@@ -182,6 +182,7 @@ type file struct {
 	from                    *file      // includes this one
 	at                      *yaml.Node // the place where it does
 	real                    string     // the path by which the file is known
+	alone                   bool       // it may name no other files
 }
 
 // readTop reads the top level of the file, and keeps its groups, schedules and jobs. It returns what the file includes.
