@@ -143,7 +143,7 @@ func (p prices) summary() string {
 	}
 	always := func(cost float64) func(float64) float64 { return func(float64) float64 { return cost } }
 	row("**Passes**: Lambda function", func(n float64) float64 { return p.lambda(n, pass) })
-	row("its metrics and alarms", always(18*p.of("metric")+7*p.of("alarm")))
+	row("its metrics and alarms", always(18*p.of("metric")+9*p.of("alarm")))
 	row("or a Cloud Run service, billed by the request", p.service)
 	row("or a Cloud Run job, billed by the minute *", func(n float64) float64 { return p.job(n, 60) })
 	row("or a Fargate task", p.fargate)
@@ -165,7 +165,7 @@ func (p prices) lambdaTable() string {
 		free := max(0, p.compute(minute, r.t)-400_000*p.of("lambda_arm"))
 		fmt.Fprintf(&b, "| %s | %g s | %.0f | %.2f | %.2f | %.2f |\n", r.what, r.t, minute*r.t/4, p.compute(minute, r.t), free, p.lambda(minute, r.t))
 	}
-	fmt.Fprintf(&b, "\nBeside it: metrics %.2f, alarms %.2f, the endpoint in two zones %.2f.\n", 18*p.of("metric"), 7*p.of("alarm"), 2*hours*p.of("endpoint"))
+	fmt.Fprintf(&b, "\nBeside it: metrics %.2f, alarms %.2f, the endpoint in two zones %.2f.\n", 18*p.of("metric"), 9*p.of("alarm"), 2*hours*p.of("endpoint"))
 	return b.String()
 }
 

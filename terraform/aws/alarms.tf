@@ -1,5 +1,14 @@
 locals {
-  # A metric that is not there means something different for each alarm.
+  # The time between two ticks, where the expression says it: alarms that look at a shorter time would go on and off.
+  unit = { minute = 1, hour = 60, day = 1440 }
+  tick_minutes = (
+    can(regex("^rate", var.schedule_expression)) ? tonumber(regex("[0-9]+", var.schedule_expression)) * local.unit[regex("minute|hour|day", var.schedule_expression)] :
+    can(regex("^cron\\(\\*/[0-9]+ ", var.schedule_expression)) ? tonumber(regex("[0-9]+", var.schedule_expression)) :
+    can(regex("^cron\\([0-9]+ ", var.schedule_expression)) ? 60 : 1
+  )
+
+  # A metric that is not there means something different for each alarm. What is a state, and not an event, is missing
+  # between two passes: there the alarm stays as it is. An event is in alarm for as long as one of the last minutes had it.
   alarms = {
     errors = {
       description = "A pass of ${var.name} failed: see the log group ${aws_cloudwatch_log_group.this.name}."
@@ -46,14 +55,76 @@ locals {
       comparison  = "GreaterThanThreshold"
       threshold   = 60 * var.overdue_minutes
       minutes     = 1
+      missing     = "ignore"
+      enabled     = true
+    }
+    failing = {
+      description = "The last run of a job of ${var.name} has failed: see dbjobs status, and dbjobs errors."
+      namespace   = "dbjobs"
+      metric      = "failing_jobs"
+      dimensions  = { name = var.name }
+      statistic   = "Maximum"
+      comparison  = "GreaterThanThreshold"
+      threshold   = 0
+      minutes     = 1
+      missing     = "ignore"
+      enabled     = true
+    }
+    parked = {
+      description = "A job of ${var.name} cannot be used as it is defined, so it does not run: see dbjobs status."
+      namespace   = "dbjobs"
+      metric      = "parked"
+      dimensions  = { name = var.name }
+      statistic   = "Maximum"
+      comparison  = "GreaterThanThreshold"
+      threshold   = 0
+      minutes     = 1
+      missing     = "ignore"
+      enabled     = true
+    }
+    paused = {
+      description = "A job of ${var.name} is paused, by hand or by its failures: see dbjobs pause-list."
+      namespace   = "dbjobs"
+      metric      = "paused_jobs"
+      dimensions  = { name = var.name }
+      statistic   = "Maximum"
+      comparison  = "GreaterThanThreshold"
+      threshold   = 0
+      minutes     = 1
+      missing     = "ignore"
+      enabled     = var.paused_alarm
+    }
+    queued = {
+      description = "A run of ${var.name} has been ready for more than ${var.queued_minutes} minutes, and nobody takes it: see dbjobs run list --state waiting."
+      namespace   = "dbjobs"
+      metric      = "queued_seconds"
+      dimensions  = { name = var.name }
+      statistic   = "Maximum"
+      comparison  = "GreaterThanThreshold"
+      threshold   = 60 * var.queued_minutes
+      minutes     = 1
+      missing     = "ignore"
+      enabled     = true
+    }
+    lost = {
+      description = "A run of ${var.name} never reported back within the last hour, and is not tried again: nobody knows whether it did its work."
+      namespace   = "dbjobs"
+      metric      = "lost"
+      dimensions  = { name = var.name }
+      statistic   = "Sum"
+      comparison  = "GreaterThanThreshold"
+      threshold   = 0
+      minutes     = 60
       missing     = "notBreaching"
       enabled     = true
     }
   }
+
+  own = toset([for name, alarm in local.alarms : name if alarm.namespace == "dbjobs" && name != "no-tick"])
 }
 
 resource "aws_cloudwatch_metric_alarm" "this" {
-  for_each = { for name, alarm in local.alarms : name => alarm if var.metrics || name != "overdue" }
+  for_each = { for name, alarm in local.alarms : name => alarm if(var.metrics || !contains(local.own, name)) && (name != "no-tick" || var.no_tick_minutes > 0) }
 
   alarm_name          = "${var.name}-${each.key}"
   alarm_description   = each.value.description
@@ -65,7 +136,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   threshold           = each.value.threshold
   period              = 60
   evaluation_periods  = each.value.minutes
-  datapoints_to_alarm = each.value.minutes
+  datapoints_to_alarm = each.key == "lost" ? 1 : each.value.minutes
   treat_missing_data  = each.value.missing
   actions_enabled     = each.value.enabled
   alarm_actions       = var.alarm_actions

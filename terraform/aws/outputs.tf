@@ -49,6 +49,6 @@ output "trigger_arn" {
 }
 
 output "alarm_arns" {
-  description = "ARNs of the alarms, by errors, throttles, no-tick and overdue."
+  description = "ARNs of the alarms, by their names, such as errors, no-tick and failing."
   value       = { for name, alarm in aws_cloudwatch_metric_alarm.this : name => alarm.arn }
 }

@@ -273,7 +273,7 @@ variable "log_retention_days" {
 }
 
 variable "metrics" {
-  description = "Whether the function's log lines carry metrics. CloudWatch bills each; without them there is no alarm for what is overdue, and no-tick counts starts, also failed ones."
+  description = "Whether the function's log lines carry metrics. CloudWatch bills each; without them there are no alarms but errors, throttles and no-tick, and no-tick counts starts, also failed ones."
   type        = bool
   default     = true
 }
@@ -290,13 +290,18 @@ variable "alarm_actions" {
 }
 
 variable "no_tick_minutes" {
-  description = "Alarm if no pass succeeded for this number of minutes. It has to be longer than the time between two ticks."
+  description = "Alarm if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks; 0 makes no such alarm, for a trigger that pauses at night."
   type        = number
   default     = 5
 
   validation {
-    condition     = var.no_tick_minutes >= 2 && var.no_tick_minutes <= 1440 && floor(var.no_tick_minutes) == var.no_tick_minutes
-    error_message = "no_tick_minutes: want a whole number of 2 to 1440, a day."
+    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes >= 2 && var.no_tick_minutes <= 1440 && floor(var.no_tick_minutes) == var.no_tick_minutes
+    error_message = "no_tick_minutes: want a whole number of 2 to 1440, a day, or 0 for no alarm."
+  }
+
+  validation {
+    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes
+    error_message = "no_tick_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, so the alarm would go on and off; want more than that, or 0 for no alarm."
   }
 }
 
@@ -309,6 +314,33 @@ variable "overdue_minutes" {
     condition     = var.overdue_minutes >= 1 && floor(var.overdue_minutes) == var.overdue_minutes
     error_message = "overdue_minutes: want a whole number of at least 1."
   }
+
+  validation {
+    condition     = var.overdue_minutes >= local.tick_minutes
+    error_message = "overdue_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, for which a job waits anyway; want at least that."
+  }
+}
+
+variable "queued_minutes" {
+  description = "Alarm if, when a pass begins, a run in any queue has been ready for longer than this number of minutes."
+  type        = number
+  default     = 15
+
+  validation {
+    condition     = var.queued_minutes >= 1 && floor(var.queued_minutes) == var.queued_minutes
+    error_message = "queued_minutes: want a whole number of at least 1."
+  }
+
+  validation {
+    condition     = var.queued_minutes >= local.tick_minutes
+    error_message = "queued_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, for which a run waits anyway; want at least that."
+  }
+}
+
+variable "paused_alarm" {
+  description = "Whether the alarm for paused jobs tells somebody. It is shown in any case."
+  type        = bool
+  default     = false
 }
 
 variable "tags" {

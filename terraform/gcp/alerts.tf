@@ -32,7 +32,7 @@ resource "google_monitoring_alert_policy" "failed" {
 
 # It needs one pass that succeeded, and notices from then on that others do not follow.
 resource "google_monitoring_alert_policy" "no_tick" {
-  count = var.enabled ? 1 : 0
+  count = var.enabled && var.no_tick_minutes > 0 ? 1 : 0
 
   project               = var.project
   display_name          = "${var.name}: no tick for ${var.no_tick_minutes} minutes"
@@ -55,27 +55,49 @@ resource "google_monitoring_alert_policy" "no_tick" {
   depends_on = [google_project_service.this]
 }
 
-# By the line that each pass logs, so that no metric of one's own has to be there first.
-resource "google_monitoring_alert_policy" "overdue" {
+# By the line that each pass logs, so that no metric of one's own has to be there first. An incident stays open while such
+# lines come, and tells once an hour that it does.
+locals {
+  figures = {
+    overdue = { over = 60 * var.overdue_minutes, figure = "late_seconds", title = "something is overdue for more than ${var.overdue_minutes} minutes" }
+    failing = { over = 0, figure = "failing_jobs", title = "the last run of a job has failed" }
+    parked  = { over = 0, figure = "parked", title = "a job cannot be used as it is defined" }
+    queued  = { over = 60 * var.queued_minutes, figure = "queued_seconds", title = "a run is ready for more than ${var.queued_minutes} minutes, and nobody takes it" }
+    lost    = { over = 0, figure = "lost", title = "a run never reported back" }
+    paused  = { over = 0, figure = "paused_jobs", title = "a job is paused" }
+  }
+}
+
+resource "google_monitoring_alert_policy" "figure" {
+  for_each = { for name, f in local.figures : name => f if name != "paused" || var.paused_alert }
+
   project               = var.project
-  display_name          = "${var.name}: something is overdue for more than ${var.overdue_minutes} minutes"
+  display_name          = "${var.name}: ${each.value.title}"
   combiner              = "OR"
   notification_channels = var.notification_channels
   user_labels           = var.labels
 
   conditions {
-    display_name = "overdue when a pass began"
+    display_name = each.value.title
     condition_matched_log {
-      filter = "${local.this_job} AND jsonPayload.late_seconds > ${60 * var.overdue_minutes}"
+      filter = "${local.this_job} AND jsonPayload.${each.value.figure} > ${each.value.over}"
     }
   }
 
   alert_strategy {
-    auto_close = "1800s"
+    auto_close = "${60 * max(30, 2 * local.tick_minutes)}s"
     notification_rate_limit {
       period = "3600s"
     }
   }
 
   depends_on = [google_project_service.this]
+}
+
+locals {
+  # The time between two ticks, where the schedule says it.
+  tick_minutes = (
+    can(regex("^\\*/[0-9]+ ", var.schedule)) ? tonumber(regex("[0-9]+", var.schedule)) :
+    can(regex("^[0-9]+ ", var.schedule)) ? 60 : 1
+  )
 }

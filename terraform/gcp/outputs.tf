@@ -24,9 +24,10 @@ output "scheduler_service_account_email" {
 }
 
 output "alert_policy_names" {
-  description = "Names of the alert policies, by failed, no_tick and overdue."
+  description = "Names of the alert policies, by their names, such as failed, no_tick and overdue."
   value = merge(
-    { failed = google_monitoring_alert_policy.failed.name, overdue = google_monitoring_alert_policy.overdue.name },
+    { failed = google_monitoring_alert_policy.failed.name },
+    { for name, policy in google_monitoring_alert_policy.figure : name => policy.name },
     { for policy in google_monitoring_alert_policy.no_tick[*] : "no_tick" => policy.name },
   )
 }

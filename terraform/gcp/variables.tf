@@ -192,13 +192,18 @@ variable "notification_channels" {
 }
 
 variable "no_tick_minutes" {
-  description = "Alert if no pass succeeded for this number of minutes. It has to be longer than the time between two ticks."
+  description = "Alert if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks; 0 makes no such alert, for a trigger that pauses at night."
   type        = number
   default     = 10
 
   validation {
-    condition     = var.no_tick_minutes >= 2 && var.no_tick_minutes <= 1410 && floor(var.no_tick_minutes) == var.no_tick_minutes
-    error_message = "no_tick_minutes: want a whole number of 2 to 1410, 23.5 hours."
+    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes >= 2 && var.no_tick_minutes <= 1410 && floor(var.no_tick_minutes) == var.no_tick_minutes
+    error_message = "no_tick_minutes: want a whole number of 2 to 1410, 23.5 hours, or 0 for no alert."
+  }
+
+  validation {
+    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes
+    error_message = "no_tick_minutes: schedule ticks every ${local.tick_minutes} minutes, so the alert would come and go; want more than that, or 0 for no alert."
   }
 }
 
@@ -211,6 +216,33 @@ variable "overdue_minutes" {
     condition     = var.overdue_minutes >= 1 && floor(var.overdue_minutes) == var.overdue_minutes
     error_message = "overdue_minutes: want a whole number of at least 1."
   }
+
+  validation {
+    condition     = var.overdue_minutes >= local.tick_minutes
+    error_message = "overdue_minutes: schedule ticks every ${local.tick_minutes} minutes, for which a job waits anyway; want at least that."
+  }
+}
+
+variable "queued_minutes" {
+  description = "Alert if, when a pass begins, a run in any queue has been ready for longer than this number of minutes."
+  type        = number
+  default     = 15
+
+  validation {
+    condition     = var.queued_minutes >= 1 && floor(var.queued_minutes) == var.queued_minutes
+    error_message = "queued_minutes: want a whole number of at least 1."
+  }
+
+  validation {
+    condition     = var.queued_minutes >= local.tick_minutes
+    error_message = "queued_minutes: schedule ticks every ${local.tick_minutes} minutes, for which a run waits anyway; want at least that."
+  }
+}
+
+variable "paused_alert" {
+  description = "Whether there is an alert for paused jobs."
+  type        = bool
+  default     = false
 }
 
 variable "enable_apis" {

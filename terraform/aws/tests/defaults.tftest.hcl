@@ -154,6 +154,7 @@ run "scheduler" {
   variables {
     trigger             = "scheduler"
     schedule_expression = "cron(*/5 8-18 ? * MON-FRI *)"
+    no_tick_minutes     = 30
     enabled             = false
   }
 
@@ -205,11 +206,11 @@ run "alarms" {
   }
 
   assert {
-    condition     = toset(keys(aws_cloudwatch_metric_alarm.this)) == toset(["errors", "throttles", "no-tick", "overdue"])
+    condition     = toset(keys(aws_cloudwatch_metric_alarm.this)) == toset(["errors", "throttles", "no-tick", "overdue", "failing", "parked", "paused", "queued", "lost"])
     error_message = "an alarm is missing"
   }
   assert {
-    condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : a.alarm_actions == toset(["arn:aws:sns:eu-central-1:111122223333:pager"]) && a.ok_actions == a.alarm_actions && a.actions_enabled && a.period == 60])
+    condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : a.alarm_actions == toset(["arn:aws:sns:eu-central-1:111122223333:pager"]) && a.ok_actions == a.alarm_actions && a.actions_enabled == !endswith(a.alarm_name, "-paused") && a.period == 60])
     error_message = "an alarm tells nobody"
   }
   assert {

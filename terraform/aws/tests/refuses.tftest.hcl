@@ -390,3 +390,30 @@ run "overdue" {
   }
   expect_failures = [var.overdue_minutes]
 }
+
+run "alarms_that_would_go_on_and_off" {
+  command = plan
+  variables {
+    schedule_expression = "rate(20 minutes)"
+  }
+  expect_failures = [var.no_tick_minutes, var.overdue_minutes, var.queued_minutes]
+}
+
+run "an_hour_between_two_ticks" {
+  command = plan
+  variables {
+    schedule_expression = "cron(0 8-18 ? * * *)"
+    no_tick_minutes     = 0
+    overdue_minutes     = 60
+    queued_minutes      = 59
+  }
+  expect_failures = [var.queued_minutes]
+}
+
+run "steps_of_a_cron_expression" {
+  command = plan
+  variables {
+    schedule_expression = "cron(*/5 * ? * * *)"
+  }
+  expect_failures = [var.no_tick_minutes]
+}

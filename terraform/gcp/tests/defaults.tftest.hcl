@@ -141,7 +141,7 @@ run "alerts" {
   }
 
   assert {
-    condition     = alltrue([for p in [google_monitoring_alert_policy.failed, google_monitoring_alert_policy.no_tick[0], google_monitoring_alert_policy.overdue] : p.notification_channels == tolist(["projects/acme-prod/notificationChannels/17"])])
+    condition     = alltrue([for p in concat([google_monitoring_alert_policy.failed, google_monitoring_alert_policy.no_tick[0]], values(google_monitoring_alert_policy.figure)) : p.notification_channels == tolist(["projects/acme-prod/notificationChannels/17"])])
     error_message = "an alert tells nobody"
   }
   assert {
@@ -153,11 +153,11 @@ run "alerts" {
     error_message = "a failed pass goes unnoticed"
   }
   assert {
-    condition     = endswith(google_monitoring_alert_policy.overdue.conditions[0].condition_matched_log[0].filter, "jsonPayload.late_seconds > 600") && length(google_monitoring_alert_policy.overdue.alert_strategy[0].notification_rate_limit) == 1
+    condition     = endswith(google_monitoring_alert_policy.figure["overdue"].conditions[0].condition_matched_log[0].filter, "jsonPayload.late_seconds > 600") && length(google_monitoring_alert_policy.figure["overdue"].alert_strategy[0].notification_rate_limit) == 1
     error_message = "what is overdue goes unnoticed"
   }
   assert {
-    condition     = toset(keys(output.alert_policy_names)) == toset(["failed", "no_tick", "overdue"])
+    condition     = toset(keys(output.alert_policy_names)) == toset(["failed", "no_tick", "overdue", "failing", "parked", "queued", "lost"])
     error_message = "an alert is missing"
   }
 }

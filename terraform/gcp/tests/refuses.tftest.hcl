@@ -216,3 +216,11 @@ run "url_as_a_variable" {
   }
   expect_failures = [var.environment]
 }
+
+run "alerts_that_would_come_and_go" {
+  command = plan
+  variables {
+    schedule = "*/20 * * * *"
+  }
+  expect_failures = [var.no_tick_minutes, var.overdue_minutes, var.queued_minutes]
+}

@@ -1,0 +1,227 @@
+package metrics
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// alarm is one of the module's, as CloudWatch evaluates it: over minutes, of which each has a value or none.
+type alarm struct {
+	metric, statistic, missing string
+	threshold                  float64
+	minutes, enough            int // of so many minutes, so many have to be above the threshold
+}
+
+var (
+	entry = regexp.MustCompile(`(?m)^    ([a-z-]+) = \{\n((?:      .+\n)+)    \}$`)
+	field = regexp.MustCompile(`(?m)^      (\w+) += (.+)$`)
+)
+
+// readAlarms reads those that look at our figures, with the default of each input.
+func readAlarms(t *testing.T) map[string]alarm {
+	t.Helper()
+	text, err := os.ReadFile("../../../terraform/aws/alarms.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables, err := os.ReadFile("../../../terraform/aws/variables.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(expression string) float64 {
+		expression, seconds := strings.CutPrefix(expression, "60 * ")
+		if name, ok := strings.CutPrefix(expression, "var."); ok {
+			m := regexp.MustCompile(`variable "` + name + `" \{\n(?:  .+\n)*?  default +=  ?(\d+)\n`).FindStringSubmatch(string(variables))
+			if m == nil {
+				t.Fatalf("the input %s has no default", name)
+			}
+			expression = m[1]
+		}
+		n, err := strconv.ParseFloat(expression, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seconds {
+			n *= 60
+		}
+		return n
+	}
+	if !strings.Contains(string(text), "\n  period              = 60\n") || !strings.Contains(string(text), `datapoints_to_alarm = each.key == "lost" ? 1 : each.value.minutes`) {
+		t.Fatal("the alarms have another period, or want other points: this test evaluates them by the minute")
+	}
+	alarms := map[string]alarm{}
+	for _, e := range entry.FindAllStringSubmatch(string(text), -1) {
+		f := map[string]string{}
+		for _, m := range field.FindAllStringSubmatch(e[2], -1) {
+			value, _, _ := strings.Cut(strings.TrimPrefix(m[2], "var.metrics ? "), " : ") // metrics are on
+			f[m[1]], _, _ = strings.Cut(strings.ReplaceAll(value, `"`, ""), " # ")
+		}
+		if f["namespace"] != Namespace {
+			continue
+		}
+		if f["dimensions"] != "{ name = var.name }" || f["comparison"] != "GreaterThanThreshold" {
+			t.Errorf("%s: dimensions %s, comparison %s", e[1], f["dimensions"], f["comparison"])
+		}
+		a := alarm{metric: f["metric"], statistic: f["statistic"], missing: f["missing"], threshold: number(f["threshold"]), minutes: int(number(f["minutes"]))}
+		if a.enough = a.minutes; e[1] == "lost" {
+			a.enough = 1
+		}
+		alarms[e[1]] = a
+	}
+	return alarms
+}
+
+// changes evaluates the alarm over the figures of each minute, nil where there was no pass, and returns the minutes at which
+// it went on and off. It begins as it would after a long time without trouble.
+func (a alarm) changes(passes []*Pass) (at []int) {
+	on := false
+	for now := range passes {
+		above, known := 0, false
+		for i := now - a.minutes + 1; i <= now; i++ {
+			value, there := 0.0, i < 0 // before the first minute all was well
+			if i >= 0 && passes[i] != nil {
+				value, there = passes[i].value(a.metric)
+			}
+			switch {
+			case there:
+				known = true
+				if value > a.threshold {
+					above++
+				}
+			case a.missing == "breaching":
+				above++
+			}
+		}
+		if a.missing == "ignore" && !known {
+			continue
+		}
+		if next := above >= a.enough; next != on {
+			on, at = next, append(at, now)
+		}
+	}
+	return at
+}
+
+// value is a figure as CloudWatch gets it. With one pass a minute, every statistic is its value.
+func (p *Pass) value(name string) (float64, bool) {
+	for _, f := range p.figures() {
+		if f.name == name {
+			switch v := f.value.(type) {
+			case int:
+				return float64(v), true
+			case float64:
+				return v, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// TestAlarmsNameFigures: what the Terraform modules watch is what the program writes.
+func TestAlarmsNameFigures(t *testing.T) {
+	well := quiet(0)
+	var names []string
+	for _, f := range well.figures() {
+		names = append(names, f.name)
+	}
+	alarms := readAlarms(t)
+	if len(alarms) != 7 {
+		t.Errorf("%d alarms look at figures: %v", len(alarms), alarms)
+	}
+	for name, a := range alarms {
+		if !slices.Contains(names, a.metric) {
+			t.Errorf("%s: there is no figure %s", name, a.metric)
+		}
+	}
+	policies, err := os.ReadFile("../../../terraform/gcp/alerts.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`figure = "(\w+)"`).FindAllStringSubmatch(string(policies), -1)
+	if len(found) != 6 {
+		t.Errorf("alerts on %q", found)
+	}
+	for _, m := range found {
+		if !slices.Contains(names, m[1]) {
+			t.Errorf("terraform/gcp: there is no figure %s", m[1])
+		}
+	}
+}
+
+var began = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+
+// quiet is a pass at a minute at which all is well.
+func quiet(minute int) *Pass {
+	at := began.Add(time.Duration(minute) * time.Minute)
+	return &Pass{Name: "dbjobs", Ended: at, Report: tick.Report{StartedAt: at, States: true, Succeeded: 1, NextRun: at.Add(time.Minute)}}
+}
+
+// TestAlarmsFireAndAreSilent: each alarm goes on once for its trouble, ends with it, and stays silent at all others'; also
+// where a tick comes each quarter of an hour only, between two of which there are no figures.
+func TestAlarmsFireAndAreSilent(t *testing.T) {
+	alarms := readAlarms(t)
+	const long, from, to = 180, 45, 105 // minutes; the trouble begins and ends at a tick of both
+	for _, c := range []struct {
+		name    string
+		trouble func(p *Pass)
+		lasts   bool
+		on      string // the alarm that goes on; none: empty
+	}{
+		{"all is well", func(*Pass) {}, true, ""},
+		{"a job fails until it is mended", func(p *Pass) { p.Report.Failed, p.Report.FailingJobs = 1, 1 }, true, "failing"},
+		{"a run is tried again", func(p *Pass) { p.Report.Waiting = 1 }, true, ""},
+		{"a definition cannot be used", func(p *Pass) { p.Report.ParkedJobs = 2 }, true, "parked"},
+		{"somebody pauses a job", func(p *Pass) { p.Report.Paused = 1 }, true, "paused"},
+		{"a queue without workers", func(p *Pass) { p.Report.OldestQueued = p.Report.StartedAt.Add(-16 * time.Minute) }, true, "queued"},
+		{"a queue that is worked off", func(p *Pass) { p.Report.OldestQueued = p.Report.StartedAt.Add(-14 * time.Minute) }, true, ""},
+		{"one run is lost", func(p *Pass) { p.Report.Lost = 1 }, false, "lost"},
+		{"decisions come late", func(p *Pass) { p.Report.OldestDue = p.Report.StartedAt.Add(-16 * time.Minute) }, true, "overdue"},
+		{"decisions come as late as ticks", func(p *Pass) { p.Report.OldestDue = p.Report.StartedAt.Add(-15 * time.Minute) }, true, ""},
+		{"each pass fails", func(p *Pass) { *p = Pass{Name: p.Name, Ended: p.Ended, Failed: true} }, true, "no-tick"},
+	} {
+		for _, every := range []int{1, 15} {
+			passes := make([]*Pass, long)
+			for minute := 0; minute < long; minute += every {
+				passes[minute] = quiet(minute)
+				if minute == from || c.lasts && minute > from && minute < to {
+					c.trouble(passes[minute])
+				}
+			}
+			for name, a := range alarms {
+				if name == "no-tick" {
+					a.minutes = max(a.minutes, every+1) // the module wants more than the time between two ticks
+					a.enough = a.minutes
+				}
+				at := a.changes(passes)
+				if name != c.on && len(at) > 0 {
+					t.Errorf("%s, each %d minutes: %s goes on and off at %v", c.name, every, name, at)
+				}
+				if name == c.on && (len(at) != 2 || at[0] < from || at[0] > from+a.minutes || at[1] < at[0]) {
+					t.Errorf("%s, each %d minutes: %s goes on and off at %v", c.name, every, name, at)
+				}
+			}
+		}
+	}
+}
+
+// TestNoTickAlarms: when the trigger stops, that is one alarm.
+func TestNoTickAlarms(t *testing.T) {
+	passes := make([]*Pass, 120)
+	for minute := range passes {
+		if minute < 30 || minute >= 60 {
+			passes[minute] = quiet(minute)
+		}
+	}
+	for name, a := range readAlarms(t) {
+		if at := a.changes(passes); name == "no-tick" && !slices.Equal(at, []int{34, 60}) || name != "no-tick" && len(at) > 0 {
+			t.Errorf("%s goes on and off at %v", name, at)
+		}
+	}
+}
