@@ -102,8 +102,10 @@ type Schedule struct {
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 	Jobs        int       `json:"jobs"` // how many jobs use it
 
-	stale bool   // it changed since the plans of its jobs were made
-	Fault string `json:"unreadable,omitempty"` // which columns of its row cannot be read
+	stale bool // it changed since the plans of its jobs were made
+
+	parked string // why it cannot be used, as the pass has found that looked at it last
+	Fault  string `json:"unreadable,omitempty"` // which columns of its row cannot be read
 }
 
 // Retry says how often a step is tried. In a step, a nil field means the value of the job.

@@ -22,6 +22,8 @@ type Unmarked struct {
 	ids        []int64
 	inputs     map[int64]string
 	wide       bool // one of them is a pause whose jobs no key leads to
+	// Faults are why schedules cannot be used, by their ids, set before Mark, which records them.
+	Faults map[int64]string
 }
 
 // marking names the statements that read, lock and mark the changed definitions of a kind.
@@ -56,6 +58,15 @@ func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
 	return u, err
 }
 
+// UnmarkedSchedules are the shared schedules that Mark is about to mark.
+func (s *Store) UnmarkedSchedules(ctx context.Context, u *Unmarked) (list []Schedule, err error) {
+	if u.statements != markings[ScheduleChanged] || len(u.ids) == 0 {
+		return nil, nil
+	}
+	err = s.readSchedules(ctx, s.db, "schedules_among", engine.Args{"ids": u.ids}, func(c Schedule, _ int64) { list = append(list, c) })
+	return list, err
+}
+
 // Mark marks changed schedules or pauses as seen by all of their jobs, and returns how many it marked.
 // Call it when all pages of the need were decided and no job was left out. A schedule stays unmarked
 // if one of its jobs has not been planned with it yet.
@@ -77,8 +88,17 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 		if err != nil || len(same) == 0 {
 			return err
 		}
-		marked, err = tx.Exec(ctx, u.statements.mark, engine.Args{"ids": same})
-		return err
+		if marked, err = tx.Exec(ctx, u.statements.mark, engine.Args{"ids": same}); err != nil {
+			return err
+		}
+		for _, id := range same {
+			if why := u.Faults[id]; why != "" {
+				if _, err := tx.Exec(ctx, "park_schedule", engine.Args{"id": id, "parked": s.kept(why)}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	if err == nil || !s.Refused(ctx, err) {
 		return marked, err

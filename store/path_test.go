@@ -21,7 +21,7 @@ var (
 	named = regexp.MustCompile(`(?i)\b(\w+)\s*\([\w, ]+\)\s+AS\s*\(`)
 	// Words of the language, before a parenthesis, among them functions and types that the grammar itself knows.
 	grammar = strings.Fields(`all and any array as bit between by case cast check coalesce distinct else except exists extract filter from greatest group having in
-		insert interval into is key lateral least limit materialized not nullif on or order over partition recursive returning row select set then unique using
+		insert interval into is join key lateral least limit materialized not nullif on or order over partition recursive returning row select set then unique using
 		values when where with`)
 )
 

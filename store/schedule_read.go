@@ -12,14 +12,14 @@ import (
 
 // scheduleColumns are @schedule_columns, in the order in which readSchedules scans them.
 const scheduleColumns = `s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN @stale THEN 1 ELSE 0 END`
+  CASE WHEN @stale THEN 1 ELSE 0 END, s.parked`
 
 // readSchedules hands over the schedules of a statement, each with the job that it belongs to; 0: it is shared.
 func (s *Store) readSchedules(ctx context.Context, q engine.Runner, statement string, a engine.Args, take func(c Schedule, job int64)) error {
 	var c Schedule
 	var job int64
 	rd := engine.Reads(&c.ID, engine.Nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Calendar, holidays{&c}, &c.Description, engine.Nullable(&c.Manifest),
-		must{engine.At(&c.CreatedAt)}, engine.Nullable(&job), &c.stale)
+		must{engine.At(&c.CreatedAt)}, engine.Nullable(&job), &c.stale, engine.Nullable(&c.parked))
 	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
 		c.Fault = fault
 		take(c, job)
@@ -107,11 +107,15 @@ func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleSt
 	if err != nil {
 		return nil, err
 	}
+	calendars, err := s.KnownCalendars(ctx, Definitions{Schedules: list})
+	if err != nil {
+		return nil, err
+	}
 	out := make([]ScheduleStatus, len(list))
 	at := make(map[int64]int, len(list))
 	for i, c := range list {
 		out[i].Schedule, out[i].Users = c, []string{}
-		out[i].derive(pauses)
+		out[i].derive(pauses, calendars[c.Calendar])
 		at[c.ID] = i
 	}
 	for part := range slices.Chunk(slices.Collect(maps.Keys(at)), page) {

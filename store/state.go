@@ -29,8 +29,8 @@ func (v *JobStatus) Failing() bool {
 	return v.Streak > 0 && v.State != JobDisabled && v.State != JobAborted
 }
 
-// derive finds the state from the facts. It is the only place that sets a state. If several fit, the first
-// of the list counts.
+// derive finds the state from the facts. If several fit, the first of the list counts. The view dbjobs.v_jobs
+// (store/engine/sql/views) does the same for those who ask in SQL; nothing else sets a state.
 func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	v.Paused = v.pausedBy(pauses)
 	v.passSkips(now)
@@ -73,7 +73,9 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 // The states of a schedule.
 const (
 	ScheduleActive = "active"
-	SchedulePaused = "paused" // by itself, or by a freeze
+	SchedulePaused = "paused"            // by itself, or by a freeze
+	ScheduleParked = "parked"            // it cannot be used, and the jobs that use it are parked
+	ScheduleUnseen = "not yet looked at" // no pass has seen it since it was made or changed
 )
 
 // ScheduleStatus is a shared schedule, with the pause that applies to it.
@@ -81,11 +83,14 @@ type ScheduleStatus struct {
 	Schedule
 	State  string    `json:"state"`
 	Paused *Pause    `json:"paused,omitempty"` // the one that ends last
+	Parked string    `json:"parked,omitempty"` // why it cannot be used
 	Users  []string  `json:"job_names"`        // owner/name of the first jobs that use it; Jobs is how many do
 	Next   time.Time `json:"next,omitzero"`    // its next nominal time, set by package tick; none while it is paused
 }
 
-func (c *ScheduleStatus) derive(pauses []Pause) {
+// derive finds the state from the facts. calendar is the one that it names, or nil. dbjobs.v_schedules
+// (store/engine/sql/views) does the same.
+func (c *ScheduleStatus) derive(pauses []Pause, calendar *Calendar) {
 	for i := range pauses {
 		p := &pauses[i]
 		if p.Scope == ScopeAll || p.Scope == ScopeSchedule && p.Subject == c.Name {
@@ -94,8 +99,21 @@ func (c *ScheduleStatus) derive(pauses []Pause) {
 			}
 		}
 	}
-	if c.State = ScheduleActive; c.Paused != nil {
+	switch {
+	case c.Calendar != "" && calendar == nil:
+		c.Parked = "there is no calendar " + c.Calendar
+	case !c.stale:
+		c.Parked = c.parked
+	}
+	switch {
+	case c.Paused != nil:
 		c.State = SchedulePaused
+	case c.Parked != "":
+		c.State = ScheduleParked
+	case c.stale:
+		c.State = ScheduleUnseen
+	default:
+		c.State = ScheduleActive
 	}
 }
 

@@ -75,6 +75,7 @@ var actions = map[string]string{
 	"heartbeat":          "extend the leases of runs",
 	"held":               "look for runs to cancel",
 	"repeatable_rights":  "read the rights on views and routines",
+	"schedules_among":    "read schedules",
 	"repeatables_there":  "count views and routines",
 	"repeatable_drops":   "read which views and routines there are",
 	"installation":       "read the version of the schema",

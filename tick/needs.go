@@ -69,6 +69,9 @@ func (p *pass) decideAll(ctx context.Context, n store.Need) error {
 			}
 		}
 		if more = false; passed == 0 {
+			if seen.Faults, err = p.faults(ctx, seen); err != nil {
+				return err
+			}
 			marked, err := p.t.Store.Mark(ctx, seen)
 			if err != nil {
 				return err
@@ -78,6 +81,31 @@ func (p *pass) decideAll(ctx context.Context, n store.Need) error {
 		more = more || n == store.RunWakes && p.woken > 0
 	}
 	return nil
+}
+
+// faults are why schedules that are about to be marked as seen cannot be used, by their ids: also of those that no job uses.
+func (p *pass) faults(ctx context.Context, seen *store.Unmarked) (map[int64]string, error) {
+	list, err := p.t.Store.UnmarkedSchedules(ctx, seen)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	calendars, err := p.t.Store.KnownCalendars(ctx, store.Definitions{Schedules: list})
+	if err != nil {
+		return nil, err
+	}
+	why := map[int64]string{}
+	for _, c := range list {
+		switch calendar := calendars[c.Calendar]; {
+		case c.Fault != "":
+			why[c.ID] = "its row cannot be read: " + c.Fault
+		case c.Calendar != "" && calendar == nil: // its state says so
+		default:
+			if _, err := decide.First(store.Job{}, c, calendar, p.probe.Now); err != nil {
+				why[c.ID] = err.Error()
+			}
+		}
+	}
+	return why, nil
 }
 
 // decideNeed pages through one need, and counts the jobs that another session had locked. On an engine

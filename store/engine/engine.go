@@ -51,6 +51,11 @@ type Engine struct {
 	untold     string                                               // why the engine may refuse lock_holders
 	lacks      func(statement string, err error) bool               // the server lacks what a statement needs that can be spared; nil: none can
 
+	views map[string]string // macros of the views: no text of a view has arguments
+
+	// viewAlso are the statements that follow on one that makes a view, with what its file says of it.
+	viewAlso func(name, comment string) []string
+
 	// orReplace reports whether the engine replaces an object of a kind by CREATE OR REPLACE. Without the server's version, of
 	// which it may depend, each server of the engine has to.
 	orReplace    func(kind, version string) bool

@@ -93,6 +93,7 @@ var mysqlEngine = &Engine{
 	rightsOf:     map[string]string{"VIEW": "CREATE VIEW and DROP", "FUNCTION": "CREATE ROUTINE and ALTER ROUTINE", "PROCEDURE": "CREATE ROUTINE and ALTER ROUTINE"},
 	clientSplits: true,
 	hides:        true,
+	views:        mysqlViews,
 }
 
 // mysqlVersion makes the server's version readable, such as 10.11.14-MariaDB-0+deb12u2.

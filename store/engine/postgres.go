@@ -101,6 +101,8 @@ var postgres = &Engine{
 	functions:  "pg_catalog.",
 	orReplace:  func(string, string) bool { return true },
 	replaces:   replaceOnPostgres,
+	views:      postgresViews,
+	viewAlso:   alsoOfPostgresView,
 }
 
 // postgresArray writes a list as the text of an array: the driver would look up the encoding of each

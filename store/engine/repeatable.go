@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,7 +16,8 @@ import (
 )
 
 // Repeatable is an object of the schema that is replaced instead of migrated: a view or a routine. Its file is
-// sql/ENGINE/views/NAME.sql or sql/ENGINE/routines/NAME.sql.
+// sql/views/NAME.sql, whose text all engines share as they share statements, with macros and with "dbjobs." before our names,
+// or sql/ENGINE/views/NAME.sql, which replaces the shared one, or sql/ENGINE/routines/NAME.sql. An engine's own is taken as it is.
 //
 // The first statement of a file makes the object, and begins a line with CREATE VIEW, CREATE FUNCTION or CREATE PROCEDURE;
 // how it is replaced is the engine's. Those that follow belong to it, such as COMMENT ON. Each ends at a line that is a
@@ -31,25 +35,48 @@ var (
 
 // Repeatables returns the views and then the routines of the engine, in the order of the names of their files.
 func (e *Engine) Repeatables() (out []Repeatable, err error) {
-	for _, folder := range []string{"views", "routines"} {
-		names, err := fs.Glob(files, "sql/"+e.Name+"/"+folder+"/*.sql")
-		if err != nil {
-			return nil, err
-		}
-		slices.Sort(names)
-		for _, path := range names {
-			text, err := files.ReadFile(path)
+	for _, folders := range [][]string{{"sql/views", "sql/" + e.Name + "/views"}, {"sql/" + e.Name + "/routines"}} {
+		paths := map[string]string{}
+		for _, folder := range folders {
+			list, err := fs.Glob(files, folder+"/*.sql")
 			if err != nil {
 				return nil, err
 			}
-			r, err := readRepeatable(string(text))
+			for _, file := range list {
+				paths[path.Base(file)] = file
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(paths)) {
+			b, err := files.ReadFile(paths[name])
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
+				return nil, err
+			}
+			text := string(b)
+			if path.Dir(paths[name]) == "sql/views" {
+				text, err = e.viewText(text)
+			}
+			r, faulty := readRepeatable(text)
+			if err = cmp.Or(err, faulty); err != nil {
+				return nil, fmt.Errorf("%s: %w", paths[name], err)
+			}
+			if r.Kind == "VIEW" && e.viewAlso != nil {
+				r.Statements = append(r.Statements, e.viewAlso(r.Name, r.comment())...)
 			}
 			out = append(out, r)
 		}
 	}
 	return out, nil
+}
+
+// visibleTo is the place of the condition that a row of an owner is for this login.
+var visibleTo = lazyregexp.New(`@visible\(((?:[^()]|\([^()]*\))*)\)`)
+
+// viewText makes the engine's text of a shared view.
+func (e *Engine) viewText(text string) (string, error) {
+	comment, text, _ := strings.Cut(text, "CREATE ")
+	text = visibleTo.ReplaceAllString(text, "@visible_before $1 @visible_after")
+	s, err := e.Statements(e.views).translate("view", text)
+	return comment + "CREATE " + s.text, err
 }
 
 func readRepeatable(text string) (r Repeatable, err error) {
@@ -67,6 +94,20 @@ func readRepeatable(text string) (r Repeatable, err error) {
 	}
 	r.Kind, r.Name = made[1], made[2]
 	return r, nil
+}
+
+// comment is the first sentence of the lines of comment with which the first statement begins.
+func (r Repeatable) comment() string {
+	var words []string
+	for line := range strings.Lines(r.Statements[0]) {
+		text, ok := strings.CutPrefix(line, "--")
+		if !ok {
+			break
+		}
+		words = append(words, strings.TrimSpace(text))
+	}
+	first, _, _ := strings.Cut(strings.Join(words, " "), ". ")
+	return strings.TrimSuffix(first, ".")
 }
 
 // Digest is another text once a text of a view or of a routine is another.

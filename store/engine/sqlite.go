@@ -82,6 +82,7 @@ var sqlite = &Engine{
 	where:      whereSQLite,
 	holderLock: sqliteHolderLock,
 	orReplace:  func(string, string) bool { return false },
+	views:      sqliteViews,
 }
 
 // sqlitePath is the file that a sqlite: URL names.

@@ -7,11 +7,11 @@ import (
 )
 
 // Functions are those that our statements for PostgreSQL call.
-var Functions = []string{"aclexplode", "array_to_string", "chr", "count", "current_database", "current_schemas", "current_setting", "format", "isfinite", "json_to_recordset", "jsonb_build_array", "jsonb_typeof", "max", "min", "octet_length",
-	"pg_advisory_xact_lock", "pg_backend_pid", "pg_try_advisory_xact_lock", "quote_ident", "quote_nullable", "right", "row_number", "split_part", "statement_timestamp", "string_agg", "strpos", "substr", "sum", "unnest"}
+var Functions = []string{"aclexplode", "array_to_string", "chr", "count", "current_database", "current_schemas", "current_setting", "format", "isfinite", "json_to_recordset", "jsonb_array_elements", "jsonb_build_array", "jsonb_typeof", "max", "min", "octet_length",
+	"pg_advisory_xact_lock", "pg_backend_pid", "pg_has_role", "pg_try_advisory_xact_lock", "quote_ident", "quote_nullable", "right", "row_number", "split_part", "statement_timestamp", "string_agg", "strpos", "substr", "sum", "unnest"}
 
 // operators are those that our statements use, also where they show only as IN, BETWEEN or LIKE.
-var operators = []string{"=", "<>", "<", "<=", ">", ">=", "||", "+", "-", "*", "/", "@>", "~~", "~"}
+var operators = []string{"=", "<>", "<", "<=", ">", ">=", "||", "+", "-", "*", "/", "@>", "~~", "~", "->>"}
 
 // types are those that our statements come by, and to which the engine might turn them.
 var types = []string{"boolean", "integer", "bigint", "double precision", "numeric", "text", "varchar", "name", "timestamptz", "timestamp", "date", "interval",

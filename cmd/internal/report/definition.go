@@ -45,6 +45,7 @@ func Schedule(w io.Writer, s ScheduleDetail) error {
 	f := newFacts(w)
 	f.add("schedule", s.Name)
 	f.add("state", s.State)
+	f.add("parked because", s.Parked)
 	if s.Paused != nil {
 		f.add("paused", Paused(*s.Paused))
 	}

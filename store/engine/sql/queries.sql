@@ -504,11 +504,14 @@ SELECT id, plan_input FROM dbjobs.schedules WHERE id @among @skip;
 -- link, or compare every link with every rule.
 
 -- name: mark_schedules
-UPDATE dbjobs.schedules SET planned = plan_input WHERE id @these AND (
+UPDATE dbjobs.schedules SET planned = plan_input, parked = NULL WHERE id @these AND (
   SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
   AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input
   LIMIT 1) IS NULL
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.schedules.job_id AND r.schedule_id = dbjobs.schedules.id) = plan_input);
+
+-- name: park_schedule
+UPDATE dbjobs.schedules SET parked = :parked WHERE id = :id AND planned = plan_input;
 
 -- name: stale_pauses
 SELECT id, plan_input, CASE WHEN scope IN ('tag', 'owner', 'all') THEN @true ELSE @false END
@@ -632,6 +635,9 @@ SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.name @among_names;
 
 -- name: schedules_owned
 SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.manifest = :manifest AND s.name IS NOT NULL;
+
+-- name: schedules_among
+SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.id @among AND s.name IS NOT NULL;
 
 -- name: own_rules
 SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.job_id @among;

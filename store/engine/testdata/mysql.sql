@@ -923,7 +923,7 @@ UPDATE dbjobs_pauses SET planned = plan_input WHERE id IN (each_);
 
 -- name: mark_schedules
 -- arguments: each_ids
-UPDATE dbjobs_schedules SET planned = plan_input WHERE id IN (each_) AND (
+UPDATE dbjobs_schedules SET planned = plan_input, parked = NULL WHERE id IN (each_) AND (
   SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = dbjobs_schedules.id
   AND COALESCE((SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs_schedules.plan_input
   LIMIT 1) IS NULL
@@ -1063,7 +1063,7 @@ UPDATE dbjobs_plans SET owner = COALESCE((SELECT j.owner FROM dbjobs_jobs j WHER
 -- name: own_rules
 -- arguments: each_ids
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (each_);
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.job_id IN (each_);
 
 -- name: own_schedules
 -- arguments: each_ids
@@ -1077,6 +1077,10 @@ SELECT owner FROM dbjobs_plans GROUP BY owner;
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.parked', next_run DATETIME(6) PATH '$.next_run')) AS d
 STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id
 SET p.parked = d.parked, p.next_run = d.next_run;
+
+-- name: park_schedule
+-- arguments: parked, id
+UPDATE dbjobs_schedules SET parked = ? WHERE id = ? AND planned = plan_input;
 
 -- name: path
 SELECT '', SUBSTRING_INDEX(USER(), '@', 1);
@@ -1329,17 +1333,22 @@ SELECT schedule_id, COUNT(*) FROM dbjobs_job_schedules WHERE schedule_id IN (eac
 
 -- name: schedules
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+
+-- name: schedules_among
+-- arguments: each_ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.id IN (each_) AND s.name IS NOT NULL;
 
 -- name: schedules_named
 -- arguments: each_ids
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IN (each_);
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.name IN (each_);
 
 -- name: schedules_owned
 -- arguments: manifest
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN stale = 1 THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ? AND s.name IS NOT NULL;
+  CASE WHEN stale = 1 THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.manifest = ? AND s.name IS NOT NULL;
 
 -- name: see_calendar
 -- arguments: version, name

@@ -937,7 +937,7 @@ UPDATE dbjobs.pauses SET planned = plan_input WHERE id = ANY($1::bigint[]);
 
 -- name: mark_schedules
 -- arguments: ids
-UPDATE dbjobs.schedules SET planned = plan_input WHERE id = ANY($1::bigint[]) AND (
+UPDATE dbjobs.schedules SET planned = plan_input, parked = NULL WHERE id = ANY($1::bigint[]) AND (
   SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = dbjobs.schedules.id
   AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input
   LIMIT 1) IS NULL
@@ -1091,7 +1091,7 @@ UPDATE dbjobs.plans SET owner = COALESCE((SELECT j.owner FROM dbjobs.jobs j WHER
 -- name: own_rules
 -- arguments: ids
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.job_id = ANY($1::bigint[]);
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs.schedules s WHERE s.job_id = ANY($1::bigint[]);
 
 -- name: own_schedules
 -- arguments: ids
@@ -1110,6 +1110,10 @@ SELECT owner FROM o WHERE owner IS NOT NULL ORDER BY owner;
 UPDATE dbjobs.plans AS p SET parked = d.parked, next_run = d.next_run
 FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, parked text, next_run timestamptz)
 WHERE p.job_id = d.job_id;
+
+-- name: park_schedule
+-- arguments: parked, id
+UPDATE dbjobs.schedules SET parked = $1 WHERE id = $2 AND planned = plan_input;
 
 -- name: path
 SELECT pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31)), session_user::text;
@@ -1406,17 +1410,22 @@ SELECT schedule_id, pg_catalog.COUNT(*) FROM dbjobs.job_schedules WHERE schedule
 
 -- name: schedules
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs.schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+
+-- name: schedules_among
+-- arguments: ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs.schedules s WHERE s.id = ANY($1::bigint[]) AND s.name IS NOT NULL;
 
 -- name: schedules_named
 -- arguments: ids
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.name = ANY($1::text[]);
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs.schedules s WHERE s.name = ANY($1::text[]);
 
 -- name: schedules_owned
 -- arguments: manifest
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END FROM dbjobs.schedules s WHERE s.manifest = $1 AND s.name IS NOT NULL;
+  CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs.schedules s WHERE s.manifest = $1 AND s.name IS NOT NULL;
 
 -- name: see_calendar
 -- arguments: version, name

@@ -917,7 +917,7 @@ UPDATE dbjobs_pauses SET planned = plan_input WHERE id IN (SELECT value FROM jso
 
 -- name: mark_schedules
 -- arguments: ids
-UPDATE dbjobs_schedules SET planned = plan_input WHERE id IN (SELECT value FROM json_each(?1)) AND (
+UPDATE dbjobs_schedules SET planned = plan_input, parked = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND (
   SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = dbjobs_schedules.id
   AND COALESCE((SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs_schedules.plan_input
   LIMIT 1) IS NULL
@@ -1066,7 +1066,7 @@ UPDATE dbjobs_plans SET owner = COALESCE((SELECT '' FROM dbjobs_jobs j WHERE j.i
 -- name: own_rules
 -- arguments: ids
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.job_id IN (SELECT value FROM json_each(?1));
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.job_id IN (SELECT value FROM json_each(?1));
 
 -- name: own_schedules
 -- arguments: ids
@@ -1085,6 +1085,10 @@ SELECT owner FROM o WHERE owner IS NOT NULL ORDER BY owner;
 UPDATE dbjobs_plans AS p SET parked = d.parked, next_run = d.next_run
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'parked' AS parked, value ->> 'next_run' AS next_run FROM jsonb_each(?1)) AS d
 WHERE p.job_id = d.job_id;
+
+-- name: park_schedule
+-- arguments: parked, id
+UPDATE dbjobs_schedules SET parked = ?1 WHERE id = ?2 AND planned = plan_input;
 
 -- name: path
 SELECT '', '';
@@ -1337,17 +1341,22 @@ SELECT schedule_id, COUNT(*) FROM dbjobs_job_schedules WHERE schedule_id IN (SEL
 
 -- name: schedules
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
+
+-- name: schedules_among
+-- arguments: ids
+SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.id IN (SELECT value FROM json_each(?1)) AND s.name IS NOT NULL;
 
 -- name: schedules_named
 -- arguments: ids
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM json_each(?1) AS n CROSS JOIN dbjobs_schedules s ON s.name = n.value;
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, s.parked FROM json_each(?1) AS n CROSS JOIN dbjobs_schedules s ON s.name = n.value;
 
 -- name: schedules_owned
 -- arguments: manifest
 SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
-  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END FROM dbjobs_schedules s WHERE s.manifest = ?1 AND s.name IS NOT NULL;
+  CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, s.parked FROM dbjobs_schedules s WHERE s.manifest = ?1 AND s.name IS NOT NULL;
 
 -- name: see_calendar
 -- arguments: version, name

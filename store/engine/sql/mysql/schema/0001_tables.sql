@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous,
     CASE WHEN calendar = '' THEN NULL ELSE CONCAT_WS(CHAR(31 USING utf8mb4), calendar, on_holiday, calendar_version) END)) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
+  parked       text,                                           -- why it cannot be used, as the pass has found that looked at it last; NULL: it can
   CHECK ((name IS NULL) <> (job_id IS NULL)),
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   UNIQUE KEY schedules_job (job_id),

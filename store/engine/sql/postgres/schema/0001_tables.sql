@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.schedules (
   plan_input   text GENERATED ALWAYS AS (rule || E'\x1F' || zone || E'\x1F' || nonexistent || E'\x1F' || ambiguous
     || CASE WHEN calendar = '' THEN '' ELSE E'\x1F' || calendar || E'\x1F' || on_holiday || E'\x1F' || calendar_version END) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
+  parked       text,                                           -- why it cannot be used, as the pass has found that looked at it last; NULL: it can
   CHECK ((name IS NULL) <> (job_id IS NULL))
 );
 CREATE UNIQUE INDEX IF NOT EXISTS schedules_job ON dbjobs.schedules (job_id) WHERE job_id IS NOT NULL;

@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous
     || CASE WHEN calendar = '' THEN '' ELSE char(31) || calendar || char(31) || on_holiday || char(31) || calendar_version END) STORED,
   planned      text,                                           -- the plan_input that every job of it was planned from
+  parked       text,                                           -- why it cannot be used, as the pass has found that looked at it last; NULL: it can
   CHECK ((name IS NULL) <> (job_id IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_schedules_job ON dbjobs_schedules (job_id) WHERE job_id IS NOT NULL;

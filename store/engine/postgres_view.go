@@ -1,0 +1,37 @@
+package engine
+
+import "strings"
+
+// postgresViews are the macros of the views. From PostgreSQL 15 on, what a login sees is what the policies of the tables let
+// it see (see sql/postgres/routines). Older servers show a view with the rights of its owner, so that the condition is in the view.
+var postgresViews = map[string]string{
+	"@clock":          "pg_catalog.statement_timestamp()",
+	"@x_stale":        "x.planned IS DISTINCT FROM x.plan_input",
+	"@visible_before": `((SELECT NOT i.owners FROM dbjobs.installation i) OR (`,
+	"@visible_after": `) = session_user::text COLLATE pg_catalog."default" OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles i
+      WHERE i.rolname::text IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(session_user, i.oid, 'member')))`,
+	// The next time after those that are skipped. What is not a list as the program writes it skips nothing.
+	"@after_skips": `CASE WHEN p.skips ~ '^\[(\{"at":"[-0-9T:.]+Z"(,"[a-z_]+":("([^"\\]|\\["\\/bfnrt]|\\u(?!0000)[0-9a-f]{4})*"|[0-9]+))*\},?)+\]$'
+        THEN (SELECT MIN(c.at) FROM (
+          SELECT p.next_run AS at UNION ALL SELECT (k.value ->> 'then'::text)::timestamptz FROM pg_catalog.jsonb_array_elements(p.skips::jsonb) AS k(value)) AS c
+          WHERE c.at >= p.next_run AND NOT EXISTS (SELECT 1 FROM pg_catalog.jsonb_array_elements(p.skips::jsonb) AS k(value)
+            WHERE (k.value ->> 'at'::text)::timestamptz = c.at AND c.at > pg_catalog.statement_timestamp() AND (p.decided_through IS NULL OR c.at > p.decided_through)))
+        ELSE p.next_run END`,
+	"@schedule_fault": scheduleFault,
+}
+
+// scheduleFault is why the schedule x cannot be used, as the pass that looked at it last has found, or NULL.
+const scheduleFault = `CASE WHEN x.calendar <> '' AND NOT EXISTS (SELECT 1 FROM dbjobs.calendars k WHERE k.name = x.calendar)
+        THEN 'there is no calendar ' || x.calendar WHEN NOT @x_stale THEN x.parked END`
+
+// alsoOfPostgresView says in the catalogue what a view is, and lets each login see what it may see of the tables, where the
+// server can.
+func alsoOfPostgresView(name, comment string) []string {
+	return []string{
+		"COMMENT ON VIEW " + name + " IS '" + strings.ReplaceAll(comment, "'", "''") + "'",
+		`DO $$ BEGIN
+  IF pg_catalog.current_setting('server_version_num')::integer >= 150000 THEN
+    EXECUTE 'ALTER VIEW ` + name + ` SET (security_invoker = true)';
+  END IF;
+END $$`}
+}

@@ -1,0 +1,10 @@
+-- Attempts that failed, or whose process was lost, each with its run and its job, and with all that the engine said of the error.
+CREATE VIEW dbjobs.v_errors AS
+SELECT a.run_id, r.job_id, j.owner, j.name AS job, r.number AS run_number, r.state AS run_state, a.number, a.step, a.step_name, a.attempt, a.state,
+  a.started_at, a.finished_at, a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.holder,
+  (SELECT COUNT(*) FROM dbjobs.attempts o WHERE o.run_id = a.run_id AND o.number > a.number) AS later_attempts
+FROM (SELECT * FROM dbjobs.attempts) AS a
+JOIN dbjobs.runs r ON r.id = a.run_id
+LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE a.state IN ('failed', 'lost') AND @visible(j.owner)
+;

@@ -1,0 +1,365 @@
+package tick_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// mixed makes jobs in each state. The test's clock ends at the database's own, by which the views go.
+func mixed(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	plain, err := store.Open(t.Context(), d.URL, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	now, err := plain.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Clock.Set(now.Add(-90 * time.Minute))
+	ok, bad := []store.Step{ticktest.Step("one", "SELECT 1")}, []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")}
+	every := func() *store.Schedule { return &store.Schedule{Rule: "every 1h"} }
+	defs := store.Definitions{
+		Schedules: []store.Schedule{{Name: "hourly", Rule: "every 1h"}, {Name: "held", Rule: "every 1h"}, {Name: "quiet", Rule: "every 1h"}, {Name: "calm", Rule: "every 1h"}, {Name: "broken", Rule: "every 1h"}},
+		Jobs: []store.Job{
+			{Name: "shared", Schedules: []string{"hourly"}, Steps: ok}, {Name: "both", Schedules: []string{"hourly", "held"}, Steps: ok},
+			{Name: "by schedule", Schedules: []string{"held"}, Steps: ok}, {Name: "own and held", Schedules: []string{"held"}, Own: every(), Steps: ok},
+			{Name: "parked", Schedules: []string{"broken"}, Steps: ok}, {Name: "tagged", Tags: []string{"slow"}, Own: every(), Steps: ok},
+			{Name: "of ann", Owner: "ann", Own: every(), Steps: ok}, {Name: "paused", Own: every(), Steps: ok}, {Name: "until", Own: every(), Tags: []string{"slow"}, Steps: ok},
+			{Name: "failing", Own: every(), Steps: bad}, {Name: "failing once", Steps: bad}, {Name: "removed", Own: every(), Steps: ok}, {Name: "disabled", Own: every(), Steps: ok},
+			{Name: "aborted", Own: every(), Steps: ok}, {Name: "resumed", Own: every(), Steps: ok}, {Name: "on request", Steps: ok}, {Name: "again", RepeatAfter: store.Duration(time.Hour), Steps: ok},
+			{Name: "startup", OnStartup: true, Steps: ok}, {Name: "follower", After: []store.After{{Job: "shared"}}, Steps: ok}, {Name: "edited", Own: every(), Steps: ok},
+			{Name: "relinked", Schedules: []string{"hourly"}, Steps: ok}, {Name: "skipped", Own: every(), Steps: ok}, {Name: "waits", Queue: "elsewhere", Own: every(), Steps: ok},
+			{Name: "runs", Queue: "elsewhere", Own: every(), Steps: ok}, {Name: "slow to fail", Own: every(), Retry: store.Retry{Attempts: new(store.Attempts(3)), Backoff: new(store.Duration(time.Hour))}, Steps: bad},
+			{Name: "ended", Own: &store.Schedule{Rule: "at " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05Z")}, Steps: ok},
+			{Name: "over", Own: &store.Schedule{Rule: "at " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05Z")}, Missed: store.MissedSkip, MissedGrace: store.Duration(time.Second), Steps: ok},
+		},
+	}
+	of := "of ann"
+	if d.Engine == "sqlite" { // which has no logins
+		defs.Jobs = slices.DeleteFunc(defs.Jobs, func(j store.Job) bool { return j.Owner != "" })
+		of = "shared"
+	}
+	ticktest.Apply(t, d, defs)
+	ticktest.Run(t, d)
+	who := store.Author{By: "ann", Reason: "for a test"}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Clock.Set(now.Add(-25 * time.Minute))
+	for _, name := range []string{"failing once", "on request", of} {
+		_, err := d.RunNow(t.Context(), name, store.Request{})
+		must(err)
+	}
+	ticktest.Run(t, d)
+	ticktest.Run(t, d)
+	tasks, err := d.Take(t.Context(), "elsewhere", 1, store.Holder{Name: "test", Lease: time.Hour})
+	must(err)
+	if len(tasks) != 1 {
+		t.Fatalf("%d taken", len(tasks))
+	}
+	pause := func(scope, name string, until time.Time) {
+		t.Helper()
+		_, err := d.Pause(t.Context(), store.Subject{Scope: scope, Name: name}, until, who)
+		must(err)
+	}
+	pause(store.ScopeJob, "paused", time.Time{})
+	pause(store.ScopeJob, "until", now.Add(48*time.Hour))
+	pause(store.ScopeTag, "slow", now.Add(24*time.Hour))
+	pause(store.ScopeSchedule, "held", now.Add(72*time.Hour))
+	pause(store.ScopeSchedule, "quiet", time.Time{})
+	if d.Engine != "sqlite" {
+		pause(store.ScopeOwner, "ann", time.Time{})
+	}
+	pause(store.ScopeJob, "resumed", time.Time{})
+	d.Clock.Add(time.Minute)
+	_, err = d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "resumed"}, false, who)
+	must(err)
+	must(d.EnableJob(t.Context(), "disabled", false, who))
+	_, err = d.AbortJob(t.Context(), "aborted", false, who)
+	must(err)
+	must(d.RemoveJob(t.Context(), "removed", who))
+	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'nonsense' WHERE name = 'broken'")
+	d.Exec(t, "INSERT INTO "+d.Table("schedules")+" (name, rule) VALUES ('of no job', 'rubbish')")
+	_, err = tick.SkipNext(t.Context(), d.Store, "skipped", "", 2, who)
+	must(err)
+	d.Clock.Set(now)
+	ticktest.Run(t, d)
+	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 7 WHERE name = 'edited'")
+	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 2h' WHERE name = 'hourly'")
+	d.Exec(t, "INSERT INTO "+d.Table("schedules")+" (name, rule) VALUES ('new', 'every 1h'), ('lost days', 'every 1h')")
+	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET calendar = 'nowhere' WHERE name = 'lost days'")
+}
+
+// seen is a row of a view, as text.
+func seen(t *testing.T, d *storetest.DB, view, columns, rest string) []string {
+	t.Helper()
+	if view != "" {
+		view = d.Table(view)
+	}
+	rows, err := d.SQL.QueryContext(t.Context(), "SELECT "+columns+" FROM "+view+" "+rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		names, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, into := make([]any, len(names)), make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range values {
+			names[i] = plainly(values[i])
+		}
+		out = append(out, strings.Join(names, "|"))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// plainly writes a value of a driver: an instant to the second, and nothing for what is missing.
+func plainly(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		return instantOf(v)
+	case []byte:
+		return plainly(string(v))
+	case string:
+		if at, err := time.Parse(time.RFC3339, v); err == nil {
+			return instantOf(at)
+		}
+		return v
+	}
+	return fmt.Sprint(v)
+}
+
+func instantOf(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05")
+}
+
+func compare(t *testing.T, what string, view, commands []string) {
+	t.Helper()
+	slices.Sort(commands)
+	for _, row := range commands {
+		if !slices.Contains(view, row) {
+			t.Errorf("%s: the commands say %s", what, row)
+		}
+	}
+	for _, row := range view {
+		if !slices.Contains(commands, row) {
+			t.Errorf("%s: the view says      %s", what, row)
+		}
+	}
+	if len(view) == 0 || len(view) != len(commands) {
+		t.Errorf("%s: %d rows, and %d by the commands", what, len(view), len(commands))
+	}
+}
+
+func number(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// What the views say is what the commands say, of jobs in each state, and again while everything is paused.
+func TestViewsSayWhatCommandsSay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		mixed(t, d)
+		sameAsCommands(t, d, []string{"aborted", "disabled", "enabled", "finished", "parked", "paused", "resumed", "running", "sleeping"}, []string{"active", "not yet looked at", "parked", "paused"})
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, store.Author{By: "ann", Reason: "all of it"}); err != nil {
+			t.Fatal(err)
+		}
+		sameAsCommands(t, d, []string{"aborted", "disabled", "paused", "running"}, []string{"paused"})
+	})
+}
+
+func sameAsCommands(t *testing.T, d *storetest.DB, jobStates, scheduleStates []string) {
+	t.Helper()
+	jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, planned, states []string
+	for _, j := range jobs {
+		if j.Paused == nil {
+			j.Paused = &store.Pause{}
+		}
+		states = append(states, j.State)
+		why := map[string]string{"paused": j.Paused.Reason, "parked": j.Parked, "aborted": "for a test", "disabled": "for a test"}[j.State]
+		if why == "" && j.Streak > 0 {
+			why = j.LastError
+		}
+		want = append(want, strings.Join([]string{j.Owner, j.Name, j.State, why, instantOf(j.NextRun), number(j.Stale), number(j.Failing()), j.LastState, instantOf(j.LastScheduled),
+			instantOf(j.LastFinished), instantOf(j.LastSuccess), j.LastError, fmt.Sprint(j.Streak), fmt.Sprint(j.Cycles), fmt.Sprint(j.RunsMade), fmt.Sprint(j.RunsOpen), fmt.Sprint(j.RunsRunning),
+			instantOf(j.DecidedThrough), j.Parked, j.Paused.Scope, j.Paused.By, instantOf(j.Paused.Since), instantOf(j.Paused.Until)}, "|"))
+		if !j.NextRun.IsZero() && j.Parked == "" {
+			planned = append(planned, instantOf(j.NextRun)+"|"+j.Name)
+		}
+	}
+	slices.Sort(states)
+	if states = slices.Compact(states); !slices.Equal(states, jobStates) {
+		t.Errorf("the jobs have the states %q", states)
+	}
+	compare(t, "jobs", seen(t, d, "v_jobs", `owner, name, state, why, next_run, stale, failing, last_state, last_scheduled_for,
+		last_finished_at, last_success_at, last_error, streak, cycles, runs_made, runs_open, runs_running, decided_through, parked, paused_scope, paused_by, paused_since, paused_until`, ""), want)
+	if len(planned) > 0 {
+		compare(t, "upcoming", seen(t, d, "v_upcoming", "next_run, job", ""), planned)
+	}
+	u, err := tick.NextOfEach(t.Context(), d.Store, jobs, d.Clock.Now(), d.Clock.Now().Add(3*time.Hour), 1000, func(store.Job) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range u.Runs { // the rules say the same, but of what waits for a pass, and of what a pause will end
+		i := slices.IndexFunc(jobs, func(j store.JobStatus) bool { return j.FullName() == r.Job })
+		if row := instantOf(r.At) + "|" + jobs[i].Name; !slices.Contains(planned, row) && !jobs[i].Stale && jobs[i].Paused == nil {
+			t.Errorf("upcoming has %s", row)
+		}
+	}
+
+	schedules, err := d.ScheduleStatuses(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, states = nil, nil
+	for _, c := range schedules {
+		if states = append(states, c.State); c.Paused == nil {
+			c.Paused = &store.Pause{}
+		}
+		why := map[string]string{"paused": c.Paused.Reason, "parked": c.Parked}[c.State]
+		want = append(want, strings.Join([]string{c.Name, c.State, why, fmt.Sprint(c.Jobs), c.Rule, c.Paused.Scope, c.Paused.By, instantOf(c.Paused.Until)}, "|"))
+	}
+	slices.Sort(states)
+	if states = slices.Compact(states); !slices.Equal(states, scheduleStates) {
+		t.Errorf("the schedules have the states %q", states)
+	}
+	compare(t, "schedules", seen(t, d, "v_schedules", "name, state, why, jobs, rule, paused_scope, paused_by, paused_until", ""), want)
+
+	runs, err := d.Runs(t.Context(), store.RunFilter{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = nil
+	for _, r := range runs {
+		want = append(want, strings.Join([]string{r.ID, r.Owner, r.Job, fmt.Sprint(r.Number), r.State, r.HeldBy, instantOf(r.ScheduledFor), instantOf(r.StartedAt), instantOf(r.FinishedAt), r.Error}, "|"))
+	}
+	compare(t, "runs", seen(t, d, "v_runs", "id, owner, job, number, state, held_by, scheduled_for, started_at, finished_at, error", ""), want)
+
+	failures, err := d.Failures(t.Context(), store.FailureFilter{Since: d.Clock.Now().Add(-24 * time.Hour), Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = nil
+	for _, f := range failures {
+		line := ""
+		if f.Line > 0 {
+			line = fmt.Sprint(f.Line)
+		}
+		want = append(want, strings.Join([]string{f.RunID, fmt.Sprint(f.RunNumber), f.RunState, fmt.Sprint(f.Number), f.StepName, f.State, f.Error, f.Code, line, f.Severity, f.Detail, f.Hint}, "|"))
+	}
+	compare(t, "errors", seen(t, d, "v_errors", "run_id, run_number, run_state, number, step_name, state, error, error_code, error_line, error_severity, error_detail, error_hint", ""), want)
+
+	gaps, err := d.RecentGaps(t.Context(), d.Clock.Now().Add(-24*time.Hour), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = nil
+	for _, g := range gaps {
+		want = append(want, strings.Join([]string{g.Job[strings.Index(g.Job, "/")+1:], g.Reason, instantOf(g.From), instantOf(g.Through)}, "|"))
+	}
+	compare(t, "gaps", seen(t, d, "v_gaps", "job, reason, from_at, through_at", ""), want)
+
+	changes, err := d.Changes(t.Context(), "", "", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = nil
+	for _, c := range changes {
+		want = append(want, strings.Join([]string{instantOf(c.At), c.By, c.Kind, c.Subject, c.Action, c.Reason}, "|"))
+	}
+	compare(t, "changes", seen(t, d, "v_changes", "changed_at, changed_by, kind, subject, action, reason", ""), want)
+}
+
+// A view is there to be read: who would change something by one learns that it cannot.
+func TestViewsCannotBeWritten(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		for view, column := range map[string]string{"v_jobs": "name", "v_schedules": "name", "v_runs": "state", "v_upcoming": "job", "v_errors": "state", "v_gaps": "reason", "v_changes": "reason"} {
+			for _, st := range []string{"UPDATE " + d.Table(view) + " SET " + column + " = 'x'", "DELETE FROM " + d.Table(view), "INSERT INTO " + d.Table(view) + " (" + column + ") VALUES ('x')"} {
+				_, err := d.SQL.Exec(st)
+				if err == nil || !strings.Contains(err.Error(), "view") && !strings.Contains(err.Error(), "updatable") && !strings.Contains(err.Error(), "insertable") {
+					t.Errorf("%s: %v", st, err)
+				}
+			}
+		}
+	})
+}
+
+// The examples of store/README.md run, and its table names each column of each view.
+func TestViewsOfTheReadme(t *testing.T) {
+	text, err := os.ReadFile("../store/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Views\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, block, _ := strings.Cut(section, "```sql\n")
+	block, _, _ = strings.Cut(block, "```")
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		mixed(t, d)
+		for st := range strings.SplitSeq(strings.TrimSpace(block), ";") {
+			if st = strings.ReplaceAll(strings.TrimSpace(st), "dbjobs.", strings.TrimSuffix(d.Table("x"), "x")); st == "" {
+				continue
+			}
+			if _, from, _ := strings.Cut(st, "FROM "); len(seen(t, d, "", "*", "("+st+") AS q")) == 0 {
+				t.Errorf("no row from %s", from)
+			}
+		}
+		for _, view := range []string{"v_jobs", "v_schedules", "v_runs", "v_upcoming", "v_errors", "v_gaps", "v_changes"} {
+			row := regexp.MustCompile("(?m)^\\| `" + view + "` .*$").FindString(section)
+			rows, err := d.SQL.Query("SELECT * FROM " + d.Table(view))
+			if err != nil {
+				t.Fatal(err)
+			}
+			names, err := rows.Columns()
+			rows.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				if !strings.Contains(row, "`"+name+"`") && view != "v_runs" {
+					t.Errorf("%s: the README has no column %s", view, name)
+				}
+			}
+		}
+	})
+}
