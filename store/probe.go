@@ -11,22 +11,24 @@ import (
 
 // Probe has the facts about the database that one statement reads before a pass begins.
 type Probe struct {
-	Now      time.Time
-	Schema   Schema
-	Login    string // the name under which the database knows this program; empty on SQLite
-	Frozen   bool
-	Queued   bool      // a run of the queue may be taken now
-	Parked   int       // parked jobs, without removed and disabled ones
-	Failing  int       // jobs whose last run has failed, without removed and disabled ones
-	Expired  bool      // there is history to delete
-	Warning  string    // a problem of the database's settings; set in the first pass of a day only
-	Others   bool      // there are jobs of other logins; their own ticks decide their nominal times
-	NextWake time.Time // when the next decision is needed; not after Now: one is needed now
-	Need     [needs]bool
-	Calendar bool // a calendar was edited: SeeCalendars tells its schedules
-	since    time.Time
-	lastTick time.Time
-	passes   int64 // of the stretch that lastTick ended
+	Now    time.Time
+	Schema Schema
+	Login  string // the name under which the database knows this program; empty on SQLite
+	Frozen bool
+	// FrozenUntil is the end of the freeze; the end of time where nobody has set one.
+	FrozenUntil time.Time
+	Queued      bool      // a run of the queue may be taken now
+	Parked      int       // parked jobs, without removed and disabled ones
+	Failing     int       // jobs whose last run has failed, without removed and disabled ones
+	Expired     bool      // there is history to delete
+	Warning     string    // a problem of the database's settings; set in the first pass of a day only
+	Others      bool      // there are jobs of other logins; their own ticks decide their nominal times
+	NextWake    time.Time // when the next decision is needed; not after Now: one is needed now
+	Need        [needs]bool
+	Calendar    bool // a calendar was edited: SeeCalendars tells its schedules
+	since       time.Time
+	lastTick    time.Time
+	passes      int64 // of the stretch that lastTick ended
 }
 
 const day = 24 * time.Hour
@@ -39,6 +41,13 @@ func (p *Probe) Anything() bool {
 		}
 	}
 	return p.Queued || p.Expired || p.Calendar
+}
+
+// Unfinished reports whether there is something that a pass should decide or take: Anything without old history.
+func (p *Probe) Unfinished() bool {
+	without := *p
+	without.Expired = false
+	return without.Anything()
 }
 
 // regular is how many passes without a silence show that a trigger comes at least every five minutes.
@@ -63,10 +72,10 @@ func (p *Probe) CheckDue() bool {
 // error wraps ErrSchema where the tables do not exist.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p := &Probe{Schema: Schema{Latest: Latest}}
-	var freeze, job, link, schedule, pause, calendar, ended, run present
+	var job, link, schedule, pause, calendar, ended, run present
 	var least, most string // the first and the last owner
 	var path string
-	var next, wake, since, last engine.Moment
+	var next, wake, since, last, freeze engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &freeze, &next, &wake,
 		&job, &link, &schedule, &pause, &calendar, &ended, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
@@ -82,7 +91,8 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
 		p.Warning = engine.PathProblem(path, p.Login)
 	}
-	p.Frozen, p.Queued, p.Calendar = bool(freeze), bool(run), bool(calendar)
+	p.Frozen, p.FrozenUntil = freeze.Set() || freeze.Unreadable, freeze.Time
+	p.Queued, p.Calendar = bool(run), bool(calendar)
 	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next), bool(ended)}
 	for _, t := range []time.Time{next.Time, wake.Time} {

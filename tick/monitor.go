@@ -37,7 +37,7 @@ const (
 
 var errUntold = errors.New("no answer before the end of the pass")
 
-// monitored runs passes, and then waits for the signals of their runs that are left: for no longer than signalPatience, and
+// monitored runs passes, sets the alarm for what is next, and then waits for the signals of their runs that are left: for no longer than signalPatience, and
 // within the budget if there is one.
 func (t *Tick) monitored(ctx context.Context, passes func(*Tick) (Report, error)) (Report, error) {
 	if t.monitor != nil { // it is for later passes, too
@@ -49,6 +49,7 @@ func (t *Tick) monitored(ctx context.Context, passes func(*Tick) (Report, error)
 	defer m.stop(nil)
 	with.monitor = m
 	r, err := passes(&with)
+	err = errors.Join(err, t.arm(ctx, &r, began, err))
 	patience := signalPatience
 	if t.Budget > 0 {
 		patience = min(max(t.Budget-t.Now().Sub(began), leastPatience), signalPatience)

@@ -37,7 +37,7 @@ type Report struct {
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
-	// OldestQueued is since when the oldest queued run of any queue is ready; only where Gauges asks.
+	// OldestQueued is since when the oldest queued run of any queue is ready; only where Gauges asks, or an alarm needs it.
 	OldestQueued time.Time `json:"oldest_queued,omitzero"`
 
 	// The states of jobs when the pass ended, whether it decided for them or not: how many there are, and
@@ -77,8 +77,17 @@ type Report struct {
 	// Warning says, once a day, what is wrong with the settings of the database, and what to do.
 	Warning string `json:"warning,omitempty"`
 
+	// WakeAt is when the alarm that this pass has set starts the next one, by the host's clock; zero: it has set none.
+	WakeAt time.Time `json:"wake_at,omitzero"`
+
 	due  time.Time // like NextRun, but it may be past
 	wake time.Time // the same instant by the host's clock
+	// What decides about the alarm: by how much the host's clock is ahead, the end of a freeze, whether the last probe found
+	// something that is left to do, and whether the database is the one that is meant.
+	skew        time.Duration
+	frozenUntil time.Time
+	left        bool
+	mayWake     bool
 }
 
 // UnservedJobs counts the jobs of Unserved.
@@ -145,6 +154,7 @@ func (r *Report) join(next Report) {
 	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.addUntold(next.UntoldSignals, next.Untold)
 	r.MoreDue, r.due = next.MoreDue, next.due
+	r.skew, r.frozenUntil, r.left, r.mayWake = next.skew, next.frozenUntil, next.left, next.mayWake
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
 	r.Unserved, r.Remind = next.Unserved, r.Remind || next.Remind

@@ -29,6 +29,9 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 }
 
 func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error) {
+	if t.Alarm != nil {
+		length = max(length, t.Lead+wakeNear)
+	}
 	began := t.Now()
 	end := began.Add(length)
 	if t.Budget > 0 {
@@ -45,7 +48,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 				pass.Limit = -1
 			}
 		}
-		r, err := pass.Run(ctx)
+		r, err := pass.run(ctx)
 		total.join(r)
 		if err != nil {
 			return total, err

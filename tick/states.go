@@ -2,7 +2,6 @@ package tick
 
 import (
 	"context"
-	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -27,10 +26,12 @@ func (p *pass) states(ctx context.Context) (err error) {
 	if r.Unserved, err = p.t.Store.Unserved(ctx, p.probe); err != nil {
 		return err
 	}
-	if !p.t.Gauges {
-		return nil
+	if p.t.Gauges {
+		if r.Paused, err = p.t.Store.CountPaused(ctx); err != nil {
+			return err
+		}
 	}
-	if r.Paused, err = p.t.Store.CountPaused(ctx); err == nil {
+	if p.t.Gauges || p.t.Alarm != nil && r.left {
 		r.OldestQueued, err = p.t.Store.OldestQueued(ctx)
 	}
 	return err
@@ -40,12 +41,5 @@ func (p *pass) states(ctx context.Context) (err error) {
 // decision next. The wake time is the same instant by the host's clock.
 func (p *pass) found(probe *store.Probe) {
 	p.report.ParkedJobs, p.report.FailingJobs = probe.Parked, probe.Failing
-	r, due := &p.report, probe.NextWake
-	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
-	if !due.IsZero() {
-		if r.MoreDue = !due.After(probe.Now); r.MoreDue {
-			r.NextRun = probe.Now
-		}
-		r.wake = p.t.Now().Add(due.Sub(probe.Now))
-	}
+	p.report.next(probe, p.t.Now())
 }

@@ -45,6 +45,11 @@ type Tick struct {
 	DryRun       bool          // only tell what is due
 	Gauges       bool          // report also what takes a statement more: the jobs that are paused
 
+	// Alarm, if set, is set at the end of the passes for what is next. Lead is how much earlier: for a database that takes a
+	// while to wake, or a platform that is late. The pass that comes early waits for what is due.
+	Alarm Alarm
+	Lead  time.Duration
+
 	// Progress, if set, gets how far the pass is: jobs decided, runs started, and of these those that have ended.
 	Progress func(decided, started, ended int)
 
@@ -58,7 +63,12 @@ type Tick struct {
 }
 
 // Run runs the pass. The report says what was done, also beside an error. Failed jobs are no error.
+//
+// With an Alarm it goes on for as long as something is due so soon that an alarm would come too late for it: see RunFor.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
+	if t.Alarm != nil && !t.DryRun {
+		return t.RunFor(ctx, 0)
+	}
 	return t.monitored(ctx, func(t *Tick) (Report, error) { return t.run(ctx) })
 }
 
@@ -227,6 +237,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 		return p, fmt.Errorf("the database's clock (%s) and this host's (%s) differ by %s; nothing was done; correct the clock that is wrong, or set --max-clock-skew",
 			probe.Now.Format(time.RFC3339), p.began.UTC().Format(time.RFC3339), skew.Round(time.Second))
 	}
+	p.report.mayWake = true
 	if t.DryRun {
 		return p, p.dryRun(ctx)
 	}
@@ -257,7 +268,8 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 			err = recorded
 		}
 	}
-	if err == nil && p.report.Decided+p.report.Started > 0 { // a run that backs off wakes its job too
+	worked := p.report.Decided+p.report.Started > 0 // a run that backs off wakes its job too
+	if err == nil && (worked || p.t.Alarm != nil && p.hasWork()) {
 		probe, again := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
 		if again != nil {
 			return p.report, again

@@ -350,6 +350,9 @@ func (p *pass) beat(ctx context.Context) {
 				ids, asked = append(ids, h.run), append(asked, h)
 			}
 			p.mu.Unlock()
+			if n == wakeBeats && p.t.Alarm != nil {
+				p.armMidway(ctx)
+			}
 			if n%int(heartbeat/look) > 0 {
 				p.lookForCancels(ctx, ids, asked)
 				continue

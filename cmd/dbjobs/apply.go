@@ -232,6 +232,9 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 	all := d
 	all.Schedules = slices.AppendSeq(slices.Clone(d.Schedules), maps.Values(c.shared))
 	c.calendars, err = s.KnownCalendars(cmd.Context(), all)
+	if !o.DryRun {
+		c.ring(cmd.Context(), s)
+	}
 	return changes, err
 }
 

@@ -75,6 +75,7 @@ that recurs becomes single days for ten years.
 		if err != nil {
 			return err
 		}
+		c.ring(cmd.Context(), s)
 		if len(changes) == 0 {
 			c.say("calendar %s: no change", cal.Name)
 		} else {

@@ -157,7 +157,11 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 			return err
 		}
 		defer c.close(s)
-		return meant(cmd.Context(), s, fn(cmd.Context(), s, cmd, args))
+		err = fn(cmd.Context(), s, cmd, args)
+		if err == nil && rings(cmd) {
+			c.ring(cmd.Context(), s)
+		}
+		return meant(cmd.Context(), s, err)
 	})
 }
 

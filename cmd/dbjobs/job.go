@@ -108,6 +108,7 @@ func (c *cli) jobCreate() *cobra.Command {
 		if err != nil {
 			return already(err, "job", args[0])
 		}
+		c.ring(cmd.Context(), s)
 		first := ""
 		for _, f := range c.firstRuns(m.Definitions, changes) {
 			first = "; first run: " + report.First(f)

@@ -27,6 +27,9 @@ const runtimeAPIVariable = "AWS_LAMBDA_RUNTIME_API"
 // the command prints. lambdaMain ends only with the process.
 func lambdaMain(ctx context.Context, stderr io.Writer, env settings.Lookup, environ []string) int {
 	f := &function{service: service{stderr: stderr, env: env, environ: environ, warm: &warm{}}}
+	if kind, _ := env(wakeVariable); kind != "" { // the database may sleep: a connection would keep it awake
+		f.warm = nil
+	}
 	log.SetFlags(0)
 	log.SetOutput(libraryLog{stderr})
 	// If the function has extensions, Lambda sends the process a signal before it ends it, between

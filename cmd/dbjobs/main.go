@@ -126,6 +126,7 @@ type cli struct {
 	found      bool           // a command was found and its flags are valid: errors are the command's own
 	ran        *cobra.Command // the command that was asked for
 	completing bool           // the shell asks what may stand in a command line
+	rung       bool           // the alarm for what the command has changed is set
 	told       bool           // the error that ends the command is in a log line already
 
 	warm       *warm       // set where the process serves several commands

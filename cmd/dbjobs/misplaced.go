@@ -11,6 +11,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/cmd/internal/wake"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/nearest"
 	"github.com/dbjobs/dbjobs/store/secret"
@@ -34,7 +35,7 @@ func (c *cli) notice(root *cobra.Command, args []string) {
 }
 
 // bare are the variables that are no flags, but for those of the database.
-var bare = []string{host.Variable, instanceVariable, marginVariable, allowVariable}
+var bare = append([]string{host.Variable, instanceVariable, marginVariable, allowVariable}, wake.Variables()...)
 
 // secretVariables are those that hold a secret, or name the file that holds it.
 var secretVariables = []string{tokenVariable, tokenVariable + "_FILE", webhookVariable, webhookVariable + "_FILE"}

@@ -81,6 +81,9 @@ func (c *cli) logPass(p *metrics.Pass, embedded bool, err error) {
 	if !r.NextRun.IsZero() {
 		attrs = append(attrs, slog.Time("next_run", r.NextRun.UTC()))
 	}
+	if !r.WakeAt.IsZero() {
+		attrs = append(attrs, slog.Time("wake_at", r.WakeAt.UTC()))
+	}
 	var failures []failure
 	for _, e := range report.Wrong(*r).Runs {
 		if len(failures) < failuresMost {

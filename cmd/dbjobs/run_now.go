@@ -90,6 +90,9 @@ executes nothing itself: a dbjobs tick has to come. Ctrl-C ends the waiting, not
 		if err != nil {
 			return err
 		}
+		if f.wait { // for a pass, which has to be called now
+			c.ring(ctx, s)
+		}
 		if f.wait && c.asJSON {
 			return c.follow(ctx, s, &r.Run)
 		}

@@ -38,6 +38,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		if err != nil {
 			return already(err, "schedule", args[0])
 		}
+		c.ring(cmd.Context(), s)
 		c.say("created schedule %s", args[0])
 		warnings := c.warnings(m, changes)
 		if c.warn(warnings); !c.asJSON {

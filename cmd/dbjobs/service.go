@@ -165,6 +165,9 @@ func (w *warm) keep(db settings.Database, s *store.Store) bool {
 }
 
 func (w *warm) close() {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.s != nil {

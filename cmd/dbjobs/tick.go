@@ -42,6 +42,8 @@ type tickFlags struct {
 	dryRun         bool
 	monitored      bool // the host's heartbeat is for its passes
 	failOnJobError bool
+	wake           string         // the kind of alarm; empty: none
+	lead           store.Duration // of alarms
 	quiet          bool
 	verbose        bool
 	metrics        string
@@ -158,11 +160,13 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the clocks of database and host differ by more; 0s turns this off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with code 3 if a run failed; tick: also while a job is failing or parked")
 	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "where metrics go: none, emf (CloudWatch embedded metric format), or FILE.prom for node_exporter's textfile collector")
+	flags.StringVar(&f.wake, "wake", "", "set an alarm of this `KIND` for what is due next, so that no trigger has to come each minute: aws-scheduler, gcp-tasks:QUEUE, systemd, at, or exec:PROGRAM")
+	flags.Var(durationFlag{&f.lead}, "wake-lead", "set alarms this much earlier, such as 30s for a database that has to wake; the pass then waits for what is due")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only problems: cron mails everything that is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
 	for flag, name := range map[string]string{
 		"name": "DBJOBS_NAME", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
-		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
+		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS", "wake": wakeVariable, "wake-lead": "DBJOBS_WAKE_LEAD",
 	} {
 		variable(cmd, flag, name)
 	}
@@ -196,6 +200,9 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 			return err
 		}
 		if err := checkMetrics(f.metrics); err != nil {
+			return err
+		}
+		if _, err := c.alarm(f.wake); err != nil {
 			return err
 		}
 		list, err := c.several()
@@ -319,6 +326,10 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	if f.verbose {
 		level = slog.LevelDebug
 	}
+	alarm, err := c.alarm(f.wake)
+	if err != nil {
+		return tick.Report{}, err
+	}
 	instance, _ := c.env(instanceVariable)
 	progress, end := c.passProgress()
 	defer end()
@@ -328,7 +339,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
 		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), Grace: time.Duration(f.grace), MaxClockSkew: time.Duration(f.maxClockSkew), Late: time.Duration(f.late), On: set.On, DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
-		Progress: progress,
+		Alarm: alarm, Lead: time.Duration(f.lead), Progress: progress,
 	})
 }
 

@@ -3,17 +3,14 @@ package executor
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
+	"github.com/dbjobs/dbjobs/tick/executor/gcp"
 )
 
 func (s *HTTPSpec) checkAuth() error {
@@ -163,62 +160,23 @@ func (c *call) loginAWS(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
-// metadata is the client for tokens of Google's metadata server. It is not guarded: its address is that of the platform,
-// and none of a job's.
-var metadata = &http.Client{
-	Timeout:       10 * time.Second,
-	Transport:     &http.Transport{},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-}
-
 func (c *call) loginGCP(ctx context.Context, req *http.Request) error {
 	if err := c.host.AllowsCloud(c.task.Job.Owner, "gcp"); err != nil {
 		return err
 	}
 	g := c.spec.Auth.GCP
-	path := "token"
+	var token string
+	var err error
 	if host := req.URL.Hostname(); g.Token == "access" && host != "googleapis.com" && !strings.HasSuffix(host, ".googleapis.com") {
 		return errors.New("an access token is good for all that the process may do, and is sent to hosts of googleapis.com only; another service takes gcp: identity")
 	} else if g.Token == "identity" {
-		audience := g.Audience
-		if audience == "" {
-			audience = req.URL.Scheme + "://" + req.URL.Host
-		}
-		path = "identity?format=full&audience=" + url.QueryEscape(audience)
+		token, err = gcp.Identity(ctx, gcp.Lookup(c.env), cmp.Or(g.Audience, req.URL.Scheme+"://"+req.URL.Host))
+	} else {
+		token, err = gcp.AccessToken(ctx, gcp.Lookup(c.env))
 	}
-	text, err := c.askMetadata(ctx, "instance/service-accounts/default/"+path)
 	if err != nil {
-		return fmt.Errorf("the metadata server of Google Cloud gives no token: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if g.Token == "access" {
-		var answer struct {
-			AccessToken string `json:"access_token"`
-		}
-		if json.Unmarshal(text, &answer) != nil { // its text may quote the token
-			return errors.New("the metadata server's answer is not JSON")
-		}
-		token = answer.AccessToken
+		return err
 	}
 	c.host.Known.Issue(token)
 	return bearer(req, token)
-}
-
-func (c *call) askMetadata(ctx context.Context, path string) ([]byte, error) {
-	host, _ := c.env("GCE_METADATA_HOST")
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cmp.Or(host, "169.254.169.254")+"/computeMetadata/v1/"+path, nil)
-	if err != nil {
-		return nil, errors.New("GCE_METADATA_HOST is no host")
-	}
-	req.Header.Set("Metadata-Flavor", "Google")
-	resp, err := metadata.Do(req)
-	if err != nil {
-		return nil, plainly(ctx, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Metadata-Flavor") != "Google" {
-		return nil, fmt.Errorf("status %d", resp.StatusCode)
-	}
-	const most = 64 << 10
-	return io.ReadAll(io.LimitReader(resp.Body, most))
 }

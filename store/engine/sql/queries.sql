@@ -37,7 +37,7 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 
 -- name: probe
 SELECT @now, i.version, i.oldest, i.instance, i.owners,
-  (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds LIMIT 1),
+  (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds),
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
   (SELECT MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),

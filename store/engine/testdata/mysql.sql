@@ -1118,7 +1118,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 -- name: probe
 -- arguments: now, now, queue, now, name, name
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners,
-  (SELECT p.id FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) LIMIT 1),
+  (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)),
   (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs_jobs WHERE stale = 1 ORDER BY id LIMIT 1),

@@ -1151,7 +1151,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j
 -- name: probe
 -- arguments: now, queue, name
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners,
-  (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) LIMIT 1),
+  (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = (session_user::text COLLATE pg_catalog."default")),
   (SELECT pg_catalog.MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/wake"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// wakeVariable is the kind of alarm that passes set, and commands that change what is due.
+const wakeVariable = "DBJOBS_WAKE"
+
+// ringPatience is how long a command may wait for its alarm to be set.
+const ringPatience = 10 * time.Second
+
+// alarm is the one of a kind; nil where no alarm is to be set.
+func (c *cli) alarm(kind string) (tick.Alarm, error) {
+	if kind == "" {
+		return nil, nil
+	}
+	a, err := wake.New(kind, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Now: time.Now})
+	if err != nil {
+		return nil, badInput("--wake or %s: %v", wakeVariable, err)
+	}
+	return a, nil
+}
+
+// ring sets an alarm after a command that changes something, for what is due by now, as a pass sets one for what is next.
+// The command has done its work, so an alarm that cannot be set is a warning.
+//
+// Crash window: between the COMMIT of the change and the alarm, no pass comes for it before the next one that is set, or the
+// safety trigger.
+func (c *cli) ring(ctx context.Context, s *store.Store) {
+	kind, _ := c.env(wakeVariable)
+	if kind == "" || c.rung {
+		return
+	}
+	c.rung = true
+	if err := c.tryRing(ctx, s, kind); err != nil {
+		c.tell(slog.LevelWarn, "this is done, but no alarm could be set for it: it waits for one that is set, or for the safety trigger: %v", err)
+	}
+}
+
+func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
+	alarm, err := c.alarm(kind)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ringPatience)
+	defer cancel()
+	name, _ := c.env("DBJOBS_NAME")
+	probe, err := s.Probe(ctx, name, tick.OwnQueue)
+	if err != nil {
+		return err
+	}
+	t := tick.Tick{Alarm: alarm, Now: time.Now}
+	if text, _ := c.env("DBJOBS_WAKE_LEAD"); text != "" {
+		lead, err := store.ParseDuration(text)
+		if err != nil {
+			return badInput("DBJOBS_WAKE_LEAD: %v", err)
+		}
+		t.Lead = time.Duration(lead)
+	}
+	at := t.RingAt(probe)
+	if at.IsZero() {
+		return nil
+	}
+	rings, err := alarm.Set(ctx, at)
+	if err == nil && !c.asJSON {
+		c.say("the trigger is set for %s", report.Instant(rings))
+	}
+	return err
+}
+
+// rings reports whether a command writes definitions, requests or marks, and was not told to only show what it would do.
+func rings(cmd *cobra.Command) bool {
+	dry := cmd.Flag("dry-run")
+	return cmd.Flag("reason") != nil && (dry == nil || dry.Value.String() != "true")
+}

@@ -1,0 +1,106 @@
+package wake
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
+)
+
+// Scheduler starts within a minute of the time. One that is nearer than this may be past before it is known.
+const schedulerLeast = time.Minute
+
+// How Scheduler tries a start again that came to nothing: this often, and for this long.
+const (
+	startTries = 5
+	startAge   = time.Hour
+)
+
+// scheduler sets one-time schedules of EventBridge Scheduler, which are deleted when they have rung. It needs the right
+// scheduler:CreateSchedule on their names, and iam:PassRole on the role.
+type scheduler struct {
+	*settings
+	group, region string
+	url           *url.URL
+	source        *aws.Source
+}
+
+var (
+	validGroup = lazyregexp.New(`^[0-9a-zA-Z_.-]{1,64}$`)
+	validARN   = lazyregexp.New(`^arn:(aws[a-z-]*):([a-z0-9-]+):([a-z0-9-]*):[0-9]{12}:.+$`)
+)
+
+func newScheduler(s *settings, group string) (tick.Alarm, error) {
+	a := &scheduler{settings: s, group: cmp.Or(group, "default"), source: aws.NewSource(aws.Lookup(s.Env))}
+	if !validGroup.MatchString(a.group) {
+		return nil, fmt.Errorf("found the group %.60q, want letters, digits, dots, hyphens and underscores", group)
+	}
+	target := validARN.FindStringSubmatch(s.target)
+	if target == nil || target[2] != "lambda" {
+		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the function that an alarm starts, best with an alias: arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS", TargetVariable, s.target)
+	}
+	if role := validARN.FindStringSubmatch(s.role); role == nil || role[2] != "iam" || !strings.Contains(s.role, ":role/") {
+		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the role as which Scheduler starts the function", RoleVariable, s.role)
+	}
+	a.region = target[3]
+	domain := "amazonaws.com"
+	if target[1] == "aws-cn" {
+		domain += ".cn"
+	}
+	at := cmp.Or(s.Env.value(EndpointVariable), s.Env.value("AWS_ENDPOINT_URL_SCHEDULER"), "https://scheduler."+a.region+"."+domain)
+	var err error
+	if a.url, err = endpoint(at); err != nil {
+		return nil, fmt.Errorf("%s: %w", EndpointVariable, err)
+	}
+	return a, nil
+}
+
+// schedule is the body of CreateSchedule, of the API's version 2021-06-30.
+type schedule struct {
+	ActionAfterCompletion string
+	ClientToken           string
+	Description           string
+	FlexibleTimeWindow    struct{ Mode string }
+	GroupName             string
+	ScheduleExpression    string
+	ScheduleExpressionTZ  string `json:"ScheduleExpressionTimezone"`
+	Target                scheduleTarget
+}
+
+type scheduleTarget struct {
+	Arn, RoleArn, Input string
+	RetryPolicy         struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts int }
+}
+
+// Set creates a schedule. One that has its name is the same alarm: Scheduler refuses the second one with 409.
+func (a *scheduler) Set(ctx context.Context, at time.Time) (time.Time, error) {
+	at = a.up(at, time.Second, schedulerLeast)
+	// The token is another one each time: it would let Scheduler answer that it has made one that has rung already.
+	s := schedule{ActionAfterCompletion: "DELETE", ClientToken: rand.Text(), Description: "Starts a tick of dbjobs, for what is due then", GroupName: a.group,
+		ScheduleExpression: at.Format("at(2006-01-02T15:04:05)"), ScheduleExpressionTZ: "UTC", Target: scheduleTarget{Arn: a.target, RoleArn: a.role, Input: `{"command":"tick"}`}}
+	s.FlexibleTimeWindow.Mode = "OFF"
+	s.Target.RetryPolicy.MaximumRetryAttempts, s.Target.RetryPolicy.MaximumEventAgeInSeconds = startTries, int(startAge.Seconds())
+	body, err := json.Marshal(s)
+	if err != nil {
+		return at, err
+	}
+	return at, send(ctx, a.url.JoinPath("schedules", a.alarm(at)), body, func(req *http.Request) error {
+		c, err := a.source.Credentials(ctx, a.Now())
+		if err != nil {
+			return err
+		}
+		a.Secrets.Issue(c.Secret)
+		a.Secrets.Issue(c.SessionToken)
+		aws.Sign(req.Header, req.Method, req.URL, body, c, a.region, "scheduler", a.Now())
+		return nil
+	})
+}

@@ -1,0 +1,99 @@
+package wake
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor/gcp"
+)
+
+// tasks sets tasks of Cloud Tasks, each with a name. It needs the right cloudtasks.tasks.create on the queue, and
+// iam.serviceAccounts.actAs on the account as which the task calls.
+//
+// Cloud Tasks keeps the name of a task for about an hour after it has rung, and refuses another one with it. The time in the
+// name is the alarm's, so that this is another task only where an alarm has rung before its time.
+type tasks struct {
+	*settings
+	queue string
+	url   *url.URL
+}
+
+var (
+	validQueue   = lazyregexp.New(`^projects/[a-z0-9:.-]+/locations/[a-z0-9-]+/queues/[A-Za-z0-9-]{1,100}$`)
+	validAccount = lazyregexp.New(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
+)
+
+func newTasks(s *settings, queue string) (tick.Alarm, error) {
+	a := &tasks{settings: s, queue: queue}
+	if !validQueue.MatchString(queue) {
+		return nil, fmt.Errorf("found the queue %.120q, want gcp-tasks:projects/PROJECT/locations/LOCATION/queues/QUEUE", queue)
+	}
+	u, err := url.Parse(s.target)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%s: found %.120q, want the URL that a task calls: https://SERVICE/tick of dbjobs serve, or the :run of a Cloud Run job", TargetVariable, s.target)
+	}
+	if !validAccount.MatchString(s.role) {
+		return nil, fmt.Errorf("%s: found %.120q, want the address of the service account as which a task calls", RoleVariable, s.role)
+	}
+	if a.url, err = endpoint(cmp.Or(s.Env.value(EndpointVariable), "https://cloudtasks.googleapis.com")); err != nil {
+		return nil, fmt.Errorf("%s: %w", EndpointVariable, err)
+	}
+	return a, nil
+}
+
+// task is the task of CreateTask, of the API's version 2.
+type task struct {
+	Name         string      `json:"name"`
+	ScheduleTime time.Time   `json:"scheduleTime"`
+	HTTPRequest  taskRequest `json:"httpRequest"`
+}
+
+type taskRequest struct {
+	URL        string     `json:"url"`
+	HTTPMethod string     `json:"httpMethod"`
+	OIDC       *taskToken `json:"oidcToken,omitempty"`
+	OAuth      *taskToken `json:"oauthToken,omitempty"`
+}
+
+type taskToken struct {
+	Account  string `json:"serviceAccountEmail"`
+	Audience string `json:"audience,omitempty"`
+}
+
+// Set creates a task. One that has its name is the same alarm: Cloud Tasks refuses the second one with 409.
+func (a *tasks) Set(ctx context.Context, at time.Time) (time.Time, error) {
+	at = a.up(at, time.Second, 0)
+	t := task{Name: a.queue + "/tasks/" + a.alarm(at), ScheduleTime: at, HTTPRequest: taskRequest{URL: a.target, HTTPMethod: http.MethodPost}}
+	u, err := url.Parse(a.target)
+	if err != nil {
+		return at, err
+	}
+	if strings.HasSuffix(u.Hostname(), ".googleapis.com") { // an API of Google takes an access token, a service an identity
+		t.HTTPRequest.OAuth = &taskToken{Account: a.role}
+	} else {
+		t.HTTPRequest.OIDC = &taskToken{Account: a.role, Audience: cmp.Or(a.Env.value("DBJOBS_OIDC_AUDIENCE"), u.Scheme+"://"+u.Host)}
+	}
+	body, err := json.Marshal(struct {
+		Task task `json:"task"`
+	}{t})
+	if err != nil {
+		return at, err
+	}
+	return at, send(ctx, a.url.JoinPath("v2", a.queue, "tasks"), body, func(req *http.Request) error {
+		token, err := gcp.AccessToken(ctx, gcp.Lookup(a.Env))
+		if err != nil {
+			return err
+		}
+		a.Secrets.Issue(token)
+		req.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	})
+}

@@ -1,0 +1,161 @@
+package wake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// run runs a program, which gets a text as its input, and returns what it printed.
+func (s *settings) run(ctx context.Context, environ []string, input, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	var out, complaint bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, strings.NewReader(input), &out, &complaint
+	cmd.WaitDelay = time.Second // its children may hold what it prints to
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		said := strings.Join(strings.Fields(complaint.String()), " ")
+		if said != "" {
+			said = fmt.Sprintf(": %.200s", said)
+		}
+		return "", fmt.Errorf("run %s: %w%s", filepath.Base(program), err, said)
+	}
+	return out.String(), nil
+}
+
+// others are the variables of this process but for those of dbjobs: some are secret, and what is started later has its own.
+func (s *settings) others() []string {
+	return slices.DeleteFunc(slices.Clone(s.Environ), func(entry string) bool { return strings.HasPrefix(entry, "DBJOBS_") })
+}
+
+// command is what an alarm starts on this host, as a shell reads it: by default a tick of this program.
+func (s *settings) command() (string, error) {
+	if s.target != "" {
+		return s.target, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("%s is not set, and this program does not know its path: %w", TargetVariable, err)
+	}
+	return quote(self) + " tick --quiet", nil
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// program is a program of the user's, which sets the alarm: it gets the instant as its argument. It is called by each pass
+// and has to know by itself which alarms it has set.
+type program struct {
+	*settings
+	path string
+}
+
+func newProgram(s *settings, path string) (tick.Alarm, error) {
+	if path == "" {
+		return nil, errors.New("want exec:PROGRAM, with the path of the program that sets an alarm")
+	}
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return nil, fmt.Errorf("exec: %w", err)
+	}
+	return &program{s, found}, nil
+}
+
+func (a *program) Set(ctx context.Context, at time.Time) (time.Time, error) {
+	at = a.up(at, time.Second, 0)
+	_, err := a.run(ctx, a.others(), "", a.path, at.Format(time.RFC3339))
+	return at, err
+}
+
+// systemd sets transient timers, each with its own name. They are gone after they have rung, and after a restart of the
+// machine; then the safety trigger comes.
+type systemd struct {
+	*settings
+	starts string
+}
+
+func newSystemd(s *settings, argument string) (tick.Alarm, error) {
+	starts, err := s.command()
+	return &systemd{s, starts}, errors.Join(noArgument(argument), err)
+}
+
+func (a *systemd) args(at time.Time) []string {
+	list := []string{"--quiet", "--collect", "--unit=" + a.alarm(at), "--description=A tick of dbjobs, for what is due then",
+		"--on-calendar=" + at.Format("2006-01-02 15:04:05 UTC"), "--timer-property=AccuracySec=1s", "--timer-property=RemainAfterElapse=no", "/bin/sh", "-c", a.starts}
+	if os.Geteuid() != 0 {
+		list = slices.Insert(list, 0, "--user")
+	}
+	return list
+}
+
+// loaded matches what systemd-run says of a timer that is there already.
+var loaded = lazyregexp.New(`already (loaded|exists)|was already`)
+
+func (a *systemd) Set(ctx context.Context, at time.Time) (time.Time, error) {
+	at = a.up(at, time.Second, time.Second) // a time that is past would never come
+	_, err := a.run(ctx, append(a.others(), "LC_ALL=C"), "", "systemd-run", a.args(at)...)
+	if err != nil && loaded.MatchString(err.Error()) {
+		err = nil
+	}
+	return at, err
+}
+
+// atJobs sets jobs of at(1), in a queue of their own. They start at whole minutes.
+type atJobs struct {
+	*settings
+	queue, starts string
+}
+
+// atQueue is the queue if none is given. Small letters start when their time has come; a big one waits for the load to fall.
+const atQueue = "d"
+
+var validLetter = lazyregexp.New(`^[a-z]$`)
+
+func newAt(s *settings, queue string) (tick.Alarm, error) {
+	if queue == "" {
+		queue = atQueue
+	}
+	if !validLetter.MatchString(queue) {
+		return nil, fmt.Errorf("found the queue %.20q, want a small letter", queue)
+	}
+	starts, err := s.command()
+	return &atJobs{s, queue, starts}, err
+}
+
+// Set adds a job, if there is none for this minute. Two that look at the same time add two: one finds nothing to do.
+func (a *atJobs) Set(ctx context.Context, at time.Time) (time.Time, error) {
+	at = a.up(at, time.Minute, 0)
+	const minute = "200601021504"
+	// at keeps the variables that it is called with in a file. TZ is for the time on its command line.
+	environ, zone := []string{"TZ=UTC", "LC_ALL=C"}, "unset TZ"
+	for _, entry := range a.others() {
+		switch name, value, _ := strings.Cut(entry, "="); name {
+		case "PATH", "HOME", "USER", "LOGNAME", "SHELL":
+			environ = append(environ, entry)
+		case "TZ":
+			zone = "TZ=" + quote(value)
+		}
+	}
+	list, err := a.run(ctx, environ, "", "atq", "-q", a.queue, "-o", "%Y%m%d%H%M")
+	if err != nil {
+		return at, err
+	}
+	for line := range strings.Lines(list) {
+		if f := strings.Fields(line); len(f) >= 2 && f[1] == at.Format(minute) {
+			return at, nil
+		}
+	}
+	_, err = a.run(ctx, environ, zone+"\nunset LC_ALL\n"+a.starts+"\n", "at", "-q", a.queue, "-t", at.Format(minute))
+	return at, err
+}

@@ -1,0 +1,111 @@
+// Package wake sets alarms: it tells a platform to start the trigger once more, at an instant. There is a file for each
+// kind of platform. What is due, and so when an alarm has to ring, is decided by package tick.
+//
+// The name of an alarm has its time in it, and no alarm is changed or removed. So an alarm that is set twice is one, and
+// two that are set at the same time do not harm each other: see tick.Alarm. It also takes the least rights: to add alarms
+// under one name, and neither to list nor to change any.
+package wake
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/store/nearest"
+	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// The variables with the settings of alarms, beside the kind.
+const (
+	NameVariable     = "DBJOBS_WAKE_NAME"     // with which the names of alarms begin; default: dbjobs-wake
+	TargetVariable   = "DBJOBS_WAKE_TARGET"   // what an alarm starts: an ARN, a URL, or a command line
+	RoleVariable     = "DBJOBS_WAKE_ROLE"     // as whom it is started: the ARN of a role, the address of a service account
+	EndpointVariable = "DBJOBS_WAKE_ENDPOINT" // of the platform's API, if it is another one than usual
+)
+
+// Variables are all of them.
+func Variables() []string {
+	return []string{NameVariable, TargetVariable, RoleVariable, EndpointVariable}
+}
+
+// Lookup finds a variable of the environment, as os.LookupEnv does.
+type Lookup func(name string) (value string, found bool)
+
+func (env Lookup) value(name string) string {
+	v, _ := env(name)
+	return v
+}
+
+// Settings are what all kinds of alarms need.
+type Settings struct {
+	Env     Lookup
+	Environ []string      // for programs: those of dbjobs' own are left out
+	Secrets *secret.Known // gets the tokens that the platform gives
+	Now     func() time.Time
+}
+
+// kinds are the kinds of alarms. What follows the colon of a kind is its argument.
+var kinds = map[string]func(s *settings, argument string) (tick.Alarm, error){
+	"aws-scheduler": newScheduler,
+	"gcp-tasks":     newTasks,
+	"systemd":       newSystemd,
+	"at":            newAt,
+	"exec":          newProgram,
+}
+
+// settings are those of one alarm, as its kind needs them.
+type settings struct {
+	Settings
+	name, target, role string
+}
+
+var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`)
+
+// New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It asks nobody.
+func New(kind string, with Settings) (tick.Alarm, error) {
+	name, argument, _ := strings.Cut(kind, ":")
+	s := &settings{with, cmp.Or(with.Env.value(NameVariable), "dbjobs-wake"), with.Env.value(TargetVariable), with.Env.value(RoleVariable)}
+	make := kinds[name]
+	if make == nil {
+		list := []string{"aws-scheduler", "gcp-tasks", "systemd", "at", "exec"}
+		hint := ""
+		if n := nearest.To(name, list); n != "" {
+			hint = "; did you mean " + n + "?"
+		}
+		return nil, fmt.Errorf("found %.60q, want aws-scheduler, gcp-tasks:QUEUE, systemd, at, or exec:PROGRAM%s", name, hint)
+	}
+	if !validName.MatchString(s.name) {
+		return nil, fmt.Errorf("%s: found %.60q, want a letter, then at most 39 letters, digits, hyphens and underscores", NameVariable, s.name)
+	}
+	return make(s, argument)
+}
+
+// alarm is the name of an alarm, which says when it rings.
+func (s *settings) alarm(at time.Time) string {
+	return s.name + "-" + at.UTC().Format("20060102T150405Z")
+}
+
+// up rounds an instant up, so that no alarm rings early, to what the platform knows of a time. least is how far ahead it
+// has to be.
+func (s *settings) up(at time.Time, grain, least time.Duration) time.Time {
+	if soonest := s.Now().Add(least); at.Before(soonest) {
+		at = soonest
+	}
+	at = at.UTC().Round(0)
+	if down := at.Truncate(grain); down.Before(at) {
+		return down.Add(grain)
+	}
+	return at
+}
+
+// noArgument refuses what follows a kind that takes nothing.
+func noArgument(argument string) error {
+	if argument != "" {
+		return errors.New("nothing may follow the kind")
+	}
+	return nil
+}
