@@ -184,7 +184,7 @@ func (r *restless) edit() {
 	now, name := r.clock.Now(), fmt.Sprintf("job%d", r.rnd.IntN(6))
 	job := store.Subject{Scope: store.ScopeJob, Name: name}
 	until := now.Add(time.Duration(1+r.rnd.IntN(180)) * time.Minute)
-	r.edited[name] = now
+	r.edited[name] = later(now, r.edited[name]) // which may be the end of a pause, to come
 	all := func(at time.Time) {
 		for name := range r.edited {
 			r.edited[name] = later(at, r.edited[name])
@@ -204,8 +204,9 @@ func (r *restless) edit() {
 		r.must(err)
 		return
 	case 6:
-		_, err = r.store.Pause(ctx, job, until, who)
-		r.edited[name] = until
+		if _, err = r.store.Pause(ctx, job, until, who); err == nil {
+			r.edited[name] = later(until, r.edited[name])
+		}
 	case 7:
 		_, err = r.store.Resume(ctx, job, false, who)
 	case 8:
