@@ -1,0 +1,431 @@
+package wake
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
+)
+
+var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+const (
+	functionARN = "arn:aws:lambda:eu-central-1:123456789012:function:dbjobs:live"
+	roleARN     = "arn:aws:iam::123456789012:role/dbjobs-wake"
+	queue       = "projects/p-1/locations/europe-west3/queues/dbjobs"
+)
+
+// platform answers as the API of EventBridge Scheduler (2021-06-30) or of Cloud Tasks (v2) does, as far as their published
+// models say it: what they require, what they take, which names may be taken twice, and how they refuse.
+type platform struct {
+	*httptest.Server
+	t       *testing.T
+	mu      sync.Mutex
+	alarms  map[string]time.Time // by name
+	rung    map[string]bool      // Cloud Tasks keeps these names
+	calls   []string             // what an alarm has called
+	fail    []int                // statuses of the next answers
+	asked   int
+	refused string // what was wrong with a request
+}
+
+func (p *platform) refuse(w http.ResponseWriter, status int, name, format string, args ...any) {
+	if status == http.StatusBadRequest || status == http.StatusForbidden {
+		p.refused = fmt.Sprintf(format, args...)
+	}
+	w.Header().Set("X-Amzn-ErrorType", name)
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"Message": %q, "error": {"status": %q}}`, fmt.Sprintf(format, args...)+" Bearer geheim", name)
+}
+
+// failing answers with the next of the failures that the test has ordered.
+func (p *platform) failing(w http.ResponseWriter) bool {
+	if p.asked++; len(p.fail) == 0 {
+		return false
+	}
+	status := p.fail[0]
+	p.fail = p.fail[1:]
+	p.refuse(w, status, map[int]string{429: "ThrottlingException", 403: "AccessDeniedException"}[status], "as it should")
+	return true
+}
+
+var (
+	atExpression = regexp.MustCompile(`^at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)$`)
+	awsNames     = regexp.MustCompile(`^[0-9a-zA-Z-_.]{1,64}$`)
+	tokens       = regexp.MustCompile(`^[a-zA-Z0-9-_]{1,64}$`)
+	authorized   = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=AKID/20261124/eu-central-1/scheduler/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, Signature=[0-9a-f]{64}$`)
+)
+
+// createSchedule is CreateSchedule: POST /schedules/{Name}.
+func (p *platform) createSchedule(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failing(w) {
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	again := http.Header{"Content-Type": r.Header["Content-Type"]}
+	aws.Sign(again, r.Method, &url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path}, body, aws.Credentials{KeyID: "AKID", Secret: "geheim", SessionToken: "token"}, "eu-central-1", "scheduler", noon)
+	if a := r.Header.Get("Authorization"); !authorized.MatchString(a) || a != again.Get("Authorization") {
+		p.refuse(w, http.StatusForbidden, "InvalidSignatureException", "signature: %s", a)
+		return
+	}
+	var s struct {
+		ActionAfterCompletion, ClientToken, Description, GroupName, ScheduleExpression, ScheduleExpressionTimezone string
+		FlexibleTimeWindow                                                                                         struct{ Mode string }
+		Target                                                                                                     struct {
+			Arn, RoleArn, Input string
+			RetryPolicy         struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts int }
+		}
+	}
+	dec := json.NewDecoder(strings.NewReader(string(body)))
+	dec.DisallowUnknownFields()
+	name := r.PathValue("name")
+	err := dec.Decode(&s)
+	m := atExpression.FindStringSubmatch(s.ScheduleExpression)
+	var at time.Time
+	if m != nil {
+		at, err = time.Parse("2006-01-02T15:04:05", m[1])
+	}
+	switch age := s.Target.RetryPolicy.MaximumEventAgeInSeconds; {
+	case err != nil, m == nil, !awsNames.MatchString(name), !tokens.MatchString(s.ClientToken), s.FlexibleTimeWindow.Mode != "OFF", s.ActionAfterCompletion != "DELETE",
+		s.ScheduleExpressionTimezone != "UTC", len(s.Description) > 512, s.Target.Arn != functionARN, s.Target.RoleArn != roleARN, !json.Valid([]byte(s.Target.Input)),
+		age < 60 || age > 86400, s.Target.RetryPolicy.MaximumRetryAttempts > 185:
+		p.refuse(w, http.StatusBadRequest, "ValidationException", "%v %s", err, body)
+	case s.GroupName != "default":
+		p.refuse(w, http.StatusNotFound, "ResourceNotFoundException", "Schedule group %s does not exist.", s.GroupName)
+	case !p.alarms[name].IsZero():
+		p.refuse(w, http.StatusConflict, "ConflictException", "Schedule %s already exists.", name)
+	default:
+		p.alarms[name] = at
+		_, _ = fmt.Fprintf(w, `{"ScheduleArn": "arn:aws:scheduler:eu-central-1:123456789012:schedule/default/%s"}`, name)
+	}
+}
+
+var taskNames = regexp.MustCompile(`^` + queue + `/tasks/[A-Za-z0-9_-]{1,500}$`)
+
+// createTask is CreateTask: POST /v2/{parent=projects/*/locations/*/queues/*}/tasks.
+func (p *platform) createTask(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failing(w) {
+		return
+	}
+	var b struct {
+		Task struct {
+			Name         string    `json:"name"`
+			ScheduleTime time.Time `json:"scheduleTime"`
+			HTTPRequest  struct {
+				URL         string `json:"url"`
+				HTTPMethod  string `json:"httpMethod"`
+				OIDC, OAuth *struct {
+					Account  string `json:"serviceAccountEmail"`
+					Audience string `json:"audience"`
+				}
+			} `json:"httpRequest"`
+		} `json:"task"`
+	}
+	body, _ := io.ReadAll(r.Body)
+	text := strings.NewReplacer(`"oidcToken"`, `"OIDC"`, `"oauthToken"`, `"OAuth"`).Replace(string(body))
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&b)
+	call := b.Task.HTTPRequest
+	switch {
+	case r.Header.Get("Authorization") != "Bearer ya29.t0ken":
+		p.refuse(w, http.StatusUnauthorized, "UNAUTHENTICATED", "no token")
+	case err != nil, !taskNames.MatchString(b.Task.Name), call.HTTPMethod != "POST", (call.OIDC == nil) == (call.OAuth == nil),
+		b.Task.ScheduleTime.After(noon.Add(30 * 24 * time.Hour)):
+		p.refuse(w, http.StatusBadRequest, "INVALID_ARGUMENT", "%v %s", err, body)
+	case !p.alarms[b.Task.Name].IsZero(), p.rung[b.Task.Name]:
+		p.refuse(w, http.StatusConflict, "ALREADY_EXISTS", "The task cannot be created because a task with this name existed too recently.")
+	default:
+		p.alarms[b.Task.Name] = b.Task.ScheduleTime
+		_, _ = fmt.Fprint(w, "{}")
+	}
+}
+
+// ring calls what the alarms until an instant are for, and forgets them.
+func (p *platform) ring(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, at := range p.alarms {
+		if !at.After(until) {
+			delete(p.alarms, name)
+			p.rung[name] = true
+			p.calls = append(p.calls, at.Format(time.RFC3339))
+		}
+	}
+	slices.Sort(p.calls)
+}
+
+// start makes a platform, and an alarm of a kind that is set there.
+func start(t *testing.T, kind string, vars map[string]string) (*platform, tick.Alarm) {
+	t.Helper()
+	p := &platform{t: t, alarms: map[string]time.Time{}, rung: map[string]bool{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /schedules/{name}", p.createSchedule)
+	mux.HandleFunc("POST /v2/"+queue+"/tasks", p.createTask)
+	mux.HandleFunc("GET /computeMetadata/v1/instance/service-accounts/default/token", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Metadata-Flavor", cmp.Or(r.Header.Get("Metadata-Flavor"), "none"))
+		_, _ = fmt.Fprint(w, `{"access_token":"ya29.t0ken"}`)
+	})
+	p.Server = httptest.NewServer(mux)
+	t.Cleanup(p.Close)
+	all := map[string]string{EndpointVariable: p.URL, "GCE_METADATA_HOST": p.Listener.Addr().String(),
+		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "geheim", "AWS_SESSION_TOKEN": "token"}
+	for name, value := range vars {
+		all[name] = value
+	}
+	a, err := New(kind, Settings{Env: lookup(all), Environ: os.Environ(), Secrets: &secret.Known{}, Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, a
+}
+
+func lookup(vars map[string]string) Lookup {
+	return func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+}
+
+var clouds = map[string]map[string]string{
+	"aws-scheduler":      {TargetVariable: functionARN, RoleVariable: roleARN},
+	"gcp-tasks:" + queue: {TargetVariable: "https://dbjobs-x7k.a.run.app/tick", RoleVariable: "caller@p-1.iam.gserviceaccount.com"},
+}
+
+// Alarms are set once, however many set them; an earlier one beside a later one; and both ring.
+func TestAlarmsOfClouds(t *testing.T) {
+	for kind, vars := range clouds {
+		t.Run(strings.SplitN(kind, ":", 2)[0], func(t *testing.T) {
+			p, a := start(t, kind, vars)
+			set := func(at time.Time) time.Time {
+				t.Helper()
+				rings, err := a.Set(t.Context(), at)
+				if err != nil {
+					t.Fatalf("%v; %s", err, p.refused)
+				}
+				if rings.Before(at) {
+					t.Errorf("the alarm for %s rings at %s", at, rings)
+				}
+				return rings
+			}
+			var together sync.WaitGroup
+			for range 8 {
+				together.Go(func() { set(noon.Add(2 * time.Hour)) })
+			}
+			together.Wait()
+			if len(p.alarms) != 1 {
+				t.Fatalf("eight who set one alarm have set %v", p.alarms)
+			}
+			if rings := set(noon.Add(time.Hour + 300*time.Millisecond)); !rings.Equal(noon.Add(time.Hour + time.Second)) {
+				t.Errorf("rounded to %s", rings)
+			}
+			set(noon.Add(2 * time.Hour).In(time.FixedZone("", 7200)))
+			if len(p.alarms) != 2 {
+				t.Errorf("an earlier one beside it: %v", p.alarms)
+			}
+			if rings := set(noon.Add(-time.Hour)); rings.Before(noon) || rings.After(noon.Add(time.Minute)) {
+				t.Errorf("one that is past rings at %s", rings)
+			}
+			p.ring(noon.Add(90 * time.Minute))
+			p.ring(noon.Add(3 * time.Hour))
+			if len(p.calls) != 3 || p.calls[1] != "2026-11-24T13:00:01Z" || p.calls[2] != "2026-11-24T14:00:00Z" {
+				t.Errorf("rung: %v", p.calls)
+			}
+			// What is taken for a while passes; what is refused does not, and no error quotes an answer.
+			p.fail, p.asked = []int{429, 503}, 0
+			if set(noon.Add(5 * time.Hour)); p.asked != 3 {
+				t.Errorf("asked %d times", p.asked)
+			}
+			p.fail, p.asked = []int{403, 403}, 0
+			if _, err := a.Set(t.Context(), noon.Add(6*time.Hour)); err == nil || !strings.Contains(err.Error(), "status 403: AccessDeniedException") || strings.Contains(err.Error(), "geheim") || p.asked != 1 {
+				t.Errorf("%v, asked %d times", err, p.asked)
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := a.Set(ended, noon.Add(7*time.Hour)); err == nil {
+				t.Error("set after the end")
+			}
+		})
+	}
+}
+
+// A service gets an identity with its own audience, an API of Google an access token.
+func TestTokensOfTasks(t *testing.T) {
+	kind := "gcp-tasks:" + queue
+	for target, want := range map[string]string{
+		"https://dbjobs-x7k.a.run.app/tick":                                                 `"oidcToken":{"serviceAccountEmail":"c@p.iam","audience":"https://dbjobs-x7k.a.run.app"}`,
+		"https://run.googleapis.com/v2/projects/p-1/locations/europe-west3/jobs/dbjobs:run": `"oauthToken":{"serviceAccountEmail":"c@p.iam"}`,
+	} {
+		var sent string
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Metadata-Flavor", "Google")
+			if b, _ := io.ReadAll(r.Body); len(b) > 0 {
+				sent = string(b)
+			}
+			_, _ = fmt.Fprint(w, `{"access_token":"x"}`)
+		}))
+		defer s.Close()
+		_, a := start(t, kind, map[string]string{TargetVariable: target, RoleVariable: "c@p.iam", EndpointVariable: s.URL, "GCE_METADATA_HOST": s.Listener.Addr().String()})
+		if _, err := a.Set(t.Context(), noon); err != nil || !strings.Contains(sent, want) {
+			t.Errorf("%v: %s, want %s", err, sent, want)
+		}
+	}
+}
+
+func TestSettingsOfAlarms(t *testing.T) {
+	with := func(vars ...string) map[string]string {
+		m := map[string]string{}
+		for i := 0; i < len(vars); i += 2 {
+			m[vars[i]] = vars[i+1]
+		}
+		return m
+	}
+	for _, c := range []struct {
+		kind string
+		vars map[string]string
+		want string
+	}{
+		{"sytemd", nil, "did you mean systemd?"},
+		{"aws-scheduler", nil, TargetVariable},
+		{"aws-scheduler", with(TargetVariable, functionARN), RoleVariable},
+		{"aws-scheduler", with(TargetVariable, "arn:aws:ecs:eu-central-1:123456789012:cluster/x", RoleVariable, roleARN), "ARN of the function"},
+		{"aws-scheduler:a/b", with(TargetVariable, functionARN, RoleVariable, roleARN), "group"},
+		{"aws-scheduler", with(TargetVariable, functionARN, RoleVariable, roleARN, EndpointVariable, "http://192.0.2.1"), "want https"},
+		{"aws-scheduler", with(TargetVariable, functionARN, RoleVariable, roleARN, EndpointVariable, "http://localhost.example"), "want https"},
+		{"aws-scheduler", with(TargetVariable, functionARN, RoleVariable, roleARN, NameVariable, "a b"), NameVariable},
+		{"gcp-tasks", nil, "gcp-tasks:projects/"},
+		{"gcp-tasks:" + queue, with(TargetVariable, "http://x/tick"), TargetVariable},
+		{"gcp-tasks:" + queue, with(TargetVariable, "https://x/tick", RoleVariable, "nobody"), RoleVariable},
+		{"at:A", nil, "small letter"},
+		{"systemd:x", nil, "nothing may follow"},
+		{"exec", nil, "exec:PROGRAM"},
+		{"exec:/nonexistent/ring", nil, "no such file"},
+	} {
+		if _, err := New(c.kind, Settings{Env: lookup(c.vars), Now: time.Now}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.kind, err, c.want)
+		}
+	}
+}
+
+// A program gets the instant, and none of the variables of dbjobs, which may be secret.
+func TestAlarmOfAProgram(t *testing.T) {
+	dir := t.TempDir()
+	ring, out := filepath.Join(dir, "ring"), filepath.Join(dir, "out")
+	script := "#!/bin/sh\necho \"$@ $DBJOBS_DATABASE_URL\" >> '" + out + "'\ntest ! -e '" + dir + "/fail' || { echo it is full >&2; exit 3; }\n"
+	if err := os.WriteFile(ring, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New("exec:"+ring, Settings{Env: lookup(nil), Environ: append(os.Environ(), "DBJOBS_DATABASE_URL=geheim"), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rings, err := a.Set(t.Context(), noon.Add(time.Hour)); err != nil || !rings.Equal(noon.Add(time.Hour)) {
+		t.Errorf("%v, %v", rings, err)
+	}
+	if got, err := os.ReadFile(out); err != nil || string(got) != "2026-11-24T13:00:00Z \n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fail"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Set(t.Context(), noon); err == nil || !strings.Contains(err.Error(), "run ring: exit status 3: it is full") {
+		t.Error(err)
+	}
+}
+
+// systemd reads what an alarm says as the instant that it is for.
+func TestAlarmOfSystemd(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	a, err := New("systemd", Settings{Env: lookup(map[string]string{TargetVariable: "systemctl start --no-block dbjobs.service"}), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := a.(*systemd).args(noon.Add(25*time.Hour + 7*time.Second))
+	i := slices.IndexFunc(args, func(s string) bool { return strings.HasPrefix(s, "--on-calendar=") })
+	cmd := exec.CommandContext(t.Context(), analyze, "calendar", "--base-time=2026-11-24 12:00:00 UTC", strings.TrimPrefix(args[i], "--on-calendar="))
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "2026-11-25 13:00:07 UTC") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if !slices.Contains(args, "--unit=dbjobs-wake-20261125T130007Z") {
+		t.Errorf("%q", args)
+	}
+}
+
+// at(1) keeps one job for a minute, which starts what is to be started, with none of the variables of dbjobs.
+func TestAlarmOfAt(t *testing.T) {
+	if _, err := exec.LookPath("at"); err != nil {
+		t.Skip("there is no at(1)")
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	soon := time.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
+	a, err := New("at:y", Settings{Env: lookup(map[string]string{TargetVariable: `echo "$DBJOBS_DATABASE_URL ${TZ-none}" > '` + out + `'`}),
+		Environ: append(os.Environ(), "DBJOBS_DATABASE_URL=geheim", "TZ=Asia/Kathmandu"), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := func() (list []string) {
+		text, err := exec.CommandContext(context.WithoutCancel(t.Context()), "atq", "-q", "y", "-o", "%s").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); f[1] == fmt.Sprint(soon.Unix()) {
+				list = append(list, f[0])
+			}
+		}
+		return list
+	}
+	t.Cleanup(func() {
+		for _, job := range jobs() {
+			_ = exec.CommandContext(context.WithoutCancel(t.Context()), "atrm", job).Run()
+		}
+	})
+	for range 3 {
+		rings, err := a.Set(t.Context(), soon.Add(-30*time.Second))
+		if err != nil {
+			t.Skipf("this user may not use at(1): %v", err)
+		}
+		if !rings.Equal(soon) {
+			t.Fatalf("%v, want %v", rings, soon)
+		}
+	}
+	list := jobs()
+	if len(list) != 1 {
+		t.Fatalf("the jobs are %v", list)
+	}
+	script, err := exec.CommandContext(t.Context(), "at", "-c", list[0]).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/sh")
+	cmd.Stdin = strings.NewReader(string(script))
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if got, err := os.ReadFile(out); err != nil || string(got) != " Asia/Kathmandu\n" {
+		t.Errorf("it printed %q, %v", got, err)
+	}
+}
