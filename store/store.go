@@ -32,6 +32,9 @@ type Options struct {
 	// place of those in the URL: passwords may change while a process lives, and tokens last for
 	// minutes. An empty user means the URL's user.
 	Login func(context.Context) (user, password string, err error)
+	// Patience is how long a server that does not answer is asked for a connection again, such as one that sleeps until somebody
+	// connects; 0: once.
+	Patience time.Duration
 	// OtherFiles lets the SQL of jobs reach other files than the one of an SQLite database, by ATTACH
 	// and VACUUM INTO. It is for JobSessions.
 	OtherFiles bool
@@ -58,7 +61,7 @@ var words = map[string]string{
 // and Probe do. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a
 // *URLError.
 func Open(ctx context.Context, rawURL string, o Options) (*Store, error) {
-	db, err := engine.Open(ctx, rawURL, engine.Options{Create: o.Create, Wrap: o.Wrap, Login: o.Login, Secrets: o.Secrets, Words: words, Actions: actions})
+	db, err := engine.Open(ctx, rawURL, engine.Options{Create: o.Create, Wrap: o.Wrap, Login: o.Login, Secrets: o.Secrets, Patience: o.Patience, Words: words, Actions: actions})
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,11 @@ func (c *cli) openWithin(ctx context.Context, cmd *cobra.Command, a access) (*st
 	if missing {
 		c.say("creating the embedded database %s", c.db.Path)
 	}
-	s, err := store.Open(ctx, c.db.URL, store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets()})
+	patience, err := c.patience(cmd)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, c.db.URL, store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets(), Patience: patience})
 	if a == alter && errors.Is(err, store.ErrSchema) { // a missing SQLite file other than the embedded one
 		c.say("creating the database %s", c.db.Display())
 		s, err = store.Open(ctx, c.db.URL, store.Options{Create: true, Login: c.db.Login, Secrets: c.db.Secrets()})

@@ -16,8 +16,36 @@ import (
 // wakeVariable is the kind of alarm that passes set, and commands that change what is due.
 const wakeVariable = "DBJOBS_WAKE"
 
+// patienceVariable is how long a database that does not answer is asked for a connection again. It is not a flag: it belongs
+// to the database, whatever the command.
+const patienceVariable = "DBJOBS_CONNECT_PATIENCE"
+
+// wakingPatience is its default where alarms are set: there, the database may sleep. A managed one takes some 15 seconds to
+// wake, or twice as long after a day.
+const wakingPatience = 40 * time.Second
+
 // ringPatience is how long a command may wait for its alarm to be set.
 const ringPatience = 10 * time.Second
+
+// patience is that with a database that wakes.
+func (c *cli) patience(cmd *cobra.Command) (time.Duration, error) {
+	text, _ := c.env(patienceVariable)
+	if text == "" {
+		kind, _ := c.env(wakeVariable)
+		if f := cmd.Flag("wake"); f != nil {
+			kind = f.Value.String()
+		}
+		if kind == "" {
+			return 0, nil
+		}
+		return wakingPatience, nil
+	}
+	d, err := store.ParseDuration(text)
+	if err != nil {
+		return 0, badInput("%s: %v", patienceVariable, err)
+	}
+	return time.Duration(d), nil
+}
 
 // alarm is the one of a kind; nil where no alarm is to be set.
 func (c *cli) alarm(kind string) (tick.Alarm, error) {

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -20,23 +22,58 @@ type connector struct {
 	driver.Connector
 	e        *Engine
 	makeRoom func()
+	patience time.Duration // with a server that starts
 }
 
 // connecting marks the errors of connections to a server that were never made. If the server refuses
-// more connections, makeRoom closes idle ones.
-func connecting(e *Engine, c driver.Connector, makeRoom func()) driver.Connector {
+// more connections, makeRoom closes idle ones. A server that does not answer, or says that it starts, is asked again for as
+// long as the patience lasts.
+func connecting(e *Engine, c driver.Connector, makeRoom func(), patience time.Duration) driver.Connector {
 	if e.OneWriter { // a file: an error at opening is like an error of any statement
 		return c
 	}
-	return connector{c, e, makeRoom}
+	return connector{c, e, makeRoom, patience}
 }
 
 // slotWait is how long to wait for a connection if the server or the login has all that are allowed.
 // Connections of our own become free when their runs end.
 const slotWait = 10 * time.Second
 
+// wakePause is how long to wait before a server that sleeps is asked again.
+const wakePause = 500 * time.Millisecond
+
+// waking reports whether an error may be that of a database that wakes: nobody took the connection, or somebody let it fall
+// before a word, such as a proxy in front of it, or the server says that it starts. A refusal would be the same again, and
+// would use up the attempts of a login.
+func (e *Engine) waking(err error) bool {
+	if e.starting != nil && e.starting(err) {
+		return true
+	}
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
+		return unknown.IsTemporary || unknown.IsTimeout
+	}
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout() || isBroken(err) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // Connect connects.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	began := time.Now()
+	for {
+		conn, err := c.connect(ctx)
+		if err == nil || ctx.Err() != nil || ctx.Value(ahead{}) != nil || time.Since(began) >= c.patience || !c.e.waking(err) {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(wakePause):
+		}
+	}
+}
+
+// connect connects to a server that is awake.
+func (c connector) connect(ctx context.Context) (driver.Conn, error) {
 	over := time.NewTimer(slotWait)
 	defer over.Stop()
 	for try := 1; ; try++ {

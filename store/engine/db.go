@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store/secret"
 )
@@ -23,6 +24,8 @@ type Options struct {
 	// of what the URL says: passwords may change while a process lives, and tokens last for minutes. An empty user leaves
 	// the URL's.
 	Login func(context.Context) (user, password string, err error)
+	// Patience is how long a server that does not answer, or says that it starts, is asked again; 0: once.
+	Patience time.Duration
 	// Words are macros of the caller's in the statements, such as the columns that it reads in one order.
 	Words map[string]string
 	// Actions say what statements do, by their names: for errors. A statement without one is named by its name.
@@ -88,7 +91,7 @@ func New(rawURL string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, db.hide(err)
 	}
-	if c = connecting(e, c, db.makeRoom); o.Wrap != nil {
+	if c = connecting(e, c, db.makeRoom, o.Patience); o.Wrap != nil {
 		c = o.Wrap(c)
 	}
 	db.pool = sql.OpenDB(c)
@@ -156,7 +159,7 @@ func (db *DB) JobPool(o Options) (*sql.DB, error) {
 	if err != nil {
 		return nil, db.hide(err)
 	}
-	c = connecting(db.e, c, db.makeRoom)
+	c = connecting(db.e, c, db.makeRoom, 0) // it is awake
 	if o.Wrap == nil {
 		o.Wrap = db.around
 	}

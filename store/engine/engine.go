@@ -44,6 +44,7 @@ type Engine struct {
 	where      func(rawURL string) string                           // name of the database for messages; nil: the URL without its secrets
 	version    func(answer string) string                           // makes the answer of the statement engine readable; nil: it is
 	classify   func(error) class                                    // of a driver's error
+	starting   func(error) bool                                     // the server says that it starts, in its own way; nil: it never says so
 	atFault    func(error) bool                                     // see Engine.Refused
 	advise     func(error) string                                   // what to do about an error whose text does not say it; "" for others
 	holderLock func(rawURL, holder string) (path string, err error) // see DB.Hold; nil: there is only the heartbeat

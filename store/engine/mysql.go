@@ -82,6 +82,7 @@ var mysqlEngine = &Engine{
 	jobs:       mysqlJobs,
 	encrypted:  encryptedMySQL,
 	classify:   classifyMySQL,
+	starting:   mysqlStarts,
 	atFault:    mysqlAtFault,
 	advise:     adviseOnMySQL,
 	version:    mysqlVersion,

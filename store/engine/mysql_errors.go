@@ -45,6 +45,11 @@ func classifyMySQL(err error) class {
 	return other
 }
 
+// mysqlStarts knows a connection that ends before the server has said anything.
+func mysqlStarts(err error) bool {
+	return errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn)
+}
+
 // mysqlAtFault lists the errors about the values of a row, and those raised by a trigger.
 func mysqlAtFault(err error) bool {
 	var me *mysql.MySQLError

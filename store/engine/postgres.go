@@ -94,6 +94,7 @@ var postgres = &Engine{
 	jobs:       postgresJobs,
 	encrypted:  func(q url.Values) bool { return q.Get("sslmode") == "verify-full" || q.Get("sslmode") == "verify-ca" },
 	classify:   classifyPostgres,
+	starting:   postgresStarts,
 	atFault:    postgresAtFault,
 	advise:     adviseOnPostgres,
 	lacks:      lacksOnPostgres,

@@ -59,6 +59,12 @@ func lacksOnPostgres(statement string, err error) bool {
 	return spares && errors.As(err, &pe) && (pe.Code == "42883" || pe.Code == "0A000") // there is no such function; not supported
 }
 
+// postgresStarts knows cannot_connect_now.
+func postgresStarts(err error) bool {
+	pe, coded := errors.AsType[*pgconn.PgError](err)
+	return coded && pe.Code == "57P03"
+}
+
 // postgresAtFault goes by the classes of SQLSTATE.
 func postgresAtFault(err error) bool {
 	var pe *pgconn.PgError

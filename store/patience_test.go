@@ -1,0 +1,85 @@
+package store_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// asleep stands before a server, and lets the first connections fall, as what stands before a database that wakes.
+func asleep(t *testing.T, raw string, first int32) (through string, asked *atomic.Int32) {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := u.Host
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	asked = &atomic.Int32{}
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if asked.Add(1) <= first {
+				client.Close()
+				continue
+			}
+			go func() {
+				defer client.Close()
+				s, err := net.Dial("tcp", server)
+				if err != nil {
+					return
+				}
+				defer s.Close()
+				go func() { _, _ = io.Copy(s, client) }()
+				_, _ = io.Copy(client, s)
+			}()
+		}
+	}()
+	u.Host = l.Addr().String()
+	return u.String(), asked
+}
+
+// A database that wakes is asked until it answers, one that refuses a login only once.
+func TestPatienceWithADatabaseThatWakes(t *testing.T) {
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" {
+			continue // a file does not sleep
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, e, store.Options{})
+			through, asked := asleep(t, d.URL, 4)
+			if _, err := store.Open(t.Context(), through, store.Options{}); !errors.Is(err, store.ErrUnreachable) || asked.Load() > 2 { // a driver may try twice
+				t.Fatalf("without patience: %v, asked %d times", err, asked.Load())
+			}
+			s, err := store.Open(t.Context(), through, store.Options{Patience: time.Minute})
+			if err != nil || asked.Load() < 5 {
+				t.Fatalf("%v, asked %d times", err, asked.Load())
+			}
+			s.Close()
+			u, err := url.Parse(through)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.User = url.UserPassword(u.User.Username(), "wrong")
+			before := asked.Load()
+			if _, err := store.Open(t.Context(), u.String(), store.Options{Patience: time.Minute}); !errors.Is(err, store.ErrUnreachable) || asked.Load()-before > 2 {
+				t.Errorf("a wrong password: %v, asked %d times", err, asked.Load()-before)
+			}
+		})
+	}
+}
