@@ -147,6 +147,8 @@
 //     record of its end commit together. This is why atomic steps take effect exactly once.
 //   - Between the end of a run and the signal of its heartbeat, monitor.watch (tick/monitor.go): the service
 //     hears nothing, and misses it.
+//   - Between the last decision and the alarm for what is next, Tick.arm (tick/wake.go), and between a change and its
+//     alarm, cli.ring (cmd/dbjobs/wake.go): the platform tries again, or the safety trigger comes.
 //   - While a program runs, runGroup (tick/executor/process.go): a shell beside the tick, watch
 //     (tick/executor/process_watch.go), kills its process group. The run is delivered again.
 //   - Before an ended run is settled: the next pass settles it, decision.settle
@@ -162,6 +164,7 @@
 //	tick/needs.go     the needs, in pages of jobs
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/workers.go   taking runs, heartbeats; tick/ahead.go has what was taken ahead
+//	tick/wake.go      alarms for what is due next, instead of a trigger of each minute
 //	tick/silence.go   the hook of the host for a trigger that was silent
 //	tick/work.go      executing runs; tick/record.go records their ends together; tick/monitor.go tells their heartbeats
 //	tick/executor/    what a step can do
