@@ -32,7 +32,7 @@ const (
 	againMost  = time.Hour
 	// wakeBeats is after how many looks for cancels a pass that still executes sets an alarm: see armMidway.
 	wakeBeats     = 4
-	alarmPatience = 10 * time.Second // with whoever sets it; less where the budget has less left
+	alarmPatience = 10 * time.Second // with the platform; less where the budget has less left
 )
 
 // RingAt is when an alarm is to ring for what a probe has found, by the host's clock, which says now; zero: for nothing.
@@ -48,7 +48,7 @@ func (t *Tick) RingAt(probe *store.Probe) time.Time {
 
 // arm sets the alarm for what is next. The failure is that of the passes.
 //
-// Crash window: between the COMMIT of the last decision and the answer to this request, nobody is told of what is next.
+// Crash window: between the COMMIT of the last decision and the answer to this request, nothing starts a pass for what is next.
 // A pass that executed for more than some seconds has set an alarm before, see armMidway. Otherwise the platform tries the
 // start again, since it got no answer, or else the safety trigger comes. An alarm that is set twice, because the answer was
 // lost or because two passes set it, is one where the platform knows it by its name; elsewhere the second pass finds that
