@@ -2,10 +2,13 @@ locals {
   # The time between two ticks, where the expression says it: alarms that look at a shorter time would go on and off.
   unit = { minute = 1, hour = 60, day = 1440 }
   tick_minutes = (
-    can(regex("^rate", var.schedule_expression)) ? tonumber(regex("[0-9]+", var.schedule_expression)) * local.unit[regex("minute|hour|day", var.schedule_expression)] :
-    can(regex("^cron\\(\\*/[0-9]+ ", var.schedule_expression)) ? tonumber(regex("[0-9]+", var.schedule_expression)) :
-    can(regex("^cron\\([0-9]+ ", var.schedule_expression)) ? 60 : 1
+    can(regex("^rate", local.schedule)) ? tonumber(regex("[0-9]+", local.schedule)) * local.unit[regex("minute|hour|day", local.schedule)] :
+    can(regex("^cron\\(\\*/[0-9]+ ", local.schedule)) ? tonumber(regex("[0-9]+", local.schedule)) :
+    can(regex("^cron\\([0-9]+ ", local.schedule)) ? 60 : 1
   )
+
+  # With wake, the ticks of the schedule are those of the safety trigger.
+  no_tick_minutes = var.wake && var.no_tick_minutes > 0 ? max(var.no_tick_minutes, local.tick_minutes + 15) : var.no_tick_minutes
 
   # A metric that is not there means something different for each alarm. What is a state, and not an event, is missing
   # between two passes: there the alarm stays as it is. An event is in alarm for as long as one of the last minutes had it.
@@ -35,14 +38,14 @@ locals {
       enabled     = true
     }
     no-tick = {
-      description = "No pass of ${var.name} succeeded for ${var.no_tick_minutes} minutes."
+      description = "No pass of ${var.name} succeeded for ${local.no_tick_minutes} minutes."
       namespace   = var.metrics ? "dbjobs" : "AWS/Lambda"
       metric      = var.metrics ? "errors" : "Invocations" # errors is 0 where the pass succeeded, else 1
       dimensions  = var.metrics ? { name = var.name } : { FunctionName = aws_lambda_function.this.function_name }
       statistic   = var.metrics ? "Minimum" : "Sum"
       comparison  = var.metrics ? "GreaterThanThreshold" : "LessThanThreshold"
       threshold   = var.metrics ? 0 : 1
-      minutes     = var.no_tick_minutes
+      minutes     = local.no_tick_minutes
       missing     = "breaching" # no pass, no metric
       enabled     = var.enabled
     }

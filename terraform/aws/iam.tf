@@ -57,6 +57,21 @@ resource "aws_iam_role_policy" "function" {
         Action   = ["rds-db:connect"]
         Resource = var.rds_iam_user_arns
       }],
+      [for statement in [
+        {
+          Sid      = "SetAlarms"
+          Effect   = "Allow"
+          Action   = ["scheduler:CreateSchedule"]
+          Resource = "arn:${local.partition}:scheduler:${local.region}:${local.account}:schedule/default/${local.alarm_name}-*"
+        },
+        {
+          Sid       = "GiveThemTheRole"
+          Effect    = "Allow"
+          Action    = ["iam:PassRole"]
+          Resource  = one(aws_iam_role.scheduler[*].arn)
+          Condition = { StringEquals = { "iam:PassedToService" = "scheduler.amazonaws.com" } }
+        },
+      ] : statement if var.wake],
       # Lambda itself attaches the function to the VPC, in the role's name. These actions know no resource that could
       # be named beforehand, so the code inside the function is denied them.
       [for statement in [

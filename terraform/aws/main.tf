@@ -20,7 +20,17 @@ locals {
     var.database_secret_arn == null ? {} : { DBJOBS_DATABASE_SECRET_ARN = var.database_secret_arn },
     length(var.rds_iam_user_arns) == 0 ? {} : { DBJOBS_DATABASE_AUTH = "rds-iam" },
     length(var.allow) == 0 ? {} : { DBJOBS_LAMBDA_ALLOW = join(",", var.allow) },
+    !var.wake ? {} : {
+      DBJOBS_WAKE        = "aws-scheduler"
+      DBJOBS_WAKE_LEAD   = "${var.wake_lead_seconds}s"
+      DBJOBS_WAKE_NAME   = local.alarm_name
+      DBJOBS_WAKE_TARGET = "arn:${local.partition}:lambda:${local.region}:${local.account}:function:${var.name}:live" # the function comes before its alias
+      DBJOBS_WAKE_ROLE   = aws_iam_role.scheduler[0].arn
+    },
   )
+
+  # The names of alarms begin with this. Their times follow.
+  alarm_name = "${var.name}-wake"
 }
 
 # Made here and not by Lambda, which would keep the logs for ever.
@@ -91,12 +101,12 @@ resource "aws_lambda_alias" "live" {
   function_version = aws_lambda_function.this.version
 }
 
-# The next minute is the retry. These settings belong to the alias: those of the function do not count for it.
+# The next minute is the retry; where alarms are set, Lambda is. These settings belong to the alias: those of the function do not count for it.
 resource "aws_lambda_function_event_invoke_config" "live" {
   function_name                = aws_lambda_function.this.function_name
   qualifier                    = aws_lambda_alias.live.name
-  maximum_retry_attempts       = 0
-  maximum_event_age_in_seconds = 60
+  maximum_retry_attempts       = var.wake ? 2 : 0
+  maximum_event_age_in_seconds = var.wake ? 3600 : 60
 }
 
 # Starts that came to nothing: the pass failed, was throttled for a minute, or could not be invoked.

@@ -1,8 +1,10 @@
-# What starts a tick: an EventBridge rule, or EventBridge Scheduler. Neither tries again: the next minute does.
+# What starts a tick: an EventBridge rule, or EventBridge Scheduler. Neither tries again: the next minute does. With wake,
+# passes set alarms of EventBridge Scheduler themselves, and what is here is the safety trigger.
 
 locals {
   by_rule      = var.trigger == "rule"
   by_scheduler = var.trigger == "scheduler"
+  schedule     = coalesce(var.schedule_expression, var.wake ? "rate(1 hour)" : "rate(1 minute)")
 }
 
 resource "aws_cloudwatch_event_rule" "tick" {
@@ -10,7 +12,7 @@ resource "aws_cloudwatch_event_rule" "tick" {
 
   name                = "${var.name}-tick"
   description         = "Starts a tick of ${var.name}"
-  schedule_expression = var.schedule_expression
+  schedule_expression = local.schedule
   state               = var.enabled ? "ENABLED" : "DISABLED"
   tags                = var.tags
 }
@@ -70,7 +72,7 @@ resource "aws_scheduler_schedule" "tick" {
 
   name                         = "${var.name}-tick"
   description                  = "Starts a tick of ${var.name}"
-  schedule_expression          = var.schedule_expression
+  schedule_expression          = local.schedule
   schedule_expression_timezone = "UTC"
   state                        = var.enabled ? "ENABLED" : "DISABLED"
 
@@ -97,7 +99,7 @@ resource "aws_scheduler_schedule" "tick" {
 }
 
 resource "aws_iam_role" "scheduler" {
-  count = local.by_scheduler ? 1 : 0
+  count = local.by_scheduler || var.wake ? 1 : 0
 
   name        = "${var.name}-scheduler"
   description = "Starts the function ${var.name}, and nothing else"
@@ -123,7 +125,7 @@ resource "aws_iam_role" "scheduler" {
 }
 
 resource "aws_iam_role_policy" "scheduler" {
-  count = local.by_scheduler ? 1 : 0
+  count = local.by_scheduler || var.wake ? 1 : 0
 
   name = "scheduler"
   role = aws_iam_role.scheduler[0].id

@@ -140,8 +140,9 @@ variable "environment" {
   validation {
     condition = length(setintersection(keys(var.environment), [
       "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS", "DBJOBS_LAMBDA_ALLOW",
+      "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE",
     ])) == 0
-    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name, allow), or DBJOBS_METRICS, which metrics sets."
+    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name, allow, wake), or DBJOBS_METRICS, which metrics sets."
   }
 
   validation {
@@ -166,13 +167,30 @@ variable "trigger" {
   }
 }
 
-variable "schedule_expression" {
-  description = "How often a tick is started: rate(1 minute), rate(N minutes|hours|days) or cron(six fields). A job never runs more often."
-  type        = string
-  default     = "rate(1 minute)"
+variable "wake" {
+  description = "Whether passes set alarms for what is due next, by EventBridge Scheduler, so that no tick comes each minute and the database may sleep. The trigger then is the safety trigger."
+  type        = bool
+  default     = false
+}
+
+variable "wake_lead_seconds" {
+  description = "With wake, how much earlier alarms ring: 60 starts jobs on time, since EventBridge Scheduler is up to a minute late, and gives a database time to wake. The function waits meanwhile."
+  type        = number
+  default     = 0
 
   validation {
-    condition = can(regex("^rate\\((1 (minute|hour|day)|([2-9]|[1-9][0-9]+) (minutes|hours|days))\\)$", var.schedule_expression)) || can(regex(
+    condition     = var.wake_lead_seconds >= 0 && var.wake_lead_seconds <= var.timeout_seconds / 2 && floor(var.wake_lead_seconds) == var.wake_lead_seconds
+    error_message = "wake_lead_seconds: want a whole number of at most half of timeout_seconds."
+  }
+}
+
+variable "schedule_expression" {
+  description = "How often a tick is started: rate(1 minute), rate(N minutes|hours|days) or cron(six fields). A job never runs more often, unless wake is set. Null is rate(1 minute), or with wake rate(1 hour)."
+  type        = string
+  default     = null
+
+  validation {
+    condition = var.schedule_expression == null || can(regex("^rate\\((1 (minute|hour|day)|([2-9]|[1-9][0-9]+) (minutes|hours|days))\\)$", var.schedule_expression)) || can(regex(
       "^cron\\([0-9*,/-]+ [0-9*,/-]+ ([0-9*,/LW-]+ [0-9A-Z*,/-]+ \\?|\\? [0-9A-Z*,/-]+ [0-9A-Z*,/#-]+) [0-9*,/-]+\\)$",
     var.schedule_expression))
     error_message = "schedule_expression: want rate(1 minute), rate(5 minutes) (the singular for 1 only), or cron(minute hour day-of-month month day-of-week year), where one of the two days is ?."
@@ -290,7 +308,7 @@ variable "alarm_actions" {
 }
 
 variable "no_tick_minutes" {
-  description = "Alarm if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks; 0 makes no such alarm, for a trigger that pauses at night."
+  description = "Alarm if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks; with wake, it is that and 15 at least; 0 makes no such alarm, for a trigger that pauses at night."
   type        = number
   default     = 5
 
@@ -300,7 +318,7 @@ variable "no_tick_minutes" {
   }
 
   validation {
-    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes
+    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes || var.wake
     error_message = "no_tick_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, so the alarm would go on and off; want more than that, or 0 for no alarm."
   }
 }
@@ -316,7 +334,7 @@ variable "overdue_minutes" {
   }
 
   validation {
-    condition     = var.overdue_minutes >= local.tick_minutes
+    condition     = var.overdue_minutes >= local.tick_minutes || var.wake
     error_message = "overdue_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, for which a job waits anyway; want at least that."
   }
 }
@@ -332,7 +350,7 @@ variable "queued_minutes" {
   }
 
   validation {
-    condition     = var.queued_minutes >= local.tick_minutes
+    condition     = var.queued_minutes >= local.tick_minutes || var.wake
     error_message = "queued_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, for which a run waits anyway; want at least that."
   }
 }

@@ -1,4 +1,9 @@
 locals {
+  # With wake_queue, the ticks of the schedule are those of the safety trigger.
+  no_tick_minutes = local.wake && var.no_tick_minutes > 0 ? max(var.no_tick_minutes, local.tick_minutes + 15) : var.no_tick_minutes
+}
+
+locals {
   this_job = "resource.type = \"cloud_run_job\" AND resource.labels.job_name = \"${var.name}\" AND resource.labels.location = \"${var.region}\""
 }
 
@@ -35,7 +40,7 @@ resource "google_monitoring_alert_policy" "no_tick" {
   count = var.enabled && var.no_tick_minutes > 0 ? 1 : 0
 
   project               = var.project
-  display_name          = "${var.name}: no tick for ${var.no_tick_minutes} minutes"
+  display_name          = "${var.name}: no tick for ${local.no_tick_minutes} minutes"
   combiner              = "OR"
   notification_channels = var.notification_channels
   user_labels           = var.labels
@@ -44,7 +49,7 @@ resource "google_monitoring_alert_policy" "no_tick" {
     display_name = "no execution succeeded"
     condition_absent {
       filter   = "${local.this_job} AND metric.type = \"run.googleapis.com/job/completed_execution_count\" AND metric.labels.result = \"succeeded\""
-      duration = "${60 * var.no_tick_minutes}s"
+      duration = "${60 * local.no_tick_minutes}s"
       aggregations {
         alignment_period   = "60s"
         per_series_aligner = "ALIGN_DELTA"
@@ -97,7 +102,7 @@ resource "google_monitoring_alert_policy" "figure" {
 locals {
   # The time between two ticks, where the schedule says it.
   tick_minutes = (
-    can(regex("^\\*/[0-9]+ ", var.schedule)) ? tonumber(regex("[0-9]+", var.schedule)) :
-    can(regex("^[0-9]+ ", var.schedule)) ? 60 : 1
+    can(regex("^\\*/[0-9]+ ", local.schedule)) ? tonumber(regex("[0-9]+", local.schedule)) :
+    can(regex("^[0-9]+ ", local.schedule)) ? 60 : 1
   )
 }

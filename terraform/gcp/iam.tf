@@ -49,3 +49,12 @@ resource "google_cloud_run_v2_job_iam_member" "scheduler" {
   role     = "roles/run.invoker"
   member   = "serviceAccount:${google_service_account.scheduler.email}"
 }
+
+# A pass sets alarms that start the job as the scheduler's account. To add them to the queue is a right on the queue.
+resource "google_service_account_iam_member" "job" {
+  count = local.wake ? 1 : 0
+
+  service_account_id = google_service_account.scheduler.name
+  role               = "roles/iam.serviceAccountUser"
+  member             = "serviceAccount:${google_service_account.job.email}"
+}

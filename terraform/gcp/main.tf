@@ -9,12 +9,23 @@ locals {
     DBJOBS_NAME       = var.name
     DBJOBS_BUDGET     = "${var.timeout_seconds - local.margin_seconds}s"
     DBJOBS_STARTUP_ID = var.image
+    }, !local.wake ? {} : {
+    DBJOBS_WAKE        = "gcp-tasks:${var.wake_queue}"
+    DBJOBS_WAKE_LEAD   = "${var.wake_lead_seconds}s"
+    DBJOBS_WAKE_NAME   = "${var.name}-wake"
+    DBJOBS_WAKE_TARGET = local.start
+    DBJOBS_WAKE_ROLE   = google_service_account.scheduler.email
   })
+
+  wake     = var.wake_queue != null
+  schedule = coalesce(var.schedule, local.wake ? "7 * * * *" : "* * * * *")
+  start    = "https://run.googleapis.com/v2/projects/${var.project}/locations/${var.region}/jobs/${var.name}:run"
 }
 
 locals {
   apis = concat(
     ["cloudscheduler.googleapis.com", "iam.googleapis.com", "monitoring.googleapis.com", "run.googleapis.com", "secretmanager.googleapis.com"],
+    local.wake ? ["cloudtasks.googleapis.com"] : [],
     # To connect to an instance, and to give the right to.
     length(var.cloud_sql_instances) == 0 ? [] : ["cloudresourcemanager.googleapis.com", "sqladmin.googleapis.com"],
   )
@@ -43,7 +54,7 @@ resource "google_cloud_run_v2_job" "this" {
     template {
       service_account = google_service_account.job.email
       timeout         = "${var.timeout_seconds}s"
-      max_retries     = 0 # the next minute is the retry
+      max_retries     = local.wake ? 2 : 0 # without alarms, the next minute is the retry
 
       containers {
         image = var.image
@@ -120,7 +131,7 @@ resource "google_cloud_scheduler_job" "tick" {
   region           = coalesce(var.scheduler_region, var.region)
   name             = "${var.name}-tick"
   description      = "Starts a tick of ${var.name}"
-  schedule         = var.schedule
+  schedule         = local.schedule
   time_zone        = var.time_zone
   paused           = !var.enabled
   attempt_deadline = "30s" # to start it, not to run it
@@ -131,7 +142,7 @@ resource "google_cloud_scheduler_job" "tick" {
 
   http_target {
     http_method = "POST"
-    uri         = "https://run.googleapis.com/v2/projects/${var.project}/locations/${var.region}/jobs/${google_cloud_run_v2_job.this.name}:run"
+    uri         = local.start
 
     oauth_token {
       service_account_email = google_service_account.scheduler.email

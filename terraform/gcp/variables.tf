@@ -78,8 +78,8 @@ variable "environment" {
   default     = {}
 
   validation {
-    condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID"])) == 0
-    error_message = "environment: sets what the module sets from database_secret, name, timeout_seconds or image."
+    condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID", "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE"])) == 0
+    error_message = "environment: sets what the module sets from database_secret, name, timeout_seconds, image or wake_queue."
   }
 
   validation {
@@ -88,13 +88,35 @@ variable "environment" {
   }
 }
 
-variable "schedule" {
-  description = "How often a tick is started, as five cron fields. A job never runs more often."
+variable "wake_queue" {
+  description = "Cloud Tasks queue, as projects/PROJECT/locations/LOCATION/queues/NAME, in which passes set alarms for what is due next, so that no tick comes each minute and the database may sleep; the trigger then is the safety trigger. Null sets none."
   type        = string
-  default     = "* * * * *"
+  default     = null
 
   validation {
-    condition     = can(regex("^([0-9*,/-]+ +){2}[0-9*,/-]+ +[0-9a-zA-Z*,/-]+ +[0-9a-zA-Z*,/-]+$", var.schedule))
+    condition     = var.wake_queue == null || can(regex("^projects/[a-z0-9:.-]+/locations/[a-z0-9-]+/queues/[a-zA-Z0-9-]{1,100}$", var.wake_queue))
+    error_message = "wake_queue: want projects/PROJECT/locations/LOCATION/queues/NAME."
+  }
+}
+
+variable "wake_lead_seconds" {
+  description = "With wake_queue, how much earlier alarms ring: for the start of the container, and a database that has to wake. The pass waits meanwhile."
+  type        = number
+  default     = 0
+
+  validation {
+    condition     = var.wake_lead_seconds >= 0 && var.wake_lead_seconds <= var.timeout_seconds / 2 && floor(var.wake_lead_seconds) == var.wake_lead_seconds
+    error_message = "wake_lead_seconds: want a whole number of at most half of timeout_seconds."
+  }
+}
+
+variable "schedule" {
+  description = "How often a tick is started, as five cron fields. A job never runs more often, unless wake_queue is set. Null is each minute, or with wake_queue each hour."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.schedule == null || can(regex("^([0-9*,/-]+ +){2}[0-9*,/-]+ +[0-9a-zA-Z*,/-]+ +[0-9a-zA-Z*,/-]+$", var.schedule))
     error_message = "schedule: want five cron fields (minute hour day month weekday), such as * * * * *."
   }
 }
@@ -192,7 +214,7 @@ variable "notification_channels" {
 }
 
 variable "no_tick_minutes" {
-  description = "Alert if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks; 0 makes no such alert, for a trigger that pauses at night."
+  description = "Alert if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks; with wake_queue, it is that and 15 at least; 0 makes no such alert, for a trigger that pauses at night."
   type        = number
   default     = 10
 
@@ -202,7 +224,7 @@ variable "no_tick_minutes" {
   }
 
   validation {
-    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes
+    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes || var.wake_queue != null
     error_message = "no_tick_minutes: schedule ticks every ${local.tick_minutes} minutes, so the alert would come and go; want more than that, or 0 for no alert."
   }
 }
@@ -218,7 +240,7 @@ variable "overdue_minutes" {
   }
 
   validation {
-    condition     = var.overdue_minutes >= local.tick_minutes
+    condition     = var.overdue_minutes >= local.tick_minutes || var.wake_queue != null
     error_message = "overdue_minutes: schedule ticks every ${local.tick_minutes} minutes, for which a job waits anyway; want at least that."
   }
 }
@@ -234,7 +256,7 @@ variable "queued_minutes" {
   }
 
   validation {
-    condition     = var.queued_minutes >= local.tick_minutes
+    condition     = var.queued_minutes >= local.tick_minutes || var.wake_queue != null
     error_message = "queued_minutes: schedule ticks every ${local.tick_minutes} minutes, for which a run waits anyway; want at least that."
   }
 }

@@ -63,7 +63,8 @@ type settings struct {
 	name, target, role string
 }
 
-var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`)
+// validName leaves room for the time: the name of a schedule has 64 characters.
+var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,46}$`)
 
 // New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It asks nobody.
 func New(kind string, with Settings) (tick.Alarm, error) {
@@ -79,7 +80,7 @@ func New(kind string, with Settings) (tick.Alarm, error) {
 		return nil, fmt.Errorf("found %.60q, want aws-scheduler, gcp-tasks:QUEUE, systemd, at, or exec:PROGRAM%s", name, hint)
 	}
 	if !validName.MatchString(s.name) {
-		return nil, fmt.Errorf("%s: found %.60q, want a letter, then at most 39 letters, digits, hyphens and underscores", NameVariable, s.name)
+		return nil, fmt.Errorf("%s: found %.60q, want a letter, then at most 46 letters, digits, hyphens and underscores", NameVariable, s.name)
 	}
 	return make(s, argument)
 }

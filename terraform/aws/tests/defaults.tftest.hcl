@@ -198,6 +198,54 @@ run "scheduler" {
   }
 }
 
+run "wake" {
+  variables {
+    wake              = true
+    wake_lead_seconds = 20
+  }
+
+  assert {
+    condition     = aws_cloudwatch_event_rule.tick[0].schedule_expression == "rate(1 hour)" && length(aws_scheduler_schedule.tick) == 0
+    error_message = "there is no safety trigger, or a tick a minute"
+  }
+  assert {
+    condition = { for name, value in aws_lambda_function.this.environment[0].variables : name => value if startswith(name, "DBJOBS_WAKE") } == {
+      DBJOBS_WAKE        = "aws-scheduler"
+      DBJOBS_WAKE_LEAD   = "20s"
+      DBJOBS_WAKE_NAME   = "dbjobs-wake"
+      DBJOBS_WAKE_TARGET = "arn:aws:lambda:eu-central-1:111122223333:function:dbjobs:live"
+      DBJOBS_WAKE_ROLE   = aws_iam_role.scheduler[0].arn
+    }
+    error_message = "the function's variables are others"
+  }
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s if contains(["SetAlarms", "GiveThemTheRole"], s.Sid)] == [
+      {
+        Sid      = "SetAlarms"
+        Effect   = "Allow"
+        Action   = ["scheduler:CreateSchedule"]
+        Resource = "arn:aws:scheduler:eu-central-1:111122223333:schedule/default/dbjobs-wake-*"
+      },
+      {
+        Sid       = "GiveThemTheRole"
+        Effect    = "Allow"
+        Action    = ["iam:PassRole"]
+        Resource  = aws_iam_role.scheduler[0].arn
+        Condition = { StringEquals = { "iam:PassedToService" = "scheduler.amazonaws.com" } }
+      },
+    ]
+    error_message = "the function may set other alarms, or give them another role: ${aws_iam_role_policy.function.policy}"
+  }
+  assert {
+    condition     = jsondecode(aws_iam_role_policy.scheduler[0].policy).Statement[0] == { Sid = "StartTheFunction", Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = "arn:aws:lambda:eu-central-1:111122223333:function:dbjobs:live" }
+    error_message = "an alarm may not start the function, or more than that"
+  }
+  assert {
+    condition     = aws_lambda_function_event_invoke_config.live.maximum_retry_attempts == 2 && aws_cloudwatch_metric_alarm.this["no-tick"].evaluation_periods == 75
+    error_message = "a pass that could not set an alarm is not tried again, or an hour without one is an alarm"
+  }
+}
+
 run "alarms" {
   variables {
     alarm_actions   = ["arn:aws:sns:eu-central-1:111122223333:pager"]

@@ -417,3 +417,11 @@ run "steps_of_a_cron_expression" {
   }
   expect_failures = [var.no_tick_minutes]
 }
+
+run "wake_lead_seconds" {
+  command = plan
+  variables {
+    wake_lead_seconds = 31
+  }
+  expect_failures = [var.wake_lead_seconds]
+}

@@ -67,6 +67,42 @@ run "trigger" {
   }
 }
 
+run "wake" {
+  variables {
+    wake_queue        = "projects/acme-prod/locations/europe-west3/queues/dbjobs"
+    wake_lead_seconds = 15
+  }
+
+  assert {
+    condition = { for e in google_cloud_run_v2_job.this.template[0].template[0].containers[0].env : e.name => e.value if startswith(e.name, "DBJOBS_WAKE") } == {
+      DBJOBS_WAKE        = "gcp-tasks:projects/acme-prod/locations/europe-west3/queues/dbjobs"
+      DBJOBS_WAKE_LEAD   = "15s"
+      DBJOBS_WAKE_NAME   = "dbjobs-wake"
+      DBJOBS_WAKE_TARGET = "https://run.googleapis.com/v2/projects/acme-prod/locations/europe-west3/jobs/dbjobs:run"
+      DBJOBS_WAKE_ROLE   = "dbjobs-scheduler@acme-prod.iam.gserviceaccount.com"
+    }
+    error_message = "the job's variables are others"
+  }
+  assert {
+    condition     = google_cloud_scheduler_job.tick.schedule == "7 * * * *" && google_cloud_run_v2_job.this.template[0].template[0].max_retries == 2
+    error_message = "there is no safety trigger, a tick a minute, or a pass that could not set an alarm is not tried again"
+  }
+  assert {
+    condition = (
+      google_service_account_iam_member.job[0].role == "roles/iam.serviceAccountUser" && google_service_account_iam_member.job[0].service_account_id == google_service_account.scheduler.name &&
+      google_service_account_iam_member.job[0].member == "serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com"
+    )
+    error_message = "the job's account may not start the job as the scheduler's account, or as another one, too"
+  }
+}
+
+run "without_wake" {
+  assert {
+    condition     = length(google_service_account_iam_member.job) == 0
+    error_message = "there is a right that nobody asked for"
+  }
+}
+
 run "rights" {
   assert {
     condition = (

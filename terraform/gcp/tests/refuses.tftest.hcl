@@ -224,3 +224,19 @@ run "alerts_that_would_come_and_go" {
   }
   expect_failures = [var.no_tick_minutes, var.overdue_minutes, var.queued_minutes]
 }
+
+run "wake_queue" {
+  command = plan
+  variables {
+    wake_queue = "dbjobs"
+  }
+  expect_failures = [var.wake_queue]
+}
+
+run "wake_lead_seconds" {
+  command = plan
+  variables {
+    wake_lead_seconds = 200
+  }
+  expect_failures = [var.wake_lead_seconds]
+}
