@@ -58,13 +58,16 @@ func (e *Engine) waking(err error) bool {
 
 // Connect connects.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	began := time.Now()
+	over := time.NewTimer(c.patience)
+	defer over.Stop()
 	for {
 		conn, err := c.connect(ctx)
-		if err == nil || ctx.Err() != nil || ctx.Value(ahead{}) != nil || time.Since(began) >= c.patience || !c.e.waking(err) {
+		if err == nil || c.patience == 0 || ctx.Value(ahead{}) != nil || !c.e.waking(err) {
 			return conn, err
 		}
 		select {
+		case <-over.C:
+			return nil, err
 		case <-ctx.Done():
 			return nil, err
 		case <-time.After(wakePause):
