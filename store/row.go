@@ -22,15 +22,15 @@ const (
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
-  (SELECT l.action ` + lastChange + `),
-  (SELECT l.changed_at ` + lastChange + `),
+  (SELECT c.action FROM dbjobs.changes c WHERE c.id = ` + lastChange + `),
+  (SELECT c.changed_at FROM dbjobs.changes c WHERE c.id = ` + lastChange + `),
   (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id),
   (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id AND state = 'running'), CASE WHEN @stale THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id`
 
 	// lastChange is the one that tells the state of the job j.
-	lastChange = `FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state ORDER BY l.id DESC LIMIT 1`
+	lastChange = `(SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
 
 	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until

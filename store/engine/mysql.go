@@ -182,7 +182,7 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 func mysqlSession(c *mysql.Config, forJobs bool) {
 	c.Collation = "utf8mb4_bin"
 	ours := map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": c.Collation,
-		"autocommit": "1", "completion_type": "0", "sql_select_limit": "18446744073709551615"} // means no limit
+		"autocommit": "1", "completion_type": "0", "sql_select_limit": "9223372036854775807"} // no limit; what only speaks the protocol may take one more bit for a sign
 	if forJobs {
 		ours[mysqlUnreset] = "COALESCE(" + mysqlUnreset + " + 1, 0)"
 	} else {

@@ -743,8 +743,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs_runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
-  (SELECT l.action FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
-  (SELECT l.changed_at FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
@@ -762,8 +762,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs_runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
-  (SELECT l.action FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
-  (SELECT l.changed_at FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j

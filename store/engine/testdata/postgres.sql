@@ -756,8 +756,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
-  (SELECT l.action FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
-  (SELECT l.changed_at FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT c.action FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
@@ -775,8 +775,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
-  (SELECT l.action FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
-  (SELECT l.changed_at FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort') ORDER BY l.id DESC LIMIT 1),
+  (SELECT c.action FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
