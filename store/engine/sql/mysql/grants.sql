@@ -3,7 +3,7 @@
 
 -- name: admin
 -- Before the first `dbjobs migrate`. This login is the definer of views and routines, and may give a job another owner.
-GRANT CREATE, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, DROP, SELECT, INSERT, UPDATE ON @pattern.* TO @login;
+GRANT CREATE, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, DROP, SELECT, INSERT, UPDATE, DELETE ON @pattern.* TO @login;
 
 -- name: ticker
 -- After each `dbjobs migrate`.

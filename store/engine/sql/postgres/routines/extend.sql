@@ -2,8 +2,9 @@
 CREATE FUNCTION dbjobs.extend(run uuid, fence integer, lease interval DEFAULT '10 minutes', OUT held boolean, OUT cancel boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF lease IS NULL OR lease <= interval '0' THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('extend: lease: %s is no time to work', coalesce(lease::text, 'NULL')), HINT = 'Give an interval, such as ''10 minutes''.';
+  lease := coalesce(lease, '10 minutes');
+  IF lease <= interval '0' THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('extend: lease: %s is no time to work', lease), HINT = 'Give an interval, such as ''10 minutes''.';
   END IF;
   UPDATE dbjobs.runs AS r SET lease_until = statement_timestamp() + lease WHERE r.id = run AND r.fence = extend.fence AND r.state = 'running'
   RETURNING r.cancel_at IS NOT NULL INTO cancel;

@@ -2,8 +2,9 @@
 CREATE FUNCTION dbjobs.finish(run uuid, fence integer, state text DEFAULT 'succeeded', error text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF state IS NULL OR state NOT IN ('succeeded', 'failed', 'cancelled') THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('finish: state: %s is not one of succeeded, failed, cancelled', coalesce(quote_literal(state), 'NULL')), HINT = 'Give one of these.';
+  state := coalesce(state, 'succeeded');
+  IF state NOT IN ('succeeded', 'failed', 'cancelled') THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('finish: state: %s is not one of succeeded, failed, cancelled', quote_literal(state)), HINT = 'Give one of these.';
   END IF;
   UPDATE dbjobs.runs AS r SET state = finish.state, error = finish.error, finished_at = statement_timestamp(), lease_until = NULL
   WHERE r.id = run AND r.fence = finish.fence AND r.state = 'running';

@@ -24,7 +24,7 @@ BEGIN
   END IF;
   -- UUIDv7: ids sort by the time of the request.
   made := (lpad(to_hex(trunc(extract(epoch FROM now) * 1000)::bigint), 12, '0') || '7000'
-    || overlay(substr(md5(random()::text || clock_timestamp()::text || pg_backend_pid()), 1, 16) PLACING to_hex(8 + (random() * 3)::int) FROM 1 FOR 1))::uuid;
+    || overlay(substr(encode(sha256(convert_to(random()::text || clock_timestamp()::text || pg_backend_pid(), 'UTF8')), 'hex'), 1, 16) PLACING to_hex(8 + (random() * 3)::int) FROM 1 FOR 1))::uuid;
   INSERT INTO dbjobs.runs (id, job_id, occurrence, queue, priority, scheduled_for, args, ready_at, created_at)
   VALUES (made, j.id, CASE WHEN coalesce(run_now.key, '') <> '' THEN 'key:' || run_now.key ELSE 'now:' || made END, j.queue, j.priority, run_now.at, run_now.args,
     greatest(now, run_now.at), now)

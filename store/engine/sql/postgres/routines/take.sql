@@ -4,8 +4,9 @@ CREATE FUNCTION dbjobs.take(queue text, holder text DEFAULT NULL, lease interval
 RETURNS TABLE (id uuid, fence integer, job_id bigint, step integer, scheduled_for timestamptz, interval_start timestamptz, interval_end timestamptz, args jsonb)
 LANGUAGE plpgsql ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF lease IS NULL OR lease <= interval '0' THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('take: lease: %s is no time to work', coalesce(lease::text, 'NULL')), HINT = 'Give an interval, such as ''10 minutes''.';
+  lease := coalesce(lease, '10 minutes');
+  IF lease <= interval '0' THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('take: lease: %s is no time to work', lease), HINT = 'Give an interval, such as ''10 minutes''.';
   END IF;
   RETURN QUERY
   UPDATE dbjobs.runs AS r SET state = 'running', fence = r.fence + 1, attempt = r.attempt + 1, attempts = r.attempts + 1,

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// sqlState is that of an error of a server.
+func sqlState(err error) string {
+	var pe *pgconn.PgError
+	var me *mysql.MySQLError
+	switch {
+	case errors.As(err, &pe):
+		return pe.Code
+	case errors.As(err, &me) && slices.Contains([]uint16{1265, 1366}, me.Number): // a value of a wrong type, under states of their own
+		return "22018"
+	case errors.As(err, &me):
+		return string(me.SQLState[:])
+	}
+	return fmt.Sprintf("none: %v", err)
+}
+
+// plausible are arguments with which each routine does something.
+var plausible = []call{
+	routine("create_schedule", "new", "every 5m", "UTC", `{}`, "why"),
+	routine("alter_schedule", "often", `{"rule": "every 7m"}`, "why"),
+	routine("drop_schedule", "spare", false, "why"),
+	routine("drop_unused_schedules", "why"),
+	routine("create_job", "new", "SELECT 1", "every 5m", `{}`, "why"),
+	routine("alter_job", "tidy", `{"priority": 3}`, "why"),
+	routine("rename_job", "tidy", "neat", "why"),
+	routine("drop_job", "tidy", "why"),
+	routine("add_step", "tidy", "more", "SELECT 2", `{}`, "step 1", "why"),
+	routine("alter_step", "tidy", "step 1", `{"timeout": "5m"}`, "why"),
+	routine("drop_step", "tidy", "step 2", "why"),
+	routine("add_job_schedule", "tidy", "spare", "why"),
+	routine("drop_job_schedule", "tidy", "often", "why"),
+	routine("pause", "tidy", "job", nil, "why"),
+	routine("resume", "held", "job", false, "why"),
+	routine("enable", "off", "why"),
+	routine("disable", "tidy", "why"),
+	routine("abort", "tidy", false, "why"),
+	routine("run_now", "tidy", `{"a": "b"}`, nil, "key", "why"),
+	routine("cancel", "tidy", "why"),
+	routine("retry", "failed", "step 1", "why"),
+	routine("take", "tick", "me", nil),
+	routine("extend", "0195a3c0-0000-7000-8000-000000000001", 1, nil),
+	routine("finish", "0195a3c0-0000-7000-8000-000000000001", 1, "failed", "it broke"),
+}
+
+// breakingOut are texts that try to leave the place that they have in a statement, a pattern, a path, or JSON. Each routine gets each of them as
+// each argument.
+var breakingOut = []string{
+	"'", `"`, `\`, "`", "x'; DROP TABLE dbjobs.canary; --", "x\"; DROP TABLE dbjobs_canary; --", "$$; DROP TABLE dbjobs.canary; $$", "') ; DROP TABLE dbjobs_canary ; -- ",
+	`{"sql": "'; DROP TABLE dbjobs.canary; --", "name": "' OR 1=1 --"}`, `{"'; DROP TABLE x; --": 1}`, `{"a.b[*]\"": {"$": []}}`, "%s%n",
+}
+
+// wrongOptions are for the arguments that are JSON.
+var wrongOptions = []string{
+	`{"retry": {"x": 1}}`, `{"retry": "soon"}`, `{"timeout": -5}`, `{"priority": 99999999999}`, `{"steps": {}}`, `{"steps": [{"sql": ""}]}`, `{"after": ["tidy", 5]}`, `{"tags": [[1]]}`,
+	`{"on": "x"}`, `{"rule": 5}`, `{"sql": [null]}`, `{"not_before": "yesterday"}`, `{"disabled": "yes"}`, `{"overlap": "never"}`, `{"group": "none such"}`, "[]", "null", "{",
+}
+
+// wrongValues are of no type that fits, or name nothing.
+var wrongValues = []string{
+	"", "5", "a/b/c", "#", "tidy#", "tidy#1", "\x01", "a\nb", "../..", strings.Repeat("ä", 5000), "0195a3c0-0000-7000-8000-00000000000g", "2026-02-30", "infinity", "-1",
+}
+
+// hostile are the texts for an argument: with DBJOBS_PROVE all of them.
+func hostile(of call, i int) []string {
+	list := slices.Clone(breakingOut)
+	if text, ok := of.args[i].(string); ok && strings.HasPrefix(text, "{") {
+		list = append(list, wrongOptions...)
+	}
+	for k, text := range wrongValues {
+		if (k+i)%4 == 0 || os.Getenv("DBJOBS_PROVE") != "" {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// TestRoutinesStandHostileTexts: each of these texts as each argument of each routine either does what the routine does, or is refused with a
+// SQLSTATE of the routines, or with one for a value of a wrong type. What is refused leaves nothing behind, also in the
+// transaction of a caller; and no statement is run that stands in a text.
+func TestRoutinesStandHostileTexts(t *testing.T) {
+	t.Parallel()
+	allowed := regexp.MustCompile(`^JB00[1-5]$|^22...$`)
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			d.Exec(t, "CREATE TABLE "+d.Table("canary")+" (n integer)")
+			for _, c := range []call{
+				routine("create_schedule", "often", "every 5m"), routine("create_schedule", "spare", "every 5m"), routine("create_job", "tidy", "SELECT 1", nil, `{"schedules": "often"}`),
+				routine("add_step", "tidy", nil, "SELECT 2"), routine("create_job", "held", "SELECT 1"), routine("pause", "held"), routine("create_job", "off", "SELECT 1", nil, `{"disabled": true}`),
+				routine("create_job", "failed", "SELECT 1"), routine("run_now", "tidy"),
+			} {
+				if err := c.on(d); err != nil {
+					t.Fatalf("%v: %v", c, err)
+				}
+			}
+			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state) SELECT '0195a3c0-0000-7000-8000-000000000002', id, 'now:1', 'failed' FROM "+d.Table("jobs")+" WHERE name = 'failed'")
+			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, fence, lease_until) SELECT '0195a3c0-0000-7000-8000-000000000001', id, 'now:2', 'running', 1, created_at FROM "+d.Table("jobs")+" WHERE name = 'tidy'")
+			before := contentOf(t, d)
+			refused, done := 0, 0
+			for _, c := range plausible {
+				if err := attempt(t, d, c); err != nil {
+					t.Errorf("%v: %v", c, err)
+				}
+				for i := range arity[c.name] {
+					for _, text := range hostile(c, i) {
+						wrong := call{c.name, slices.Clone(c.args)}
+						wrong.args[i] = text
+						err := attempt(t, d, wrong)
+						if done++; err != nil {
+							refused++
+						}
+						if err != nil && !allowed.MatchString(sqlState(err)) {
+							t.Errorf("%s with %.80q as argument %d: %s: %v", c.name, text, i+1, sqlState(err), err)
+						}
+					}
+				}
+			}
+			if is := contentOf(t, d); is != before {
+				t.Errorf("they left\n%s\ninstead of\n%s", onlyIn(is, before), onlyIn(before, is))
+			}
+			if d.Int(t, "SELECT COUNT(*) FROM "+d.Table("canary")) != 0 || refused < done/4 || refused == done {
+				t.Errorf("%d of %d were refused", refused, done)
+			}
+			// By itself, and at its end: the job's row and its step are written already.
+			for _, options := range []string{`{"after": "none such"}`, `{"schedules": ["often", "none such"]}`, `{"zone": "UTC"}`} {
+				if err := routine("create_job", "half", "SELECT 1", nil, options).on(d); err == nil {
+					t.Errorf("create_job with %s is done", options)
+				}
+			}
+			if is := contentOf(t, d); is != before {
+				t.Errorf("what was refused left\n%s", onlyIn(is, before))
+			}
+		})
+	}
+}
+
+// attempt calls a routine in a transaction that is taken back. Where the routine refuses, the transaction holds nothing of it by then.
+func attempt(t *testing.T, d *storetest.DB, c call) error {
+	t.Helper()
+	tx, err := d.SQL.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	text, args := c.text(d.Server)
+	counts := "SELECT (SELECT COUNT(*) FROM " + strings.Join([]string{d.Table("jobs"), d.Table("steps"), d.Table("schedules"), d.Table("changes"), d.Table("runs"), d.Table("pauses")}, ") + (SELECT COUNT(*) FROM ") + ")"
+	var was, is int
+	if storetest.Dialect(d.Server) != "postgres" { // where a transaction goes on after an error
+		if err := tx.QueryRow(counts).Scan(&was); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, refusal := tx.Exec(text, args...)
+	if refusal != nil && storetest.Dialect(d.Server) != "postgres" {
+		if err := tx.QueryRow(counts).Scan(&is); err != nil {
+			t.Fatal(err)
+		}
+		if is != was {
+			t.Errorf("%v is refused, and leaves %d rows in the caller's transaction instead of %d", c, is, was)
+		}
+	}
+	return refusal
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// taking are ways to take a run as worker n: the routine, the statements of the page, and a lock in a transaction of the worker's own.
+func taking(t *testing.T, engine string) map[string]func(db *sql.DB, n int) (string, error) {
+	page := readWorkerSQL(t, engine)
+	isPostgres := storetest.Dialect(engine) == "postgres"
+	call, find, take := "CALL dbjobs_take('reports', '%d', NULL)", "SELECT id FROM dbjobs_runs WHERE queued_in = 'reports' ORDER BY urgency, ready_at, id LIMIT 1 FOR UPDATE SKIP LOCKED",
+		"UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, attempt = attempt + 1, attempts = attempts + 1, holder = 'w', started_at = coalesce(started_at, utc_timestamp(6)), lease_until = utc_timestamp(6) + interval 10 minute WHERE id = '%s'"
+	if isPostgres {
+		call, find = "SELECT * FROM dbjobs.take('reports', '%d')", "SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = 'reports' ORDER BY priority DESC, ready_at, id LIMIT 1 FOR UPDATE SKIP LOCKED"
+		take = "UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, attempt = attempt + 1, attempts = attempts + 1, holder = 'w', started_at = coalesce(started_at, now()), lease_until = now() + interval '10 minutes' WHERE id = '%s'"
+	}
+	return map[string]func(db *sql.DB, n int) (string, error){
+		"take": func(db *sql.DB, n int) (id string, err error) {
+			rest := make([]any, 7)
+			for i := range rest {
+				rest[i] = new(any)
+			}
+			return id, db.QueryRow(fmt.Sprintf(call, n)).Scan(append([]any{&id}, rest...)...)
+		},
+		"UPDATE": func(db *sql.DB, n int) (string, error) {
+			id, _, err := page.as(n).one(db)
+			return id, err
+		},
+		"FOR UPDATE": func(db *sql.DB, _ int) (id string, err error) {
+			tx, err := db.Begin()
+			if err != nil {
+				return "", err
+			}
+			defer tx.Rollback()
+			if err := tx.QueryRow(find).Scan(&id); err != nil {
+				return "", err
+			}
+			if _, err := tx.Exec(fmt.Sprintf(take, id)); err != nil {
+				return "", err
+			}
+			return id, tx.Commit()
+		},
+	}
+}
+
+// TestEightWorkersTakeByRoutine: each run goes to one of eight workers that call take, nobody is sent away while there is a run, and the
+// statement in it reads no more than it takes. With DBJOBS_PROVE there are 50,000 runs, and the times of other ways are logged.
+func TestEightWorkersTakeByRoutine(t *testing.T) {
+	const workers = 8
+	queued, ways := 400, []string{"take"}
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		queued, ways = 50_000, []string{"UPDATE", "FOR UPDATE", "take", "UPDATE", "FOR UPDATE", "take"}
+	}
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			for _, way := range ways {
+				d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+				if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+					t.Fatal(err)
+				}
+				many(t, d, queued, queued)
+				d.SQL.SetMaxIdleConns(workers)
+				one := taking(t, engine)[way]
+				var mu sync.Mutex
+				takers, misses := map[string]int{}, 0
+				var wait sync.WaitGroup
+				began := time.Now()
+				for n := range workers {
+					wait.Go(func() {
+						for {
+							id, err := one(d.SQL, n+1)
+							mu.Lock()
+							left := queued - len(takers)
+							if err == nil {
+								takers[id]++
+							} else if errors.Is(err, sql.ErrNoRows) && left > workers {
+								misses++
+							}
+							mu.Unlock()
+							switch {
+							case err == nil, d.Transient(err):
+							case errors.Is(err, sql.ErrNoRows) && left == 0:
+								return
+							case !errors.Is(err, sql.ErrNoRows):
+								t.Error(err)
+								return
+							}
+						}
+					})
+				}
+				wait.Wait()
+				t.Logf("%-10s %d runs in %v", way, queued, time.Since(began).Round(time.Millisecond))
+				if way != "take" {
+					continue
+				}
+				twice := 0
+				for _, n := range takers {
+					twice += n - 1
+				}
+				if len(takers) != queued || twice > 0 || misses > 0 {
+					t.Errorf("%d of %d runs were taken, %d once more; %d times a worker found none while there was one", len(takers), queued, twice, misses)
+				}
+			}
+		})
+	}
+}
+
+// TestTakeReadsNoMoreThanItTakes: the texts of take find the run through the index of queued ones, in its order.
+func TestTakeReadsNoMoreThanItTakes(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, 400, 4000)
+			statement, want := "SELECT r.id FROM dbjobs_runs r FORCE INDEX (runs_queued) WHERE r.queued_in = 'reports' ORDER BY r.urgency, r.ready_at, r.id LIMIT 1 FOR UPDATE SKIP LOCKED", ` runs_queued `
+			if storetest.Dialect(engine) == "postgres" {
+				statement, want = "SELECT q.id FROM dbjobs.runs q WHERE q.state = 'queued' AND q.queue = 'reports' ORDER BY q.priority DESC, q.ready_at, q.id LIMIT 1 FOR UPDATE SKIP LOCKED", `using runs_queued on runs`
+			}
+			if plan := planOf(t, d, statement); !regexp.MustCompile(want).MatchString(plan) || regexp.MustCompile(`Sort|filesort|Seq Scan`).MatchString(plan) {
+				t.Errorf("%s\n%s\nwant %s, and nothing sorted", statement, plan, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,46 @@
+-- See Store.AbortJob (store/cancel.go). The plan's lock, and those of the jobs after which it runs, come before those of runs.
+CREATE PROCEDURE dbjobs_abort(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN run_only boolean, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'cancels the runs of a job that have not ended, and disables it; returns how many runs'
+BEGIN
+  DECLARE mine boolean;
+  DECLARE its_id, one bigint;
+  DECLARE named text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE run char(36) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE at_end boolean DEFAULT false;
+  DECLARE asked longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '[]';
+  DECLARE plans CURSOR FOR SELECT p.job_id FROM dbjobs_plans p WHERE p.job_id = its_id OR p.job_id IN (SELECT a.after_job_id FROM dbjobs_job_after a WHERE a.job_id = its_id)
+    ORDER BY p.job_id FOR UPDATE;
+  DECLARE runs CURSOR FOR SELECT r.id FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE r.open_job_id = its_id AND r.state IN ('waiting', 'queued', 'running') ORDER BY r.id;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET at_end = true;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL dbjobs_undo(mine);
+    RESIGNAL;
+  END;
+  CALL dbjobs_begin(mine);
+  CALL dbjobs_find_job(job, its_id, named);
+  INSERT IGNORE INTO dbjobs_plans (job_id, owner)
+  SELECT j.id, j.owner FROM dbjobs_jobs j WHERE (j.id = its_id OR j.id IN (SELECT a.after_job_id FROM dbjobs_job_after a WHERE a.job_id = its_id))
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id);
+  OPEN plans;
+  REPEAT FETCH plans INTO one; UNTIL at_end END REPEAT;
+  CLOSE plans;
+  SET at_end = false;
+  OPEN runs;
+  FETCH runs INTO run;
+  WHILE NOT at_end DO
+    SET asked = JSON_ARRAY_APPEND(asked, '$', run);
+    UPDATE dbjobs_runs u SET u.cancel_at = UTC_TIMESTAMP(6), u.cancel_by = SUBSTRING_INDEX(USER(), '@', 1), u.state = IF(u.state = 'queued', 'waiting', u.state)
+    WHERE u.id = run AND u.state IN ('waiting', 'queued', 'running') AND u.cancel_at IS NULL;
+    FETCH runs INTO run;
+  END WHILE;
+  CLOSE runs;
+  IF COALESCE(run_only, false) THEN
+    CALL dbjobs_log_change('job', its_id, named, 'cancel', reason, NULL, IF(JSON_LENGTH(asked) = 0, JSON_OBJECT(), JSON_OBJECT('runs', JSON_EXTRACT(asked, '$'))));
+  ELSE
+    CALL dbjobs_set_enabled(its_id, named, false, 'abort', reason);
+  END IF;
+  SELECT JSON_LENGTH(asked) AS runs;
+  CALL dbjobs_done(mine);
+END
+;

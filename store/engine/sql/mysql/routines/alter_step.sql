@@ -1,0 +1,34 @@
+CREATE PROCEDURE dbjobs_alter_step(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN step text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'changes a step of a job: the keys that options give; null is the default of a key'
+BEGIN
+  DECLARE mine boolean;
+  DECLARE its_id bigint;
+  DECLARE named text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE list, is_now longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE place int;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL dbjobs_undo(mine);
+    RESIGNAL;
+  END;
+  CALL dbjobs_begin(mine);
+  CALL dbjobs_lock_job(job, its_id, named);
+  CALL dbjobs_check_options(CONCAT('job ', named), COALESCE(options, 'null'), '["name", "sql", "args", "atomic", "fail_if", "target", "executor", "spec", "timeout", "retry", "on_success", "on_failure"]');
+  CALL dbjobs_find_step(its_id, named, COALESCE(step, ''), list, place);
+  SET is_now = JSON_EXTRACT(list, CONCAT('$[', place, ']'));
+  IF JSON_CONTAINS_PATH(options, 'one', '$.sql', '$.args', '$.atomic', '$.fail_if', '$.target') THEN
+    IF JSON_UNQUOTE(JSON_EXTRACT(is_now, '$.executor')) = 'sql' THEN -- what a step that is SQL already has, stays
+      SET is_now = JSON_MERGE_PATCH(JSON_REMOVE(is_now, '$.executor', '$.spec'), JSON_EXTRACT(is_now, '$.spec'));
+    ELSEIF JSON_EXTRACT(options, '$.sql') IS NOT NULL THEN
+      SET is_now = JSON_REMOVE(is_now, '$.executor', '$.spec');
+    END IF;
+  END IF;
+  IF JSON_EXTRACT(options, '$.spec') IS NOT NULL THEN
+    SET is_now = JSON_REMOVE(is_now, '$.spec');
+  END IF;
+  SET is_now = JSON_MERGE_PATCH(is_now, options);
+  SET list = JSON_SET(list, CONCAT('$[', place, ']'), JSON_EXTRACT(is_now, '$'));
+  CALL dbjobs_change_job(its_id, named, JSON_OBJECT('steps', JSON_EXTRACT(list, '$')), reason);
+  CALL dbjobs_done(mine);
+END
+;

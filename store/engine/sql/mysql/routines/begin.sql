@@ -1,0 +1,15 @@
+-- A routine does all or nothing: in a transaction of its own, or from a savepoint in the caller's, who commits it. Outside of a
+-- transaction there is no savepoint after SAVEPOINT (error 1305), and that is how it is found out.
+CREATE PROCEDURE dbjobs_begin(OUT mine boolean)
+MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: begins what is done whole or not at all'
+BEGIN
+  DECLARE CONTINUE HANDLER FOR 1305 SET mine = true;
+  SET mine = false;
+  SAVEPOINT dbjobs_call;
+  ROLLBACK TO SAVEPOINT dbjobs_call;
+  IF mine THEN
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION;
+  END IF;
+END
+;

@@ -1,0 +1,21 @@
+-- See Store.EnableJob (store/cancel.go).
+CREATE PROCEDURE dbjobs_disable(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'disables a job: nothing is decided for it'
+BEGIN
+  DECLARE mine boolean;
+  DECLARE its_id bigint;
+  DECLARE named text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL dbjobs_undo(mine);
+    RESIGNAL;
+  END;
+  CALL dbjobs_begin(mine);
+  CALL dbjobs_find_job(job, its_id, named);
+  IF EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = its_id AND j.enabled = false) THEN
+    CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 60), ': is disabled already; there is nothing to do'));
+  END IF;
+  CALL dbjobs_set_enabled(its_id, named, false, 'disable', reason);
+  CALL dbjobs_done(mine);
+END
+;

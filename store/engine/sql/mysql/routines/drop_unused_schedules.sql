@@ -1,0 +1,34 @@
+CREATE PROCEDURE dbjobs_drop_unused_schedules(IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'removes all schedules that no job uses, and returns how many'
+BEGIN
+  DECLARE mine boolean;
+  DECLARE its_id bigint;
+  DECLARE n int DEFAULT 0;
+  DECLARE was longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE named, me text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE everything, at_end boolean DEFAULT false;
+  DECLARE unused CURSOR FOR SELECT s.id, s.name FROM dbjobs_schedules s WHERE s.name IS NOT NULL AND (everything OR s.owner = me)
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id) ORDER BY s.name;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET at_end = true;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL dbjobs_undo(mine);
+    RESIGNAL;
+  END;
+  CALL dbjobs_begin(mine);
+  CALL dbjobs_me(me, everything);
+  CALL dbjobs_take_turns();
+  OPEN unused;
+  FETCH unused INTO its_id, named;
+  WHILE NOT at_end DO
+    CALL dbjobs_schedule_document(its_id, was);
+    DELETE FROM dbjobs_schedules WHERE id = its_id;
+    CALL dbjobs_log_change('schedule', its_id, named, 'remove', reason, was, NULL);
+    SET n = n + 1;
+    FETCH unused INTO its_id, named;
+  END WHILE;
+  CLOSE unused;
+  SELECT n AS schedules;
+  CALL dbjobs_done(mine);
+END
+;

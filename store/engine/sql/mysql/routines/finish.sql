@@ -1,0 +1,19 @@
+CREATE PROCEDURE dbjobs_finish(IN run text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN of_fence int, IN end_state text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN error text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'ends a run that is held: succeeded (NULL), failed or cancelled, with its error; finished 0: somebody else has the run'
+BEGIN
+  DECLARE its_id char(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT LEFT(run, 36);
+  DECLARE me text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE everything boolean;
+  CALL dbjobs_me(me, everything);
+  IF NOT everything AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = its_id AND j.owner = me) THEN
+    SET its_id = NULL;
+  END IF;
+  SET end_state = COALESCE(end_state, 'succeeded');
+  IF end_state NOT IN ('succeeded', 'failed', 'cancelled') THEN
+    CALL dbjobs_refuse('JB003', 'finish: state: is not one of succeeded, failed, cancelled');
+  END IF;
+  UPDATE dbjobs_runs r SET r.state = end_state, r.error = error, r.finished_at = UTC_TIMESTAMP(6), r.lease_until = NULL
+  WHERE r.id = its_id AND r.fence = of_fence AND r.state = 'running';
+  SELECT ROW_COUNT() > 0 AS finished;
+END
+;

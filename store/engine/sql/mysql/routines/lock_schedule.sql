@@ -1,0 +1,9 @@
+CREATE PROCEDURE dbjobs_lock_schedule(IN schedule text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, OUT its_id bigint)
+MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: locks a schedule that is to be changed'
+BEGIN
+  CALL dbjobs_take_turns();
+  CALL dbjobs_find_schedule(schedule, its_id);
+  SELECT s.id INTO its_id FROM dbjobs_schedules s WHERE s.id = its_id FOR UPDATE;
+  CALL dbjobs_find_schedule(schedule, its_id);
+END
+;

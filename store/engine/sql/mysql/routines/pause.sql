@@ -1,0 +1,37 @@
+-- See Store.Pause (store/pause.go).
+CREATE PROCEDURE dbjobs_pause(IN subject text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN scope text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN until_at datetime(6), IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'holds a job, or by scope a schedule, the jobs with a tag or of an owner, or all, until an instant (UTC) or until dbjobs_resume'
+BEGIN
+  DECLARE mine boolean;
+  DECLARE subject_id bigint;
+  DECLARE named, kind, logged, instant text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE paused datetime(6);
+  DECLARE now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL dbjobs_undo(mine);
+    RESIGNAL;
+  END;
+  CALL dbjobs_begin(mine);
+  SET scope = COALESCE(scope, 'job');
+  CALL dbjobs_pause_subject(scope, subject, subject_id, named, kind, logged);
+  IF scope = 'owner' AND NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.removed_at IS NULL AND j.owner = named)
+    OR scope = 'tag' AND NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.removed_at IS NULL AND JSON_CONTAINS(j.tags, JSON_QUOTE(named))) THEN
+    CALL dbjobs_refuse('JB001', CONCAT(scope, ' ', LEFT(named, 40), ': no job has it; give one that a job has'));
+  END IF;
+  SELECT MIN(p.since) INTO paused FROM dbjobs_pauses p WHERE p.scope = scope AND (p.subject_id = subject_id OR subject_id IS NULL) AND (named IS NULL OR p.subject = named)
+    AND p.resumed_at IS NULL AND p.ends_at > now;
+  IF paused IS NOT NULL THEN
+    CALL dbjobs_instant_text(paused, instant);
+    CALL dbjobs_refuse('JB002', CONCAT(LEFT(logged, 50), ': paused since ', instant, '; dbjobs_resume ends that'));
+  END IF;
+  IF until_at <= now THEN
+    CALL dbjobs_refuse('JB003', CONCAT(LEFT(logged, 50), ': until: is in the past; give an instant to come in UTC, or NULL'));
+  END IF;
+  INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
+  VALUES (scope, subject_id, named, COALESCE(reason, ''), SUBSTRING_INDEX(USER(), '@', 1), now, until_at);
+  CALL dbjobs_instant_text(until_at, instant);
+  CALL dbjobs_log_change(kind, subject_id, logged, 'pause', reason, NULL, IF(until_at IS NULL, JSON_OBJECT(), JSON_OBJECT('until', instant)));
+  CALL dbjobs_done(mine);
+END
+;

@@ -1,0 +1,37 @@
+-- See Store.RetryRun (store/retry.go).
+CREATE PROCEDURE dbjobs_retry(IN run text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN from_step text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'opens a run again that failed, was cancelled or was lost'
+BEGIN
+  DECLARE mine boolean;
+  DECLARE its_id char(36) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE of_job bigint;
+  DECLARE named, is_state text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE start_at, steps int;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL dbjobs_undo(mine);
+    RESIGNAL;
+  END;
+  CALL dbjobs_begin(mine);
+  CALL dbjobs_find_run(run, its_id, of_job, named);
+  IF NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = of_job AND j.removed_at IS NULL) THEN
+    CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 50), ': its job was removed; create it again, and request a run of it'));
+  END IF;
+  SELECT r.step, r.state INTO start_at, is_state FROM dbjobs_runs r WHERE r.id = its_id;
+  SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
+  IF COALESCE(from_step, '') <> '' THEN
+    SET start_at = COALESCE((SELECT s.position FROM dbjobs_steps s WHERE s.job_id = of_job AND s.name = from_step), IF(from_step REGEXP '^[1-9][0-9]{0,8}$', from_step, 0));
+  END IF;
+  IF start_at < 1 OR start_at > steps THEN
+    CALL dbjobs_refuse('JB003', CONCAT('run ', LEFT(run, 40), ': there is no step ', LEFT(COALESCE(from_step, start_at), 20), '; give from_step, a name or 1 to ', steps));
+  END IF;
+  UPDATE dbjobs_runs u SET u.state = 'waiting', u.held_by = NULL, u.ready_at = UTC_TIMESTAMP(6), u.step = start_at, u.attempt = 0, u.losses = 0, u.lease_until = NULL,
+    u.cancel_at = NULL, u.cancel_by = NULL, u.started_at = NULL, u.finished_at = NULL, u.settled_at = NULL, u.expires_at = NULL, u.error = NULL
+  WHERE u.id = its_id AND u.state IN ('failed', 'cancelled', 'lost');
+  IF ROW_COUNT() = 0 THEN
+    CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 40), ': is ', is_state, '; retry is for failed, cancelled, lost; dbjobs_run_now requests a new run'));
+  END IF;
+  CALL dbjobs_log_change('job', of_job, named, 'retry', reason, NULL, JSON_OBJECT('runs', JSON_ARRAY(its_id)));
+  CALL dbjobs_done(mine);
+END
+;

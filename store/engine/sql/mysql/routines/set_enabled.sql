@@ -1,0 +1,10 @@
+CREATE PROCEDURE dbjobs_set_enabled(IN its_id bigint, IN named text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN is_enabled boolean, IN action text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: enables or disables a job'
+BEGIN
+  DECLARE was, became longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  CALL dbjobs_job_document(its_id, was);
+  UPDATE dbjobs_jobs j SET j.enabled = is_enabled, j.changed_at = UTC_TIMESTAMP(6) WHERE j.id = its_id;
+  CALL dbjobs_job_document(its_id, became);
+  CALL dbjobs_log_change('job', its_id, named, action, reason, was, became);
+END
+;
