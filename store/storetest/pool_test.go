@@ -72,7 +72,7 @@ var leftBehinds = map[string][]leftBehind{
 		{"CREATE TYPE mine AS ENUM ('a')", false},
 		{"CREATE INDEX mine ON dbjobs.jobs (description)", false},
 		{"DROP INDEX dbjobs.jobs_group", false},
-		{"DROP TABLE dbjobs.gaps", false},
+		{"DROP TABLE dbjobs.gaps CASCADE", false},
 		{"ALTER TABLE dbjobs.jobs ALTER description SET DEFAULT 'x'", false},
 		{"ALTER TABLE dbjobs.runs DROP CONSTRAINT runs_job_id_occurrence_key", false},
 		{"GRANT SELECT ON dbjobs.jobs TO PUBLIC", false},
