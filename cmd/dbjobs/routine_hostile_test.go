@@ -160,7 +160,7 @@ func attempt(t *testing.T, d *storetest.DB, c call) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }()
 	text, args := c.text(d.Server)
 	counts := "SELECT (SELECT COUNT(*) FROM " + strings.Join([]string{d.Table("jobs"), d.Table("steps"), d.Table("schedules"), d.Table("changes"), d.Table("runs"), d.Table("pauses")}, ") + (SELECT COUNT(*) FROM ") + ")"
 	var was, is int
