@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// A function that sets alarms asks EventBridge Scheduler for the next time, in the answer and the log line too, and keeps no
+// connection: the database may sleep. Where the alarm cannot be set, the invocation is an error, so that Lambda tries again.
+func TestLambdaSetsAlarms(t *testing.T) {
+	c := onPostgres(t)
+	c.dbjobs("job", "create", "seldom", "--sql", "SELECT 1", "--repeat-after", "3h")
+	var mu sync.Mutex
+	asked, refuses := map[string]string{}, false
+	scheduler := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		var s struct{ ScheduleExpression string }
+		switch err := json.NewDecoder(r.Body).Decode(&s); {
+		case refuses || err != nil || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=AKID/"):
+			w.WriteHeader(http.StatusForbidden)
+		case asked[r.URL.Path] != "":
+			w.WriteHeader(http.StatusConflict)
+		default:
+			asked[r.URL.Path] = s.ScheduleExpression
+		}
+	}))
+	t.Cleanup(scheduler.Close)
+	const name = "a-function"
+	f := c.function("DBJOBS_DATABASE_URL="+c.url+"&application_name="+name, "DBJOBS_WAKE=aws-scheduler", "DBJOBS_WAKE_ENDPOINT="+scheduler.URL, "DBJOBS_WAKE_NAME=prod-wake",
+		"DBJOBS_WAKE_TARGET=arn:aws:lambda:eu-central-1:123456789012:function:jobs:live", "DBJOBS_WAKE_ROLE=arn:aws:iam::123456789012:role/jobs-scheduler",
+		"AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=geheim")
+	var r tick.Report
+	for range 2 {
+		r = f.report(f.invoke("{}", ample))
+		if n := c.backends(name); n != 0 {
+			t.Errorf("%d connections are kept", n)
+		}
+	}
+	at := r.WakeAt.UTC()
+	if wait := at.Sub(r.NextRun); wait < 0 || wait > time.Second || r.NextRun.IsZero() {
+		t.Errorf("the next run is at %v, the alarm at %v", r.NextRun, r.WakeAt)
+	}
+	mu.Lock()
+	if got := asked["/schedules/prod-wake-"+at.Format("20060102T150405Z")]; len(asked) != 1 || got != at.Format("at(2006-01-02T15:04:05)") {
+		t.Errorf("the schedules are %v", asked)
+	}
+	refuses = true
+	mu.Unlock()
+	c.dbjobs("job", "run-now", "seldom")
+	kind, message := f.refused(f.invoke("{}", ample))
+	if kind != "PassFailed" || !strings.Contains(message, "the pass is over, but the alarm for the next one") || strings.Contains(message, "geheim") {
+		t.Errorf("%s: %s", kind, message)
+	}
+	if n := c.number("SELECT count(*) FROM " + c.table("runs") + " WHERE state = 'succeeded'"); n != 2 {
+		t.Errorf("%d runs, want the two that are done all the same", n)
+	}
+}
