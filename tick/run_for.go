@@ -20,6 +20,8 @@ func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.
 // due within the length. A pass that finds nothing to do sends the probe and its record. The end of ctx
 // ends a sleep without an error.
 //
+// With an Alarm, the length is at least what an alarm would come too late for, and the lead.
+//
 // No pass begins after the length, but runs that execute then continue, as in a single pass: otherwise
 // a job that takes longer than the length would be stopped each time, and be lost. A budget bounds
 // both: no further pass begins if too little of it is left. The limit counts over all passes, and the
