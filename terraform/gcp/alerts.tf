@@ -1,10 +1,20 @@
 locals {
   # With wake_queue, the ticks of the schedule are those of the safety trigger.
   no_tick_minutes = local.wake && var.no_tick_minutes > 0 ? max(var.no_tick_minutes, local.tick_minutes + 15) : var.no_tick_minutes
-}
 
-locals {
-  this_job = "resource.type = \"cloud_run_job\" AND resource.labels.job_name = \"${var.name}\" AND resource.labels.location = \"${var.region}\""
+  this = join(" AND ", [
+    local.is_service ? "resource.type = \"cloud_run_revision\"" : "resource.type = \"cloud_run_job\"",
+    local.is_service ? "resource.labels.service_name = \"${var.name}\"" : "resource.labels.job_name = \"${var.name}\"",
+    "resource.labels.location = \"${var.region}\"",
+  ])
+
+  # How Cloud Run counts passes. A request that gets 429, since another pass took its time, is neither.
+  succeeded = local.is_service ? (
+    "metric.type = \"run.googleapis.com/request_count\" AND metric.labels.response_code_class = \"2xx\""
+  ) : "metric.type = \"run.googleapis.com/job/completed_execution_count\" AND metric.labels.result = \"succeeded\""
+  failed = local.is_service ? (
+    "metric.type = \"run.googleapis.com/request_count\" AND metric.labels.response_code_class = \"5xx\""
+  ) : "metric.type = \"run.googleapis.com/job/completed_execution_count\" AND metric.labels.result = \"failed\""
 }
 
 resource "google_monitoring_alert_policy" "failed" {
@@ -15,9 +25,9 @@ resource "google_monitoring_alert_policy" "failed" {
   user_labels           = var.labels
 
   conditions {
-    display_name = "an execution failed"
+    display_name = "a pass failed"
     condition_threshold {
-      filter          = "${local.this_job} AND metric.type = \"run.googleapis.com/job/completed_execution_count\" AND metric.labels.result = \"failed\""
+      filter          = "${local.this} AND ${local.failed}"
       comparison      = "COMPARISON_GT"
       threshold_value = 0
       duration        = "0s"
@@ -46,9 +56,9 @@ resource "google_monitoring_alert_policy" "no_tick" {
   user_labels           = var.labels
 
   conditions {
-    display_name = "no execution succeeded"
+    display_name = "no pass succeeded"
     condition_absent {
-      filter   = "${local.this_job} AND metric.type = \"run.googleapis.com/job/completed_execution_count\" AND metric.labels.result = \"succeeded\""
+      filter   = "${local.this} AND ${local.succeeded}"
       duration = "${60 * local.no_tick_minutes}s"
       aggregations {
         alignment_period   = "60s"
@@ -85,7 +95,7 @@ resource "google_monitoring_alert_policy" "figure" {
   conditions {
     display_name = each.value.title
     condition_matched_log {
-      filter = "${local.this_job} AND jsonPayload.${each.value.figure} > ${each.value.over}"
+      filter = "${local.this} AND jsonPayload.${each.value.figure} > ${each.value.over}"
     }
   }
 

@@ -43,6 +43,8 @@ resource "google_service_account" "scheduler" {
 }
 
 resource "google_cloud_run_v2_job_iam_member" "scheduler" {
+  count = local.is_service ? 0 : 1
+
   project  = var.project
   location = var.region
   name     = google_cloud_run_v2_job.this.name

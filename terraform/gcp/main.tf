@@ -1,5 +1,6 @@
-# A Cloud Run job that runs one pass of dbjobs, and the Cloud Scheduler job that starts it, each as an account of its
-# own with the rights for that and no others.
+# What runs the passes of dbjobs, and the Cloud Scheduler job that starts them, each as an account of its own with the rights
+# for that and no others. A service is billed for the time of each request, a job for a minute at least. The job is there in
+# any case: its arguments are any command line, such as migrate, and where nobody starts it, it costs nothing.
 
 locals {
   # The container is killed at the timeout; by then the pass has ended by itself.
@@ -20,6 +21,9 @@ locals {
   wake     = var.wake_queue != null
   schedule = coalesce(var.schedule, local.wake ? "7 * * * *" : "* * * * *")
   start    = "https://run.googleapis.com/v2/projects/${var.project}/locations/${var.region}/jobs/${var.name}:run"
+
+  is_service = coalesce(var.trigger, local.wake ? "job" : "service") == "service"
+  audience   = "dbjobs:${var.project}/${var.region}/${var.name}" # of the tokens that the scheduler shows; only this service takes it
 }
 
 locals {
@@ -126,6 +130,105 @@ resource "google_cloud_run_v2_job" "this" {
   depends_on = [google_project_service.this, google_secret_manager_secret_iam_member.job]
 }
 
+resource "google_cloud_run_v2_service" "this" {
+  count = local.is_service ? 1 : 0
+
+  project             = var.project
+  location            = var.region
+  name                = var.name
+  labels              = var.labels
+  deletion_protection = false
+
+  # Nobody from the internet comes through, but Cloud Scheduler of the same project does. The program itself checks that it is
+  # that account, by the token that Google signs, so there is no second list of callers to keep.
+  ingress              = "INGRESS_TRAFFIC_INTERNAL_ONLY"
+  invoker_iam_disabled = true
+
+  template {
+    labels                           = var.labels
+    service_account                  = google_service_account.job.email
+    timeout                          = "${var.timeout_seconds}s"
+    max_instance_request_concurrency = 10 # requests that come while a pass runs share the next one
+
+    # Passes of two instances would do no harm, and no good either. None is kept: between two passes nothing is billed.
+    scaling {
+      min_instance_count = 0
+      max_instance_count = 1
+    }
+
+    containers {
+      image = var.image
+      args  = ["serve"]
+
+      resources {
+        cpu_idle = true # billed while there is a request
+        limits = {
+          cpu    = tostring(var.cpu)
+          memory = "${var.memory_mb}Mi"
+        }
+      }
+
+      env {
+        name = "DBJOBS_DATABASE_URL"
+        value_source {
+          secret_key_ref {
+            secret  = var.database_secret
+            version = var.database_secret_version
+          }
+        }
+      }
+
+      dynamic "env" {
+        for_each = merge(local.environment, {
+          DBJOBS_REQUEST_TIMEOUT = "${var.timeout_seconds - 1}s"
+          DBJOBS_OIDC_AUDIENCE   = local.audience
+          DBJOBS_OIDC_CALLER     = google_service_account.scheduler.email
+        })
+        content {
+          name  = env.key
+          value = env.value
+        }
+      }
+
+      dynamic "volume_mounts" {
+        for_each = length(var.cloud_sql_instances) == 0 ? [] : ["cloudsql"]
+        content {
+          name       = volume_mounts.value
+          mount_path = "/cloudsql"
+        }
+      }
+    }
+
+    dynamic "volumes" {
+      for_each = length(var.cloud_sql_instances) == 0 ? [] : ["cloudsql"]
+      content {
+        name = volumes.value
+        cloud_sql_instance {
+          instances = var.cloud_sql_instances
+        }
+      }
+    }
+
+    dynamic "vpc_access" {
+      for_each = var.vpc == null ? [] : [var.vpc]
+      content {
+        connector = vpc_access.value.connector
+        egress    = "PRIVATE_RANGES_ONLY"
+
+        dynamic "network_interfaces" {
+          for_each = vpc_access.value.subnetwork == null ? [] : [vpc_access.value]
+          content {
+            network    = network_interfaces.value.network
+            subnetwork = network_interfaces.value.subnetwork
+          }
+        }
+      }
+    }
+  }
+
+  depends_on = [google_project_service.this, google_secret_manager_secret_iam_member.job]
+}
+
 resource "google_cloud_scheduler_job" "tick" {
   project          = var.project
   region           = coalesce(var.scheduler_region, var.region)
@@ -134,7 +237,7 @@ resource "google_cloud_scheduler_job" "tick" {
   schedule         = local.schedule
   time_zone        = var.time_zone
   paused           = !var.enabled
-  attempt_deadline = "30s" # to start it, not to run it
+  attempt_deadline = local.is_service ? "${var.timeout_seconds}s" : "30s" # a job is started only, and not waited for
 
   retry_config {
     retry_count = 0 # the next minute is the retry
@@ -142,11 +245,22 @@ resource "google_cloud_scheduler_job" "tick" {
 
   http_target {
     http_method = "POST"
-    uri         = local.start
+    uri         = local.is_service ? "${google_cloud_run_v2_service.this[0].uri}/tick" : local.start
 
-    oauth_token {
-      service_account_email = google_service_account.scheduler.email
-      scope                 = "https://www.googleapis.com/auth/cloud-platform"
+    dynamic "oidc_token" {
+      for_each = local.is_service ? [local.audience] : []
+      content {
+        service_account_email = google_service_account.scheduler.email
+        audience              = oidc_token.value
+      }
+    }
+
+    dynamic "oauth_token" {
+      for_each = local.is_service ? [] : ["https://www.googleapis.com/auth/cloud-platform"]
+      content {
+        service_account_email = google_service_account.scheduler.email
+        scope                 = oauth_token.value
+      }
     }
   }
 

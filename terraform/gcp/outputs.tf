@@ -1,5 +1,5 @@
 output "job_name" {
-  description = "Name of the Cloud Run job: `gcloud run jobs execute NAME --region REGION --wait` runs a pass."
+  description = "Name of the Cloud Run job: `gcloud run jobs execute NAME --region REGION --wait` runs a pass, and with `--args migrate` another command."
   value       = google_cloud_run_v2_job.this.name
 }
 
@@ -8,18 +8,23 @@ output "job_id" {
   value       = google_cloud_run_v2_job.this.id
 }
 
+output "service_uri" {
+  description = "Where the service answers; null where the trigger starts the job."
+  value       = one(google_cloud_run_v2_service.this[*].uri)
+}
+
 output "scheduler_job_id" {
   description = "Id of the Cloud Scheduler job."
   value       = google_cloud_scheduler_job.tick.id
 }
 
 output "job_service_account_email" {
-  description = "Account that the job runs as, to give more rights to, such as those of jobs."
+  description = "Account that passes run as, to give more rights to, such as those of jobs."
   value       = google_service_account.job.email
 }
 
 output "scheduler_service_account_email" {
-  description = "Account that starts the job."
+  description = "Account that starts passes."
   value       = google_service_account.scheduler.email
 }
 

@@ -72,13 +72,29 @@ variable "database_secret_version" {
   }
 }
 
+variable "trigger" {
+  description = "What Cloud Scheduler starts: service, which is billed for the time of each request, or job, billed for a minute at least, for passes of more than half an hour. Null is service, or with wake_queue job."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.trigger == null || try(contains(["service", "job"], var.trigger), false)
+    error_message = "trigger: want service or job."
+  }
+
+  validation {
+    condition     = !(try(var.trigger == "service", false) && var.wake_queue != null)
+    error_message = "trigger: alarms of wake_queue start the job, and not the service; set trigger to job, or leave it out."
+  }
+}
+
 variable "environment" {
-  description = "More variables of the job, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
+  description = "More variables of the program, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
   type        = map(string)
   default     = {}
 
   validation {
-    condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID", "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE"])) == 0
+    condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID", "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE", "DBJOBS_REQUEST_TIMEOUT", "DBJOBS_OIDC_AUDIENCE", "DBJOBS_OIDC_CALLER"])) == 0
     error_message = "environment: sets what the module sets from database_secret, name, timeout_seconds, image or wake_queue."
   }
 
@@ -147,10 +163,15 @@ variable "timeout_seconds" {
     condition     = var.timeout_seconds >= 20 && var.timeout_seconds <= 86400 && floor(var.timeout_seconds) == var.timeout_seconds
     error_message = "timeout_seconds: want a whole number of 20 to 86400, a day."
   }
+
+  validation {
+    condition     = !local.is_service || var.timeout_seconds <= 1800
+    error_message = "timeout_seconds: Cloud Scheduler waits half an hour for a service; want at most 1800, or trigger = \"job\"."
+  }
 }
 
 variable "cpu" {
-  description = "Processors of the job."
+  description = "Processors of a pass."
   type        = number
   default     = 1
 
@@ -161,7 +182,7 @@ variable "cpu" {
 }
 
 variable "memory_mb" {
-  description = "Memory of the job. 512 is the least that Cloud Run gives; a pass needs some 30."
+  description = "Memory of a pass. 512 is the least that Cloud Run gives; a pass needs some 30."
   type        = number
   default     = 512
 

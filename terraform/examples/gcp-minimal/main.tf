@@ -1,4 +1,4 @@
-# A tick a minute as a Cloud Run job, for a database that is reached over the internet, by TLS:
+# A tick a minute by a Cloud Run service, for a database that is reached over the internet, by TLS:
 #
 #   push the image of scripts/Dockerfile to Artifact Registry
 #   export TF_VAR_database_url='postgres://jobs:...@db.example.org/app?sslmode=verify-full'

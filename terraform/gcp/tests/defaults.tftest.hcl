@@ -16,6 +16,7 @@ variables {
   region          = "europe-west3"
   image           = "europe-west3-docker.pkg.dev/acme-prod/tools/dbjobs:1"
   database_secret = "dbjobs-database-url"
+  trigger         = "job"
 }
 
 run "job" {
@@ -106,8 +107,8 @@ run "without_wake" {
 run "rights" {
   assert {
     condition = (
-      google_cloud_run_v2_job_iam_member.scheduler.role == "roles/run.invoker" && google_cloud_run_v2_job_iam_member.scheduler.name == "dbjobs" && google_cloud_run_v2_job_iam_member.scheduler.location == "europe-west3" &&
-      google_cloud_run_v2_job_iam_member.scheduler.member == "serviceAccount:dbjobs-scheduler@acme-prod.iam.gserviceaccount.com"
+      google_cloud_run_v2_job_iam_member.scheduler[0].role == "roles/run.invoker" && google_cloud_run_v2_job_iam_member.scheduler[0].name == "dbjobs" && google_cloud_run_v2_job_iam_member.scheduler[0].location == "europe-west3" &&
+      google_cloud_run_v2_job_iam_member.scheduler[0].member == "serviceAccount:dbjobs-scheduler@acme-prod.iam.gserviceaccount.com"
     )
     error_message = "the scheduler's account may start more than this job, or not this job"
   }

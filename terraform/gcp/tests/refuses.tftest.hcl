@@ -240,3 +240,12 @@ run "wake_lead_seconds" {
   }
   expect_failures = [var.wake_lead_seconds]
 }
+
+run "alarms_for_a_service" {
+  command = plan
+  variables {
+    wake_queue = "projects/acme-prod/locations/europe-west3/queues/dbjobs"
+    trigger    = "service"
+  }
+  expect_failures = [var.trigger]
+}
