@@ -235,6 +235,9 @@ type Page struct {
 	// Waits is the number of times that the decisions for the page may wait for locks.
 	Waits int
 
+	// Owner, for the needs Due and Startup, is whose jobs are wanted; empty: those of the login.
+	Owner string
+
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
 	StartupID string
 }
@@ -281,7 +284,7 @@ func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
 		p.at, p.begun = engine.Earliest{}, true
 	}
 	seen, rows := make(map[int64]bool, limit), 0
-	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
+	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
 	if p.wide {
 		a["wide"] = p.id
 	}

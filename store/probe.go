@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -76,7 +77,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var least, most string // the first and the last owner
 	var path string
 	var next, wake, since, last, freeze engine.Moment
-	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue},
+	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &freeze, &next, &wake,
 		&job, &link, &schedule, &pause, &calendar, &ended, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
@@ -87,6 +88,15 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	}
 	// An instant that cannot be read may hide the ones behind it in the index, so it counts as due.
 	due := func(m *engine.Moment) bool { return m.Unreadable || m.Set() && !m.After(p.Now) }
+	for _, owner := range s.served {
+		var first engine.Moment
+		if err := s.db.Row(ctx, "next_of_owner", engine.Args{"owner": owner}, &first); err != nil {
+			return nil, err
+		}
+		if !due(&next) && (first.Unreadable || first.Set() && (!next.Set() || first.Before(next.Time))) {
+			next = first
+		}
+	}
 	p.since, p.lastTick = since.Time, last.Time
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
 		p.Warning = engine.PathProblem(path, p.Login)
@@ -163,8 +173,9 @@ func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err er
 	var since engine.Moment
 	rd := engine.Reads(&u.Owner, &u.Jobs, &since)
 	err = s.db.Query(ctx, "unserved", engine.Args{"login": p.Login, "since": p.Now.Add(-unservedAfter)}, rd.Each(func(string) error {
-		u.Since = since.Time
-		list = append(list, u)
+		if u.Since = since.Time; !slices.Contains(s.served, u.Owner) {
+			list = append(list, u)
+		}
 		return nil
 	}))
 	return list, err

@@ -78,6 +78,8 @@ var actions = map[string]string{
 	"schedules_among":    "read schedules",
 	"repeatables_there":  "count views and routines",
 	"repeatable_drops":   "read which views and routines there are",
+	"holds_own":          "ask whether a run is delivered",
+	"next_of_owner":      "find when the jobs of an owner are due",
 	"installation":       "read the version of the schema",
 	"intervals":          "read the intervals of runs",
 	"job_links":          "read the schedules of jobs",

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -56,6 +57,16 @@ func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error
 // EndStepIn is EndStep within the transaction of an atomic step: its effects and its end commit together.
 func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Holder) (commit func(), err error) {
 	run := t.Run
+	if h.Login != "" && t.Job.Owner != h.Login {
+		if err := s.endOwn(ctx, tx, t, e, h); err != nil {
+			return nil, err
+		}
+		run.Error, run.State = s.kept(cmp.Or(e.RunError, e.Error)), cmp.Or(e.Final, run.State)
+		if e.NextStep > 0 {
+			run.Step, run.Attempt, run.Attempts = e.NextStep, 1, run.Attempts+1
+		}
+		return func() { t.Run = run }, nil
+	}
 	if err := s.endStep(ctx, s.db.In(tx), &run, t, e, h); err != nil {
 		return nil, err
 	}

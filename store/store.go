@@ -47,7 +47,17 @@ type Store struct {
 	clock func() time.Time
 	// chance returns a random number from 0 up to 1.
 	chance func() float64
+	served []string // owners beside the login: see Serve
 }
+
+// Serve makes the store decide for the jobs of these owners, and take their runs, as it does for those of its login.
+func (s *Store) Serve(owners []string) { s.served = owners }
+
+// Served are the owners of Serve.
+func (s *Store) Served() []string { return s.served }
+
+// owners is the argument :owners. A list is never empty, since an engine may not have such.
+func (s *Store) owners() []string { return append([]string{""}, s.served...) }
 
 // words are the macros of the statements that stand for lists in Go.
 var words = map[string]string{

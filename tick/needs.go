@@ -113,9 +113,25 @@ func (p *pass) faults(ctx context.Context, seen *store.Unmarked) (map[int64]stri
 // last try. While the database writes one batch, the next is read and decided; the report has them in
 // their order.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
-	page := store.NewPage(n, p.probe.Now, seen)
-	page.StartupID, page.Without, page.Crowds = p.t.StartupID, p.without, &p.crowds
 	p.passed[n] = nil
+	owners := []string{""} // the login
+	if n == store.Due || n == store.Startup {
+		owners = append(owners, p.t.Store.Served()...)
+	}
+	for _, owner := range owners {
+		left, err := p.decideOf(ctx, n, owner, seen, last)
+		if passed += left; err != nil {
+			return passed, err
+		}
+	}
+	return passed, nil
+}
+
+// decideOf is decideNeed for the jobs of one owner, where the need is theirs.
+func (p *pass) decideOf(ctx context.Context, n store.Need, owner string, seen *store.Unmarked, last bool) (passed int, err error) {
+	page := store.NewPage(n, p.probe.Now, seen)
+	page.Owner = owner
+	page.StartupID, page.Without, page.Crowds = p.t.StartupID, p.without, &p.crowds
 	var under []chan batch
 	for more := true; more || len(under) > 0; {
 		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {

@@ -32,6 +32,7 @@ type Tick struct {
 	Version  string // of the program, for the record
 	Instance string // of the database that is meant; another one is refused
 
+	Owners       []string      // beside the login, as whom this host can log in; used where the installation has owners
 	Queues       []string      // of Work: those to take from; none: all but the tick's own
 	StartupID    string        // of the machine's or function's start; jobs with on_startup run once for each
 	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
@@ -208,7 +209,11 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	within, cancel := p.budget(ctx)
 	defer cancel()
+	t.Store.Serve(t.Owners)
 	probe, err := t.Store.Probe(within, t.Name, OwnQueue)
+	if err == nil && !probe.Schema.Owners { // where anybody can write whose a job is, it is run as nobody else
+		t.Store.Serve(nil)
+	}
 	if err != nil {
 		if t.whole > 0 { // an earlier pass of this trigger has done its part
 			err = p.cutShort(ctx, within, err)
@@ -221,7 +226,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.holder.Login = probe.Login
 	p.probe = probe
-	p.decider = &decide.Pass{Login: probe.Login, StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late, On: t.On.Of(probe.Login)}
+	p.decider = &decide.Pass{Login: probe.Login, Served: t.Store.Served(), StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late, On: t.On.Of(probe.Login)}
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
 	p.report.SilentSince = probe.SilentSince(t.Late)
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())

@@ -336,7 +336,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	return run(ctx, &tick.Tick{
 		Store:     s,
 		Executors: executors,
-		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues,
+		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues, Owners: set.OwnerNames(),
 		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), Grace: time.Duration(f.grace), MaxClockSkew: time.Duration(f.maxClockSkew), Late: time.Duration(f.late), On: set.On, DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
 		Alarm: alarm, Lead: time.Duration(f.lead), Progress: progress,

@@ -51,7 +51,7 @@ var mysqlEngine = &Engine{
 		// Pauses are wanted by id; MySQL would rather go through all that ever were than sort the few that hold.
 		"@by_end":     "FORCE INDEX (pauses_ends)",
 		"@served":     "CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)",
-		"@runnable":   "(SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = @served",
+		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner IN (:each_owners))) IS NOT NULL",
 		"@plan_owner": "j.owner",
 		"@parked":     "parked_job_id IS NOT NULL",
 		"@failing":    "failing_job_id IS NOT NULL",

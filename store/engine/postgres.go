@@ -55,7 +55,7 @@ var postgres = &Engine{
 		"@by_open":    "",
 		"@by_subject": "", "@by_end": "",
 		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // a name's own collation is another, and no index's
-		"@runnable":    "(SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = @served",
+		"@runnable":    "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner = ANY(:owners::text[]))) IS NOT NULL",
 		"@plan_owner":  "j.owner",
 		"@parked":      "parked IS NOT NULL",
 		"@failing":     "streak > 0",

@@ -24,7 +24,8 @@ type Host struct {
 	Secrets   map[string]Secret
 	Targets   map[string]Target
 	Mailer    *MailServer
-	Direct    *Direct // nil: the SQL of jobs goes the store's way
+	Logins    map[string]Read // URLs of the store's database, each for the owner as whom it logs in
+	Direct    *Direct         // nil: the SQL of jobs goes the store's way
 
 	// Known gets each secret that is given out, so that it is hidden wherever it comes up. The store has the same one.
 	Known *secret.Known

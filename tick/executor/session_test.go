@@ -292,8 +292,6 @@ func TestSessionThatHasEndedFailsNoStep(t *testing.T) {
 func anotherRole(t *testing.T, d *storetest.DB) string {
 	t.Helper()
 	login, _ := d.As(t)
-	d.Exec(t, "GRANT "+login+" TO CURRENT_USER")
-	t.Cleanup(func() { d.Exec(t, "REVOKE "+login+" FROM CURRENT_USER") })
 	return login
 }
 

@@ -25,6 +25,7 @@ type SQL struct {
 
 	mu      sync.Mutex
 	targets map[string]*database // by URL
+	logins  map[string]*database // by URL: the store's, as another owner
 
 	opening sync.Mutex
 	direct  *database // the store's, where the host names another way; nil: not opened yet
@@ -54,7 +55,7 @@ func newSQL(s *store.Store, h *Host) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), targets: map[string]*database{}}, nil
+	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), targets: map[string]*database{}, logins: map[string]*database{}}, nil
 }
 
 // Close ends its connections.
@@ -65,7 +66,11 @@ func (e *SQL) Close() error {
 	for _, d := range e.targets {
 		err = errors.Join(err, d.sessions.Close(), d.beside.Close())
 	}
+	for _, d := range e.logins {
+		err = errors.Join(err, d.sessions.Close(), d.way.Close())
+	}
 	clear(e.targets)
+	clear(e.logins)
 	if d := e.direct; d != nil {
 		err = errors.Join(err, d.sessions.Close(), d.way.Close())
 	}
@@ -96,14 +101,15 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{}, err
 	}
 	owner := r.Task.Job.Owner
-	if login != "" && owner != login {
+	others := login != "" && owner != login
+	if others && !e.host.LogsInAs(owner) {
 		return Result{}, fmt.Errorf("the job belongs to %q, and this host has credentials for %q only", owner, login)
 	}
 	spec, err := ReadSQL(r.Spec)
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	d, err := e.database(ctx, r, spec.Target)
+	d, err := e.database(ctx, r, spec.Target, others)
 	if err != nil {
 		return Result{}, err
 	}

@@ -19,7 +19,10 @@ const (
 // database is the one in which a step of the owner's runs its statements: the store's own, or a target. The URL of a target
 // is read for each attempt, since its password may change. The one of before is kept until the end: an attempt may use it,
 // and without one it has no connections.
-func (e *SQL) database(ctx context.Context, r Request, target string) (*database, error) {
+func (e *SQL) database(ctx context.Context, r Request, target string, others bool) (*database, error) {
+	if target == "" && others {
+		return e.ownersDatabase(ctx, r)
+	}
 	if target == "" {
 		return e.ownDatabase(ctx, r)
 	}

@@ -20,6 +20,14 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 			problems = append(problems, at)
 		}
 	}
+	for _, o := range s.Owners {
+		value, err := s.value(o.Source)
+		if err == nil {
+			err = usable(value)
+		}
+		wrong(o.Place, err)
+		r.Add("owner", o.Name, publicURL(value)+in(o.Source), where(o.Place), nil)
+	}
 	for _, o := range s.Targets {
 		value, err := s.value(o.Source)
 		if err == nil {

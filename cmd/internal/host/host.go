@@ -174,6 +174,9 @@ func (s *Settings) inText() *manifest.Problem {
 	for i := range s.Databases {
 		urls = append(urls, &s.Databases[i].Source)
 	}
+	for i := range s.Owners {
+		urls = append(urls, &s.Owners[i].Source)
+	}
 	for i := range s.Targets {
 		urls = append(urls, &s.Targets[i].Source)
 	}
@@ -215,6 +218,14 @@ func (s *Settings) DatabaseNames() (names []string) {
 	return names
 }
 
+// OwnerNames are the owners as whom this host can log in.
+func (s *Settings) OwnerNames() (names []string) {
+	for _, o := range s.Owners {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
 // URL reads the URL of a database, and says where that is written.
 func (s *Settings) URL(o manifest.Source) (url, from string, err error) {
 	from = where(o.Place)
@@ -244,6 +255,10 @@ func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 	}
 	for _, o := range s.Targets {
 		h.Targets[o.Name] = executor.Target{URL: s.reads(o.Source), Owners: o.Owners}
+	}
+	h.Logins = map[string]executor.Read{}
+	for _, o := range s.Owners {
+		h.Logins[o.Name] = s.reads(o.Source)
 	}
 	if m := s.Mail; m != nil {
 		h.Mailer = &executor.MailServer{Server: m.Server, Port: m.Port, TLS: m.TLS, User: m.User, From: m.From, Owners: m.Owners}

@@ -21,6 +21,7 @@ import (
 type Host struct {
 	Database  *Source
 	Databases []Offer // for tick and work, which serve all; they have no owners
+	Owners    []Offer // each is a login, whose jobs are executed as that login
 	Targets   []Offer
 	Programs  []Leave // absolute paths of programs and folders
 	Addresses []Leave // ranges, as netip.ParsePrefix reads them
@@ -76,6 +77,7 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 		d.mapping(root, "", []field{
 			{"database", source("url", &h.Database)},
 			{"databases", offers("url", &h.Databases, false)},
+			{"owners", offers("url", &h.Owners, false)},
 			{"targets", offers("url", &h.Targets, true)},
 			{"programs", leaves("path", &h.Programs, programPath)},
 			{"addresses", leaves("range", &h.Addresses, addressRange)},

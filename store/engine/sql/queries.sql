@@ -99,6 +99,11 @@ SELECT owner, jobs, since FROM (
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> :login) AS u
 WHERE jobs > 0 ORDER BY owner;
 
+-- When the first job of another owner is due, whom this host serves too.
+
+-- name: next_of_owner
+SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = :owner;
+
 -- name: record_tick
 UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
   decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms
@@ -212,7 +217,7 @@ SELECT u.since, j.owner, j.name FROM (
 -- name: need_plan
 -- overridden: mysql
 SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
-WHERE owner = @served AND next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
+WHERE owner = COALESCE(:owner, @served) AND next_run <= :up_to AND (next_run, job_id) > (:at, :id) ORDER BY next_run, job_id LIMIT :limit;
 
 -- name: need_run
 -- overridden: mysql
@@ -273,7 +278,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
-WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = @served AND j.id > :id ORDER BY j.id LIMIT :limit;
+WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = COALESCE(:owner, @served) AND j.id > :id ORDER BY j.id LIMIT :limit;
 
 -- Only for a pause of a tag, an owner or everything are the jobs looked through, and then from page to page; else :wide
 -- lies behind the last.
@@ -532,7 +537,7 @@ UPDATE dbjobs.pauses SET planned = plan_input WHERE id @these;
 
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
-AND (:login = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = :login)
+AND (:login = '' OR @runnable)
 AND (:within_ms = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)

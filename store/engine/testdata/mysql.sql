@@ -322,6 +322,10 @@ SET a.state = d.state, a.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DAT
 -- arguments: now, each_ids, now
 UPDATE dbjobs_gaps SET through_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE job_id IN (each_) AND through_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
 
+-- name: end_own
+-- arguments: id, fence, number, final, step, step_name, holder, lease_ms, waited_ms, rows, error, run_error, output, result, now
+CALL dbjobs_end_own(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: end_queued
 -- arguments: rows, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
@@ -577,6 +581,10 @@ UPDATE dbjobs_runs SET lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6))
 -- name: held
 -- arguments: each_ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? AND state = 'running';
+
+-- name: holds_own
+-- arguments: id, fence
+CALL dbjobs_holds_own(?, ?);
 
 -- name: hooked_jobs
 -- arguments: owner, name, full
@@ -979,9 +987,9 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 ) AS u ORDER BY u.id LIMIT ?;
 
 -- name: need_plan
--- arguments: now, up_to, at, at, id, limit
+-- arguments: now, owner, up_to, at, at, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, next_run, job_id FROM dbjobs_plans
-WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) AND next_run <= ? AND (next_run > ? OR (next_run = ? AND job_id > ?))
+WHERE owner = COALESCE(?, CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)) AND next_run <= ? AND (next_run > ? OR (next_run = ? AND job_id > ?))
 ORDER BY next_run, job_id LIMIT ?;
 
 -- name: need_run
@@ -1005,9 +1013,13 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 ) AS u ORDER BY u.id LIMIT ?;
 
 -- name: need_startup
--- arguments: now, startup, id, limit
+-- arguments: now, startup, owner, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND INSTR(p.startup_ids, CONCAT(CHAR(10), ?, CHAR(10))) > 0
-WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) AND j.id > ? ORDER BY j.id LIMIT ?;
+WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE(?, CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)) AND j.id > ? ORDER BY j.id LIMIT ?;
+
+-- name: next_of_owner
+-- arguments: owner
+SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?;
 
 -- name: next_queue
 -- arguments: after
@@ -1116,7 +1128,7 @@ WITH RECURSIVE up (job_id, after_id) AS (
 SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
 -- name: probe
--- arguments: now, now, queue, now, name, name
+-- arguments: now, now, queue, each_owners, now, name, name
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)),
@@ -1128,7 +1140,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
   (SELECT id FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
-  (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) ORDER BY urgency, ready_at, id LIMIT 1),
+  (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL ORDER BY urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
@@ -1139,9 +1151,9 @@ LEFT JOIN dbjobs_ticks t ON t.name = ? AND t.since = (SELECT MAX(since) FROM dbj
 WHERE i.id = 1;
 
 -- name: queued_ids
--- arguments: queue, login, login, within_ms, timed, within_ms, within_ms, now, until, now, holder, limit
+-- arguments: queue, login, each_owners, within_ms, timed, within_ms, within_ms, now, until, now, holder, limit
 SELECT id FROM dbjobs_runs WHERE queued_in = ?
-AND (? = '' OR (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = ?)
+AND (? = '' OR (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL)
 AND (? = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ? THEN ? + 1 ELSE 0 END) <= ?)
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))

@@ -318,6 +318,11 @@ WHERE run_id = $13 AND number = $14 AND fence = $15 AND state = 'running';
 -- arguments: now, ids
 UPDATE dbjobs.gaps SET through_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE job_id = ANY($2::bigint[]) AND through_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp());
 
+-- name: end_own
+-- arguments: id, fence, number, final, step, step_name, holder, lease_ms, waited_ms, rows, error, run_error, output, result, now
+SELECT dbjobs.end_own($1::uuid, $2::integer, $3::integer, $4::text, $5::integer, $6::text, $7::text, $8::bigint, $9::bigint,
+  $10::bigint, $11::text, $12::text, $13::text, $14::text, $15::timestamptz);
+
 -- name: end_queued
 -- arguments: now, rows
 UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), error = d.error
@@ -590,6 +595,10 @@ UPDATE dbjobs.runs SET lease_until = (coalesce($1::timestamptz, pg_catalog.state
 -- name: held
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND holder = $2 AND state = 'running';
+
+-- name: holds_own
+-- arguments: id, fence
+SELECT dbjobs.holds_own($1::uuid, $2::integer);
 
 -- name: hooked_jobs
 -- arguments: owner, name, full
@@ -993,9 +1002,9 @@ SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
 ) AS u ORDER BY u.id LIMIT $5;
 
 -- name: need_plan
--- arguments: now, up_to, at, id, limit
+-- arguments: now, owner, up_to, at, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, next_run, job_id FROM dbjobs.plans
-WHERE owner = (session_user::text COLLATE pg_catalog."default") AND next_run <= $2 AND (next_run, job_id) > ($3, $4) ORDER BY next_run, job_id LIMIT $5;
+WHERE owner = COALESCE($2, (session_user::text COLLATE pg_catalog."default")) AND next_run <= $3 AND (next_run, job_id) > ($4, $5) ORDER BY next_run, job_id LIMIT $6;
 
 -- name: need_run
 -- arguments: now, at, id, limit
@@ -1017,9 +1026,13 @@ SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
 ) AS u ORDER BY u.id LIMIT $4;
 
 -- name: need_startup
--- arguments: now, startup, id, limit
+-- arguments: now, startup, owner, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || $2::text || pg_catalog.chr(10)) > 0
-WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = (session_user::text COLLATE pg_catalog."default") AND j.id > $3 ORDER BY j.id LIMIT $4;
+WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE($3, (session_user::text COLLATE pg_catalog."default")) AND j.id > $4 ORDER BY j.id LIMIT $5;
+
+-- name: next_of_owner
+-- arguments: owner
+SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = $1;
 
 -- name: next_queue
 -- arguments: after
@@ -1149,7 +1162,7 @@ WITH RECURSIVE up (job_id, after_id) AS (
 SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
 -- name: probe
--- arguments: now, queue, name
+-- arguments: now, queue, owners, name
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners,
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = (session_user::text COLLATE pg_catalog."default")),
@@ -1161,26 +1174,26 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT id FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs.job_ends WHERE seen = false ORDER BY job_id LIMIT 1),
-  (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = (session_user::text COLLATE pg_catalog."default") ORDER BY priority DESC, ready_at, id LIMIT 1),
+  (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = (session_user::text COLLATE pg_catalog."default") OR j.owner = ANY($3::text[]))) IS NOT NULL ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   CASE WHEN (SELECT pg_catalog.MIN(expires_at) FROM dbjobs.runs WHERE expires_at IS NOT NULL) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END,
   t.since, t.last_at, COALESCE(t.passes, 0), session_user::text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31))
 FROM dbjobs.installation i
-LEFT JOIN dbjobs.ticks t ON t.name = $3 AND t.since = (SELECT pg_catalog.MAX(since) FROM dbjobs.ticks WHERE name = $3)
+LEFT JOIN dbjobs.ticks t ON t.name = $4 AND t.since = (SELECT pg_catalog.MAX(since) FROM dbjobs.ticks WHERE name = $4)
 WHERE i.id = 1;
 
 -- name: queued_ids
--- arguments: queue, login, within_ms, timed, now, until, holder, limit
+-- arguments: queue, login, owners, within_ms, timed, now, until, holder, limit
 SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1
-AND ($2 = '' OR (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) = $2)
-AND ($3 = 0 OR
-  COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN $4 THEN $3 + 1 ELSE 0 END) <= $3)
-AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($5::timestamptz, pg_catalog.statement_timestamp()))
-AND CASE WHEN created_at > $6 AND created_at <= coalesce($5::timestamptz, pg_catalog.statement_timestamp())
-  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END), '') <> $7 THEN false ELSE true END = true
-ORDER BY priority DESC, ready_at, id LIMIT $8;
+AND ($2 = '' OR (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = (session_user::text COLLATE pg_catalog."default") OR j.owner = ANY($3::text[]))) IS NOT NULL)
+AND ($4 = 0 OR
+  COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN $5 THEN $4 + 1 ELSE 0 END) <= $4)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($6::timestamptz, pg_catalog.statement_timestamp()))
+AND CASE WHEN created_at > $7 AND created_at <= coalesce($6::timestamptz, pg_catalog.statement_timestamp())
+  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END), '') <> $8 THEN false ELSE true END = true
+ORDER BY priority DESC, ready_at, id LIMIT $9;
 
 -- name: read_now
 -- arguments: now

@@ -973,9 +973,9 @@ SELECT coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
 ) AS u ORDER BY u.id LIMIT ?5;
 
 -- name: need_plan
--- arguments: now, up_to, at, id, limit
+-- arguments: now, owner, up_to, at, id, limit
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), job_id, next_run, job_id FROM dbjobs_plans
-WHERE owner = '' AND next_run <= ?2 AND (next_run, job_id) > (?3, ?4) ORDER BY next_run, job_id LIMIT ?5;
+WHERE owner = COALESCE(?2, '') AND next_run <= ?3 AND (next_run, job_id) > (?4, ?5) ORDER BY next_run, job_id LIMIT ?6;
 
 -- name: need_run
 -- arguments: now, at, id, limit
@@ -997,9 +997,13 @@ SELECT coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
 ) AS u ORDER BY u.id LIMIT ?4;
 
 -- name: need_startup
--- arguments: now, startup, id, limit
+-- arguments: now, startup, owner, id, limit
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND instr(p.startup_ids, char(10) || ?2 || char(10)) > 0
-WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND '' = '' AND j.id > ?3 ORDER BY j.id LIMIT ?4;
+WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND '' = COALESCE(?3, '') AND j.id > ?4 ORDER BY j.id LIMIT ?5;
+
+-- name: next_of_owner
+-- arguments: owner
+SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?1;
 
 -- name: next_queue
 -- arguments: after
@@ -1149,7 +1153,7 @@ WHERE i.id = 1;
 -- name: queued_ids
 -- arguments: queue, login, within_ms, timed, now, until, holder, limit
 SELECT id FROM dbjobs_runs WHERE state = 'queued' AND queue = ?1
-AND (?2 = '' OR (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) = ?2)
+AND (?2 = '' OR 1 = 1)
 AND (?3 = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ?4 THEN ?3 + 1 ELSE 0 END) <= ?3)
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?5, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))

@@ -1,11 +1,20 @@
 -- MySQL and MariaDB: UPDATE ... JOIN counts exactly what it found;
 -- ON DUPLICATE KEY UPDATE would insert a row that has vanished, and is used for inserts only.
 
+-- What an owner may do with a run of his own that a tick executes as him.
+
+-- name: holds_own
+CALL dbjobs.holds_own(:id, :fence);
+
+-- name: end_own
+CALL dbjobs.end_own(:id, :fence, :number, :final, :step, :step_name, :holder, :lease_ms, :waited_ms, :rows, :error, :run_error, :output, :result, :now);
+
+
 -- (next_run, job_id) > (?, ?) is no range here, and FOR UPDATE would lock all that lies before the page: hence the OR.
 
 -- name: need_plan
 SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
-WHERE owner = @served AND next_run <= :up_to AND (next_run > :at OR (next_run = :at AND job_id > :id))
+WHERE owner = COALESCE(:owner, @served) AND next_run <= :up_to AND (next_run > :at OR (next_run = :at AND job_id > :id))
 ORDER BY next_run, job_id LIMIT :limit;
 
 -- name: need_run

@@ -1,5 +1,14 @@
 -- PostgreSQL.
 
+-- What an owner may do with a run of his own that a tick executes as him.
+
+-- name: holds_own
+SELECT dbjobs.holds_own(:id::uuid, :fence::integer);
+
+-- name: end_own
+SELECT dbjobs.end_own(:id::uuid, :fence::integer, :number::integer, :final::text, :step::integer, :step_name::text, :holder::text, :lease_ms::bigint, :waited_ms::bigint,
+  :rows::bigint, :error::text, :run_error::text, :output::text, :result::text, :now::timestamptz);
+
 -- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided. Plans that are there
 -- are left out: the key's conflict would wait for who advances them. The rest of it is for two that enlist a job at once.
 

@@ -1,0 +1,71 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// LogsInAs reports whether the host can log in as an owner.
+func (h *Host) LogsInAs(owner string) bool { return h != nil && h.Logins[owner] != nil }
+
+// ownersDatabase is the store's own, on connections that log in as the owner of the job. So the engine separates the owners:
+// no text of a job can become another login, as it could undo a SET ROLE.
+//
+// What the host has wrong is no fault of the step, and uses up none of its attempts.
+func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) {
+	owner := r.Task.Job.Owner
+	fail := func(err error) (*database, error) { return nil, nothingDone("owners: "+quoted(owner), err) }
+	url, err := e.host.issue(e.host.Logins[owner]) // read for each attempt, since the password may change
+	if err != nil {
+		return fail(err)
+	}
+	e.opening.Lock()
+	defer e.opening.Unlock()
+	if d := e.logins[owner+" "+url]; d != nil {
+		return d, nil
+	}
+	d, err := e.openAs(ctx, url, owner, r.Task)
+	if err != nil {
+		return fail(err)
+	}
+	e.logins[owner+" "+url] = d
+	return d, nil
+}
+
+// openAs makes sure that the URL leads to the store's database, and logs in as the owner. The owner may read no table, so the
+// database tells by a routine whether it has the run, delivered as it is here.
+func (e *SQL) openAs(ctx context.Context, url, owner string, t *store.Task) (*database, error) {
+	s, err := store.Open(ctx, url, store.Options{Secrets: e.host.Known})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if s.Engine() != e.own.engine {
+		return nil, errors.New("the URL leads to a database of another engine: it must lead to that of the jobs")
+	}
+	login, err := s.Login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if login != owner {
+		return nil, fmt.Errorf("the URL logs in as %q: it must be the login of the owner", login)
+	}
+	if held, err := s.HoldsOwn(ctx, t); err != nil {
+		return nil, err
+	} else if !held {
+		return nil, errors.New("the URL leads to another database, where this run has not been delivered: it must lead to that of the jobs")
+	}
+	db, err := engine.New(url, engine.Options{Secrets: e.host.Known})
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := db.JobSessions(engine.Options{})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &database{sessions: sessions, engine: db.Engine(), way: db}, nil
+}

@@ -1,0 +1,129 @@
+package tick_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// asOwner is an installation with owners: ann has a job, and a tick of another login that may have her credentials.
+func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[string]string) tick.Report) {
+	t.Helper()
+	if d.Engine == "sqlite" {
+		t.Skip("knows no logins")
+	}
+	if err := d.SetOwners(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	ann, url := d.Account(t, "user")
+	_, other := d.Account(t, "ticker")
+	who, table := "SUBSTRING_INDEX(USER(), '@', 1)", "effects"
+	if d.Engine == "postgres" {
+		who, table = "session_user", "public.effects"
+	}
+	d.Exec(t, "CREATE TABLE "+table+" (who varchar(100))")
+	d.Exec(t, "GRANT INSERT ON "+table+" TO "+ann)
+	insert := "INSERT INTO " + table + " VALUES (" + who + ")"
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "hers", Owner: ann, Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{
+		ticktest.Step("plain", insert),
+		{Name: "first", Executor: "sql", Spec: []byte(`{"sql": ["` + insert + `"], "atomic": true}`)},
+		{Name: "last", Executor: "sql", Spec: []byte(`{"sql": ["` + insert + `"], "atomic": true}`)},
+	}}}})
+	return ann, func(logins map[string]string) tick.Report {
+		t.Helper()
+		s, err := store.Open(t.Context(), other, store.Options{Clock: d.Clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		h := &executor.Host{Logins: map[string]executor.Read{}}
+		tk := &tick.Tick{Store: s, Name: "test", Holder: "test", Version: "test", Now: time.Now}
+		for owner, as := range logins {
+			if as == "" {
+				as = url
+			}
+			h.Logins[owner] = func() (string, error) { return as, nil }
+			tk.Owners = append(tk.Owners, owner)
+		}
+		if tk.Executors, err = executor.Open(s, h); err != nil {
+			t.Fatal(err)
+		}
+		defer tk.Executors.Close()
+		r, err := tk.Run(context.WithoutCancel(t.Context()))
+		if err != nil {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		return r
+	}
+}
+
+// A tick executes a job as its owner, on a connection that logs in as that one. Each step takes effect, the atomic ones under
+// rights on no table of ours but by the routine that ends them. Without the owner's credentials the job stays as it is, and is
+// reported: a tick that has them may come, and none of the two undoes what the other has decided.
+func TestAJobIsExecutedAsItsOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, pass := asOwner(t, d)
+		pass(nil) // plans it
+		d.Clock.Add(11 * time.Minute)
+		if r := pass(nil); r.Started != 0 || len(r.Unserved) != 1 || r.Unserved[0].Owner != ann || len(r.Parked) > 0 {
+			t.Fatalf("without credentials: %+v", r)
+		}
+		if d.Engine == "postgres" { // nothing but the routine and the place to call it
+			d.Exec(t, "REVOKE ALL ON ALL TABLES IN SCHEMA dbjobs FROM "+ann)
+		}
+		if r := pass(map[string]string{ann: ""}); r.Succeeded != 1 || len(r.Unserved) > 0 {
+			run := ticktest.LastRun(t, d, ann+"/hers")
+			t.Fatalf("with credentials: %+v\n%+v", r, run)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects WHERE who = '"+ann+"'"); n != 3 {
+			t.Errorf("%d effects of ann's, want 3", n)
+		}
+		run := ticktest.LastRun(t, d, ann+"/hers")
+		if run.State != store.Succeeded || len(run.Tries) != 3 {
+			t.Fatalf("%+v", run)
+		}
+		for i, a := range run.Tries {
+			if a.State != store.Succeeded || a.Number != i+1 || a.Step != i+1 || a.Rows == nil || *a.Rows != 1 {
+				t.Errorf("attempt %d: %+v", i+1, a)
+			}
+		}
+		d.Clock.Add(5 * time.Minute)
+		if r := pass(nil); r.Started != 0 || r.ParkedJobs > 0 {
+			t.Errorf("again without credentials: %+v", r)
+		}
+	})
+}
+
+// Credentials of somebody else, or for another database, execute nothing. Nor do those of an owner where anybody may write whose
+// a job is.
+func TestAJobIsExecutedAsNobodyElse(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, pass := asOwner(t, d)
+		_, bobs := d.Account(t, "user")
+		pass(nil)
+		d.Clock.Add(6 * time.Minute)
+		if r := pass(map[string]string{ann: bobs}); r.Succeeded != 0 {
+			t.Fatalf("as bob: %+v", r)
+		}
+		if run := ticktest.LastRun(t, d, ann+"/hers"); !strings.Contains(run.Error, "it must be the login of the owner") {
+			t.Errorf("the run says %q", run.Error)
+		}
+		if err := d.SetOwners(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(11 * time.Minute)
+		if r := pass(map[string]string{ann: ""}); r.Started != 0 || len(r.Unserved) == 0 {
+			t.Errorf("without owners: %+v", r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 0 {
+			t.Errorf("%d effects", n)
+		}
+	})
+}
