@@ -29,9 +29,10 @@ func mixed(t *testing.T, d *storetest.DB) {
 	}
 	d.Clock.Set(now.Add(-90 * time.Minute))
 	ok, bad := []store.Step{ticktest.Step("one", "SELECT 1")}, []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")}
-	every := func() *store.Schedule { return &store.Schedule{Rule: "every 1h"} }
+	rule := "every 2h starting " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05") // once before the clock's end, whenever that is
+	every := func() *store.Schedule { return &store.Schedule{Rule: rule} }
 	defs := store.Definitions{
-		Schedules: []store.Schedule{{Name: "hourly", Rule: "every 1h"}, {Name: "held", Rule: "every 1h"}, {Name: "quiet", Rule: "every 1h"}, {Name: "calm", Rule: "every 1h"}, {Name: "broken", Rule: "every 1h"}},
+		Schedules: []store.Schedule{{Name: "hourly", Rule: rule}, {Name: "held", Rule: rule}, {Name: "quiet", Rule: rule}, {Name: "calm", Rule: rule}, {Name: "broken", Rule: rule}},
 		Jobs: []store.Job{
 			{Name: "shared", Schedules: []string{"hourly"}, Steps: ok}, {Name: "both", Schedules: []string{"hourly", "held"}, Steps: ok},
 			{Name: "by schedule", Schedules: []string{"held"}, Steps: ok}, {Name: "own and held", Schedules: []string{"held"}, Own: every(), Steps: ok},
@@ -100,7 +101,7 @@ func mixed(t *testing.T, d *storetest.DB) {
 	d.Clock.Set(now)
 	ticktest.Run(t, d)
 	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 7 WHERE name = 'edited'")
-	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 2h' WHERE name = 'hourly'")
+	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 3h' WHERE name = 'hourly'")
 	d.Exec(t, "INSERT INTO "+d.Table("schedules")+" (name, rule) VALUES ('new', 'every 1h'), ('lost days', 'every 1h')")
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET calendar = 'nowhere' WHERE name = 'lost days'")
 }
@@ -359,6 +360,60 @@ func TestViewsOfTheReadme(t *testing.T) {
 				if !strings.Contains(row, "`"+name+"`") && view != "v_runs" {
 					t.Errorf("%s: the README has no column %s", view, name)
 				}
+			}
+		}
+	})
+}
+
+// Where the installation has owners, a view shows an ordinary login its own jobs, runs and changes only.
+func TestViewsShowALoginItsOwn(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		login, s := d.As(t)
+		step := []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "theirs", Rule: "every 1h"}}, Jobs: []store.Job{{Name: "theirs", Steps: step}}})
+		if _, err := s.Apply(t.Context(), store.Definitions{Schedules: []store.Schedule{{Name: "own", Rule: "every 1h"}}, Jobs: []store.Job{{Name: "own", Steps: step}}}, store.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"theirs", "own"} {
+			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, as := range []*store.Store{d.Store, s} {
+			for range 2 {
+				if _, err := ticktest.New(t, as).Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		beside, err := s.JobDB(store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer beside.Close()
+		views := map[string]string{"v_jobs": "owner", "v_runs": "owner", "v_errors": "owner", "v_schedules": "owner", "v_changes": "owner"}
+		for view := range views {
+			d.Exec(t, "GRANT SELECT ON "+d.Table(view)+" TO "+login)
+		}
+		count := func(view, condition string) (n int) {
+			t.Helper()
+			if err := beside.QueryRow("SELECT count(*) FROM " + d.Table(view) + " WHERE " + condition).Scan(&n); err != nil {
+				t.Fatalf("%s: %v", view, err)
+			}
+			return n
+		}
+		for _, owners := range []bool{false, true, false} {
+			if err := d.SetOwners(t.Context(), owners); err != nil {
+				t.Fatal(err)
+			}
+			for view, owner := range views {
+				own, others := count(view, owner+" = '"+login+"'"), count(view, owner+" <> '"+login+"'")
+				if own == 0 || owners != (others == 0) {
+					t.Errorf("owners %t: %s shows %d of its own and %d of others", owners, view, own, others)
+				}
+			}
+			if all := len(seen(t, d, "v_jobs", "name", "")); all != d.Int(t, "SELECT count(*) FROM "+d.Table("jobs")) {
+				t.Errorf("owners %t: who migrated sees %d jobs, other than in the table", owners, all)
 			}
 		}
 	})

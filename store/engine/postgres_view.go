@@ -9,7 +9,8 @@ var postgresViews = map[string]string{
 	"@x_stale":        "x.planned IS DISTINCT FROM x.plan_input",
 	"@visible_before": `((SELECT NOT i.owners FROM dbjobs.installation i) OR (`,
 	"@visible_after": `) = session_user::text COLLATE pg_catalog."default" OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles i
-      WHERE i.rolname::text IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(session_user, i.oid, 'member')))`,
+      WHERE i.rolname::text IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(session_user, i.oid, 'member'))
+      OR EXISTS (SELECT 1 FROM pg_catalog.pg_class i WHERE i.oid = 'dbjobs.jobs'::regclass AND pg_catalog.pg_has_role(session_user, i.relowner, 'member')))`,
 	// The next time after those that are skipped. What is not a list as the program writes it skips nothing.
 	"@after_skips": `CASE WHEN p.skips ~ '^\[(\{"at":"[-0-9T:.]+Z"(,"[a-z_]+":("([^"\\]|\\["\\/bfnrt]|\\u(?!0000)[0-9a-f]{4})*"|[0-9]+))*\},?)+\]$'
         THEN (SELECT MIN(c.at) FROM (

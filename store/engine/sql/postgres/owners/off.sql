@@ -76,11 +76,3 @@ DROP POLICY IF EXISTS own ON dbjobs.installation;
 DROP POLICY IF EXISTS every ON dbjobs.installation;
 DROP POLICY IF EXISTS read ON dbjobs.installation;
 DROP INDEX IF EXISTS dbjobs.jobs_owner;
-
-DO $$ DECLARE v text; BEGIN
-  IF pg_catalog.current_setting('server_version_num')::int >= 150000 THEN
-    FOR v IN SELECT c.relname FROM pg_catalog.pg_class c WHERE c.relnamespace = 'dbjobs'::regnamespace AND c.relkind = 'v' LOOP
-      EXECUTE pg_catalog.format('ALTER VIEW dbjobs.%I RESET (security_invoker)', v)
-    ; END LOOP
-  ; END IF
-; END $$;

@@ -179,14 +179,4 @@ CREATE POLICY every ON dbjobs.installation TO dbjobs_admin, dbjobs_ticker USING 
 DROP POLICY IF EXISTS read ON dbjobs.installation;
 CREATE POLICY read ON dbjobs.installation FOR SELECT TO dbjobs_reader USING (true);
 
--- A view reads with the rights of the login that asks, and so by its policies. PostgreSQL 12 to 14 cannot: there, a view shows
--- all rows to those who may read it, and a user gets no right on one.
-DO $$ DECLARE v text; BEGIN
-  IF pg_catalog.current_setting('server_version_num')::int >= 150000 THEN
-    FOR v IN SELECT c.relname FROM pg_catalog.pg_class c WHERE c.relnamespace = 'dbjobs'::regnamespace AND c.relkind = 'v' LOOP
-      EXECUTE pg_catalog.format('ALTER VIEW dbjobs.%I SET (security_invoker = true)', v)
-    ; END LOOP
-  ; END IF
-; END $$;
-
 UPDATE dbjobs.installation SET owners = true WHERE NOT owners;
