@@ -227,6 +227,9 @@ func (o *owned) tables() (names []string) {
 		}
 		names = append(names, name)
 	}
+	if err := rows.Err(); err != nil {
+		o.t.Fatal(err)
+	}
 	return names
 }
 
