@@ -64,8 +64,19 @@ var beforeExample = map[string]string{
 	"dbjobs schedule create":   "dbjobs job remove rollup; dbjobs schedule remove nightly",
 	"dbjobs schedule remove":   "dbjobs job remove rollup",
 	"dbjobs schedule resume":   "dbjobs schedule pause nightly",
+	// The server of the example ends once it has said that it listens.
 	"dbjobs serve": `echo a-token-that-nobody-guesses > token
-printf '#!/bin/sh\nPORT=0 exec timeout --preserve-status 1 %s "$@"\n' "$(command -v dbjobs)" > bin/dbjobs; chmod +x bin/dbjobs`,
+cat > bin/dbjobs <<END
+#!/bin/bash
+mkfifo said
+PORT=0 $(command -v dbjobs) "\$@" 2> said &
+while read -r line; do
+  echo "\$line"
+  case \$line in *"listening on"*) kill -TERM \$! ;; esac
+done < said
+wait \$!
+END
+chmod +x bin/dbjobs`,
 	"dbjobs unfreeze": "dbjobs freeze",
 }
 
