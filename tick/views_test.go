@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -347,20 +348,26 @@ func TestViewsOfTheReadme(t *testing.T) {
 		}
 		for _, view := range []string{"v_jobs", "v_schedules", "v_runs", "v_upcoming", "v_errors", "v_gaps", "v_changes"} {
 			row := regexp.MustCompile("(?m)^\\| `" + view + "` .*$").FindString(section)
-			rows, err := d.SQL.Query("SELECT * FROM " + d.Table(view))
-			if err != nil {
-				t.Fatal(err)
-			}
-			names, err := rows.Columns()
-			rows.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range names {
+			for _, name := range columns(t, d, view) {
 				if !strings.Contains(row, "`"+name+"`") && view != "v_runs" {
 					t.Errorf("%s: the README has no column %s", view, name)
 				}
 			}
 		}
 	})
+}
+
+// columns are the names of a view's columns.
+func columns(t *testing.T, d *storetest.DB, view string) []string {
+	t.Helper()
+	rows, err := d.SQL.Query("SELECT * FROM " + d.Table(view) + " WHERE 1 = 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err := errors.Join(err, rows.Err()); err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
