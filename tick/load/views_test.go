@@ -34,7 +34,7 @@ func TestExplainViewsReadNoHistory(t *testing.T) {
 				"SELECT * FROM " + d.Table("v_upcoming") + " ORDER BY next_run LIMIT 10":                                60 * n.jobs,
 				"SELECT * FROM " + d.Table("v_schedules"):                                                               20 * n.jobs,
 				"SELECT * FROM " + runs + " WHERE job_id = 8 ORDER BY number DESC LIMIT 10":                             2_000 + n.runs/n.jobs,
-				"SELECT * FROM " + runs + " ORDER BY created_at DESC, id DESC LIMIT 10":                                 2_000 + 10*n.jobs, // with the pauses that hold, for each that waits
+				"SELECT * FROM " + runs + " ORDER BY created_at DESC, id DESC LIMIT 10":                                 2_000 + n.pauses, // the pauses of jobs once
 				"SELECT * FROM " + d.Table("v_errors") + " WHERE job_id = 8":                                            2_000 + 10*n.runs/n.jobs,
 				"SELECT * FROM " + d.Table("v_gaps") + " WHERE job_id = 8":                                              2_000,
 				"SELECT * FROM " + d.Table("v_changes") + " WHERE kind = 'job' AND subject_id = 8 ORDER BY id LIMIT 10": 2_000,
