@@ -127,3 +127,27 @@ func TestAJobIsExecutedAsNobodyElse(t *testing.T) {
 		}
 	})
 }
+
+// A run whose atomic step succeeds, and whose way on is to fail, fails by the routine; the pause of on_error is the decision's
+// that settles it.
+func TestAnOwnersFailurePausesTheJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, pass := asOwner(t, d)
+		failing := []store.Step{{Name: "only", Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"], "atomic": true}`), OnSuccess: store.StepFail}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "failing", Owner: ann, Own: &store.Schedule{Rule: "every 5m"}, OnError: store.OnErrorPause, Steps: failing}}})
+		pass(nil)
+		d.Clock.Add(6 * time.Minute)
+		for range 2 {
+			pass(map[string]string{ann: ""})
+		}
+		if run := ticktest.LastRun(t, d, ann+"/failing"); run.State != store.Failed || len(run.Tries) != 1 || run.Tries[0].State != store.Succeeded {
+			t.Errorf("%+v", run)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("pauses")+" WHERE paused_by = 'dbjobs' AND resumed_at IS NULL"); n != 1 {
+			t.Errorf("%d pauses", n)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE changed_by = 'dbjobs' AND action = 'pause' AND subject = '"+ann+"/failing'"); n != 1 {
+			t.Errorf("%d rows of the change log", n)
+		}
+	})
+}

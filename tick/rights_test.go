@@ -152,6 +152,9 @@ func TestRightsOfTheReadmeArePrinted(t *testing.T) {
 		for _, line := range storetest.Statements(text) {
 			head, _, _ := strings.Cut(line, " ON dbjobs.schedules") // a list of all tables
 			head, _, _ = strings.Cut(head, " ON dbjobs.v_")
+			if strings.HasPrefix(head, "GRANT INSERT (") { // a list of columns
+				head = "GRANT INSERT ("
+			}
 			if !strings.Contains(string(page), head) {
 				t.Errorf("%s: store/README.md lacks %s", kind, line)
 			}

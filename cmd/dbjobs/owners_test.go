@@ -236,8 +236,8 @@ func (o *owned) tables() (names []string) {
 // tryTable tries to read, to forge, to change and to delete a row of ann's, each in a transaction that is rolled back.
 func (o *owned) tryTable(db *sql.DB, table string) (outcomes []string) {
 	var columns, first, row string
-	err := o.SQL.QueryRow(`SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum), min(quote_ident(attname)) FILTER (WHERE attname IN ('name', 'job_id', 'id', 'run_id')), '' FROM pg_attribute
-		WHERE attrelid = ('dbjobs.' || $1)::regclass AND attnum > 0 AND attgenerated = ''`, table).Scan(&columns, &first, &row)
+	err := o.SQL.QueryRow(`SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum), min(quote_ident(attname)) FILTER (WHERE attname IN ('name', 'job_id', 'subject', 'id', 'run_id')), '' FROM pg_attribute
+		WHERE attrelid = ('dbjobs.' || $1)::regclass AND attnum > 0 AND attgenerated = '' AND attidentity = ''`, table).Scan(&columns, &first, &row)
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -9,11 +9,16 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// schemaTable is a table that the migrations make, with its first column.
-type schemaTable struct{ name, column string }
+// schemaTable is a table that the migrations make, with its columns but that which the engine numbers.
+type schemaTable struct {
+	name    string
+	columns []string
+}
 
 var (
-	createdTable = lazyregexp.New(`CREATE TABLE IF NOT EXISTS (\S+) \(\s*(\w+)`)
+	createdTable = lazyregexp.New(`(?s)CREATE TABLE IF NOT EXISTS (\S+) \((.*?)\n\)`)
+	itsColumn    = lazyregexp.New(`(?m)^  ([a-z]\w*) +[a-z].*$`)
+	numbered     = lazyregexp.New(`AS IDENTITY|AUTO_INCREMENT`)
 	createdIndex = lazyregexp.New(`(?:CREATE (?:UNIQUE )?INDEX IF NOT EXISTS|\bKEY) ([a-z]\w*) `)
 )
 
@@ -24,7 +29,13 @@ func (e *Engine) schema() (tables []schemaTable, indexes []string, err error) {
 		for _, st := range m.Statements {
 			st = trailingComment.ReplaceAllString(st, "")
 			for _, f := range createdTable.FindAllStringSubmatch(st, -1) {
-				tables = append(tables, schemaTable{f[1], f[2]})
+				t := schemaTable{name: f[1]}
+				for _, c := range itsColumn.FindAllStringSubmatch(f[2], -1) {
+					if !numbered.MatchString(c[0]) {
+						t.columns = append(t.columns, c[1])
+					}
+				}
+				tables = append(tables, t)
 			}
 			for _, f := range createdIndex.FindAllStringSubmatch(st, -1) {
 				indexes = append(indexes, f[1])
@@ -88,10 +99,11 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 		return nil, err
 	}
 	for _, t := range all {
+		column := t.columns[0]
 		rights := map[string]string{
-			"SELECT": "SELECT " + t.column + " FROM " + t.name + " WHERE 1 = 0",
-			"INSERT": "INSERT INTO " + t.name + " (" + t.column + ") SELECT " + t.column + " FROM " + t.name + " WHERE 1 = 0",
-			"UPDATE": "UPDATE " + t.name + " SET " + t.column + " = " + t.column + " WHERE 1 = 0",
+			"SELECT": "SELECT " + column + " FROM " + t.name + " WHERE 1 = 0",
+			"INSERT": "INSERT INTO " + t.name + " (" + column + ") SELECT " + column + " FROM " + t.name + " WHERE 1 = 0",
+			"UPDATE": "UPDATE " + t.name + " SET " + column + " = " + column + " WHERE 1 = 0",
 			"DELETE": "DELETE FROM " + t.name + " WHERE 1 = 0",
 		}
 		if strings.HasSuffix(t.name, "installation") { // whose row is locked, and written by who migrates

@@ -73,16 +73,18 @@ func (e *Engine) Grants(kind, rawURL, login string, owners bool) (string, error)
 	return e.repeated(put, strings.Join(parts, "\n\n"))
 }
 
-// repeated writes a statement with @table for each table, one with @view or @routine for each of these, and puts in the names.
+// repeated writes a statement with @table for each table, @columns being those that the engine does not number, one with @view or @routine for each of these, and puts in the names.
 func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
 	tables, _, err := e.schema()
 	if err != nil {
 		return "", err
 	}
 	var names []string
+	columns := map[string]string{}
 	for _, t := range tables {
 		if !strings.HasSuffix(t.name, "installation") {
 			names = append(names, t.name)
+			columns[t.name] = strings.Join(t.columns, ", ")
 		}
 	}
 	all, err := e.Repeatables()
@@ -100,7 +102,7 @@ func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
 			b.WriteString(put.Replace(strings.Replace(line, "@tables", strings.Join(names, ", "), 1)))
 		case strings.Contains(line, "@table"):
 			for _, name := range names {
-				b.WriteString(put.Replace(strings.Replace(line, "@table", name, 1)))
+				b.WriteString(put.Replace(strings.NewReplacer("@table", name, "@columns", columns[name]).Replace(line)))
 			}
 		default:
 			b.WriteString(put.Replace(line))
@@ -114,7 +116,7 @@ func grantOn(line string, r Repeatable) string {
 	switch view := strings.Contains(line, "@view"); {
 	case view && r.Kind == "VIEW":
 		return strings.Replace(line, "@view", r.Name, 1)
-	case !view && r.Kind != "VIEW":
+	case !view && r.Kind != "VIEW" && !strings.Contains(r.Statements[0], "SQL SECURITY INVOKER"): // these serve the others
 		return strings.Replace(strings.Replace(line, "@routine", r.Name, 1), "@kind", r.Kind, 1)
 	}
 	return ""

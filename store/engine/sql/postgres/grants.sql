@@ -1,5 +1,5 @@
 -- The least rights of each kind of login. @login, @database and @tables are put in; a statement with @table is repeated for
--- each table. The table installation says what the database holds, and is no part of these: to lock its row takes UPDATE of a column.
+-- each table, with @columns, which are all but the number of a row. The table installation says what the database holds, and is no part of these: to lock its row takes UPDATE of a column.
 
 -- name: admin
 -- Before the first `dbjobs migrate`, by a superuser or the owner of the database. This login owns the tables.
@@ -30,9 +30,11 @@ GRANT SELECT ON ALL TABLES IN SCHEMA dbjobs TO @login;
 GRANT dbjobs_reader TO @login;
 
 -- name: user
--- After each `dbjobs migrate --owners`, by the login that migrates. Row security lets the login reach its own rows only.
+-- After each `dbjobs migrate --owners`, by the login that migrates. Row security lets the login reach its own rows only. The
+-- numbers of rows are the server's: who could choose one would write a step, or a pause, for the job that gets it next.
 GRANT USAGE ON SCHEMA dbjobs TO @login;
-GRANT SELECT, INSERT, UPDATE, DELETE ON @tables TO @login;
+GRANT SELECT, DELETE ON @tables TO @login;
+GRANT INSERT (@columns), UPDATE (@columns) ON @table TO @login;
 GRANT SELECT, UPDATE (migrated_at) ON dbjobs.installation TO @login;
 -- On PostgreSQL 15 or newer. Before, a view shows the rows of all.
 GRANT SELECT ON @view TO @login;

@@ -75,4 +75,5 @@ ALTER TABLE dbjobs.installation DISABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.installation;
 DROP POLICY IF EXISTS every ON dbjobs.installation;
 DROP POLICY IF EXISTS read ON dbjobs.installation;
+DROP POLICY IF EXISTS hold ON dbjobs.installation;
 DROP INDEX IF EXISTS dbjobs.jobs_owner;

@@ -88,22 +88,26 @@ DROP POLICY IF EXISTS shared ON dbjobs.pauses;
 CREATE POLICY shared ON dbjobs.pauses FOR SELECT USING (scope IN ('tag', 'all'));
 
 -- The log of changes says of a login only what that has done, and is never rewritten. The owner of a job learns who changed it.
+-- What a pass decides by itself is of dbjobs, also in a tick of the owner.
 ALTER TABLE dbjobs.changes ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.changes;
 CREATE POLICY own ON dbjobs.changes FOR SELECT USING ((changed_by = session_user AND changed_by = current_user) OR (kind = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs)));
 DROP POLICY IF EXISTS add ON dbjobs.changes;
-CREATE POLICY add ON dbjobs.changes FOR INSERT WITH CHECK (changed_by = session_user AND changed_by = current_user
-  AND (kind <> 'job' OR subject_id IS NULL OR subject_id IN (SELECT id FROM dbjobs.jobs)));
+CREATE POLICY add ON dbjobs.changes FOR INSERT WITH CHECK ((changed_by = session_user AND changed_by = current_user
+  AND (kind <> 'job' OR subject_id IS NULL OR subject_id IN (SELECT id FROM dbjobs.jobs)))
+  OR (changed_by = 'dbjobs' AND kind = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs)));
 
 -- A login may run ticks of its own, under its name.
 ALTER TABLE dbjobs.ticks ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.ticks;
 CREATE POLICY own ON dbjobs.ticks USING (name = session_user AND name = current_user);
 
--- All see what the database holds, and may lock that, which takes UPDATE of one column.
+-- All see what the database holds, and may lock that, which takes UPDATE of one column; what it says stays.
 ALTER TABLE dbjobs.installation ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.installation;
-CREATE POLICY own ON dbjobs.installation USING (true);
+CREATE POLICY own ON dbjobs.installation FOR SELECT USING (true);
+DROP POLICY IF EXISTS hold ON dbjobs.installation;
+CREATE POLICY hold ON dbjobs.installation FOR UPDATE USING (true) WITH CHECK (false);
 
 -- The roles that reach all rows. A policy that is always true costs nothing.
 DROP POLICY IF EXISTS every ON dbjobs.jobs;
