@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -193,10 +194,17 @@ func number(b bool) string {
 	return "0"
 }
 
-// What the views say is what the commands say, of jobs in each state, and again while everything is paused.
+// What the views say is what the commands say, of jobs in each state, again while a job whose run is queued is paused, and while
+// everything is.
 func TestViewsSayWhatCommandsSay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		mixed(t, d)
+		sameAsCommands(t, d, []string{"aborted", "disabled", "enabled", "finished", "parked", "paused", "resumed", "running", "sleeping"}, []string{"active", "not yet looked at", "parked", "paused"})
+		queued := d.Int(t, "SELECT j.id FROM "+d.Table("jobs")+" j JOIN "+d.Table("runs")+" r ON r.job_id = j.id WHERE r.state = 'queued' AND r.started_at IS NULL AND r.queue = 'elsewhere'")
+		d.Exec(t, "INSERT INTO "+d.Table("pauses")+" (scope, subject_id) VALUES ('job', "+strconv.Itoa(queued)+")")
+		if held := seen(t, d, "v_runs", "held_by", "WHERE state = 'queued' AND job_id = "+strconv.Itoa(queued)); len(held) != 1 || held[0] != "pause" {
+			t.Errorf("the run of a job that is paused is held by %q", held)
+		}
 		sameAsCommands(t, d, []string{"aborted", "disabled", "enabled", "finished", "parked", "paused", "resumed", "running", "sleeping"}, []string{"active", "not yet looked at", "parked", "paused"})
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, store.Author{By: "ann", Reason: "all of it"}); err != nil {
 			t.Fatal(err)
