@@ -32,7 +32,7 @@ func TestSessionOfAJobHarmsNobody(t *testing.T) {
 	facts := map[string]string{
 		"postgres": "SELECT concat_ws(',', current_setting('search_path'), current_setting('TimeZone'), current_setting('default_transaction_read_only'), " +
 			"current_setting('statement_timeout'), current_setting('datestyle'), coalesce(to_regclass('pg_temp.scratch')::text, 'no table'), " +
-			"pg_try_advisory_lock(42), (SELECT count(*) FROM pg_prepared_statements WHERE name = 'p'), (SELECT count(*) FROM pg_cursors WHERE is_holdable), " +
+			"(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()), (SELECT count(*) FROM pg_prepared_statements WHERE name = 'p'), (SELECT count(*) FROM pg_cursors WHERE is_holdable), " +
 			"current_setting('default_transaction_isolation'))",
 		"mariadb": "SELECT CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, COALESCE(@kept, 'none'), " +
 			"IS_FREE_LOCK('dbjobs test'), @@tx_isolation, @@max_statement_time, DATABASE())",

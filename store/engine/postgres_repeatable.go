@@ -27,6 +27,9 @@ func replaceOnPostgres(ctx context.Context, db *DB, tx *Tx, all []Repeatable) er
 	if err != nil {
 		return err
 	}
+	if len(drops) == 0 { // the first time
+		return db.bringInAll(ctx, tx, all)
+	}
 	if err := runTexts(ctx, db, tx, "SAVEPOINT repeatables"); err != nil {
 		return err
 	}
@@ -37,12 +40,20 @@ func replaceOnPostgres(ctx context.Context, db *DB, tx *Tx, all []Repeatable) er
 	if err := runTexts(ctx, db, tx, append([]string{"ROLLBACK TO SAVEPOINT repeatables"}, drops...)...); err != nil {
 		return err
 	}
+	if err := db.bringInAll(ctx, tx, all); err != nil {
+		return err
+	}
+	return runTexts(ctx, db, tx, rights...)
+}
+
+// bringInAll makes them, where none is there.
+func (db *DB) bringInAll(ctx context.Context, tx *Tx, all []Repeatable) error {
 	for _, r := range all {
 		if err := db.bringIn(ctx, tx, r, r.Statements); err != nil {
 			return err
 		}
 	}
-	return runTexts(ctx, db, tx, rights...)
+	return nil
 }
 
 // fitInPlace replaces them, and reports whether each could be.

@@ -103,8 +103,12 @@ func Start(t testing.TB) *Server {
 		conf = strings.ReplaceAll(conf, fmt.Sprintf("PORT%d", i), port)
 	}
 	who, err := user.Current()
-	if err == nil && who.Uid == "0" {
-		who, err = user.Lookup("nobody")
+	if err == nil && who.Uid == "0" { // then Exim becomes the user that it was built for; one that was fetched is told another
+		name := "nobody"
+		if root == "/" {
+			name = "Debian-exim"
+		}
+		who, err = user.Lookup(name)
 	}
 	if err != nil {
 		t.Fatal(err)
