@@ -103,7 +103,7 @@ func Start(t testing.TB) *Server {
 		conf = strings.ReplaceAll(conf, fmt.Sprintf("PORT%d", i), port)
 	}
 	who, err := user.Current()
-	if err == nil && who.Uid == "0" { // then Exim becomes the user that it was built for; one that was fetched is told another
+	if err == nil && who.Uid == "0" { // then Exim becomes the user that it was built for; one that was fetched gets another
 		name := "nobody"
 		if root == "/" {
 			name = "Debian-exim"
