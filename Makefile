@@ -142,14 +142,16 @@ test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; no
 .PHONY: test-mysql-part
 test-mysql-part: $(SERVERS)
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -- $(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=mysql mysql-legs
-	@$(MAKE) --no-print-directory test-variants VARIANTS='mysql --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL --sql-require-primary-key=ON \
-		--gtid-mode=ON --enforce-gtid-consistency=ON --lower-case-table-names=1'
+	@$(MAKE) --no-print-directory test-variants VARIANTS='$(COMBINED)'
 
 .PHONY: mysql-legs
 mysql-legs:
 	$(TEST) -parallel 4 -count=1 -timeout 15m -skip SearchPath ./store/...
 	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(AtomicStep|Arguments|FactsBy|SessionFails|SQLTells|Retry|ParkedFor)' ./tick
 	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(EightTicks|CrashAtEveryCall)$$' ./tick/crash
+
+COMBINED = mysql --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL --sql-require-primary-key=ON \
+	--gtid-mode=ON --enforce-gtid-consistency=ON --lower-case-table-names=1
 
 # Servers as others have set them up: an engine, and the arguments with which it is started. What a session can set is
 # tried by TestSettingsOfOthers on any server.
