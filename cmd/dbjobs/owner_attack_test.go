@@ -76,7 +76,7 @@ func newAttacked(t *testing.T, d *storetest.DB) *attacked {
 func (a *attacked) digest() string {
 	a.t.Helper()
 	var b strings.Builder
-	for _, table := range a.tables() {
+	for _, table := range a.named("BASE TABLE") {
 		rows, known := annsRows[table]
 		if !known {
 			a.t.Fatalf("%s: say in annsRows which rows are ann's", table)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,9 @@ var arity = map[string]int{
 	"run_now": 5, "cancel": 2, "retry": 3, "take": 3, "extend": 3, "finish": 4,
 }
 
+// ofProgram are those that the program calls for an owner.
+var ofProgram = map[string]int{"holds_own": 2, "end_own": 15}
+
 // call is a call of a routine.
 type call struct {
 	name string
@@ -33,7 +37,7 @@ func routine(name string, args ...any) call { return call{name, args} }
 
 // text is the call on an engine, with placeholders for all arguments.
 func (c call) text(engine string) (string, []any) {
-	args := slices.Concat(c.args, make([]any, arity[c.name]-len(c.args)))
+	args := slices.Concat(c.args, make([]any, cmp.Or(arity[c.name], ofProgram[c.name])-len(c.args)))
 	holes := make([]string, len(args))
 	for i := range holes {
 		if holes[i] = "?"; storetest.Dialect(engine) == "postgres" {

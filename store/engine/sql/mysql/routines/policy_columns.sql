@@ -2,10 +2,12 @@ CREATE PROCEDURE dbjobs_policy_columns(IN subject text CHARACTER SET utf8mb4 COL
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: gives columns the policies of options'
 BEGIN
   DECLARE list, v, usual, one, sections longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-  DECLARE k, col, kind, outer_key, t, other_owner, other_name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE k, col, kind, outer_key, t, me, other_owner, other_name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE n, other bigint;
   DECLARE at datetime(6);
+  DECLARE everything boolean;
   DECLARE i, e int DEFAULT 0;
+  CALL dbjobs_me(me, everything);
   CALL dbjobs_policies(list);
   IF JSON_TYPE(JSON_EXTRACT(options, '$.retry')) IN ('INTEGER', 'UNSIGNED INTEGER', 'STRING') THEN -- how often to try again
     IF JSON_UNQUOTE(JSON_EXTRACT(options, '$.retry')) = 'until-next' THEN
@@ -57,7 +59,7 @@ BEGIN
         CALL dbjobs_other_job(subject, k, t, of_owner, other, other_owner, other_name);
         SET t = IF(other_owner = of_owner AND other_name <> 'none', other_name, CONCAT_WS('/', NULLIF(other_owner, ''), other_name));
       END IF;
-      IF k = 'group' AND t IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_groups g WHERE g.name = t) THEN
+      IF k = 'group' AND t IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_groups g WHERE g.name = t AND (everything OR g.owner = me)) THEN
         CALL dbjobs_refuse('JB001', CONCAT(LEFT(subject, 50), ': there is no group ', LEFT(t, 30), '; add it to dbjobs_groups'));
       END IF;
       IF kind = 'word' AND LOCATE(CONCAT(',', t, ','), CASE k WHEN 'overlap' THEN ',wait,wait-all,skip,allow,replace,' WHEN 'missed' THEN ',latest,all,skip,' ELSE ',continue,pause,' END) = 0 THEN

@@ -3,10 +3,12 @@
 CREATE PROCEDURE dbjobs_put_schedule(IN subject text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, INOUT its_id bigint, IN named text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN of_job bigint, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: writes a schedule, shared under a name or the own rule of a job'
 BEGIN
-  DECLARE is_rule, is_zone, is_nonexistent, is_ambiguous, is_calendar, is_holiday, is_description, version, k, t, usual text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE is_rule, is_zone, is_nonexistent, is_ambiguous, is_calendar, is_holiday, is_description, version, k, t, usual, me text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE everything boolean;
   DECLARE i int DEFAULT 0;
   DECLARE now datetime(6) DEFAULT UTC_TIMESTAMP(6);
   DECLARE EXIT HANDLER FOR 1062 CALL dbjobs_refuse('JB002', CONCAT(LEFT(subject, 60), ': exists already; dbjobs_alter_schedule changes it'));
+  CALL dbjobs_me(me, everything);
   CALL dbjobs_check_options(subject, options, '["rule", "zone", "nonexistent", "ambiguous", "calendar", "on_holiday", "description"]');
   SET is_rule = '', is_zone = 'UTC', is_nonexistent = 'forward', is_ambiguous = 'first', is_calendar = '', is_holiday = 'skip', is_description = '';
   IF its_id IS NOT NULL THEN
@@ -32,7 +34,7 @@ BEGIN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': rule: is missing; give one such as "every 5m" or "0 6 * * MON-FRI"'));
   ELSEIF is_calendar = '' AND usual IS NOT NULL THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': on_holiday: needs a calendar; name one as calendar'));
-  ELSEIF is_calendar <> '' AND NOT EXISTS (SELECT 1 FROM dbjobs_calendars c WHERE c.name = is_calendar) THEN
+  ELSEIF is_calendar <> '' AND NOT EXISTS (SELECT 1 FROM dbjobs_calendars c WHERE c.name = is_calendar AND (everything OR c.owner = me)) THEN
     CALL dbjobs_refuse('JB001', CONCAT(LEFT(subject, 50), ': there is no calendar ', LEFT(is_calendar, 30), '; see dbjobs_calendars'));
   ELSEIF LENGTH(is_description) > 1000 THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': description: has more than 1000 bytes; give a shorter one'));
