@@ -109,16 +109,25 @@ func TestSQLServerFails(t *testing.T) {
 func TestSQLServerIsStopped(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewSQLServer(t, func(string) []byte { return storetest.Silence })
-	r, run := onSQLServer(t, s.URL, func(st *store.Step) { st.Timeout = store.Duration(100 * time.Millisecond) }, executor.Statement{Text: "WAITFOR DELAY '1:00'"})
-	if _, stops := s.Texts(); r.Failed != 1 || stops != 1 || !strings.Contains(run.Error, "timeout after 100ms") {
-		t.Errorf("stopped %d times: %s", stops, run.Error)
+	for _, limit := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second} { // it may end before the statement is sent
+		r, run := onSQLServer(t, s.URL, func(st *store.Step) { st.Timeout = store.Duration(limit) }, executor.Statement{Text: "WAITFOR DELAY '1:00'"})
+		texts, stops := s.Texts()
+		if r.Failed != 1 || stops != len(texts) || !strings.Contains(run.Error, "timeout after "+store.Duration(limit).String()) {
+			t.Errorf("%d texts, stopped %d times: %s", len(texts), stops, run.Error)
+		}
+		if stops > 0 {
+			break
+		}
+	}
+	if _, stops := s.Texts(); stops != 1 {
+		t.Errorf("stopped %d times", stops)
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	_, run = onSQLServer(t, "sqlserver://ann:geheimnis@"+silent.Addr().String()+"?database=shop&dial+timeout=1", nil, executor.Statement{Text: "SELECT 1"})
+	_, run := onSQLServer(t, "sqlserver://ann:geheimnis@"+silent.Addr().String()+"?database=shop&dial+timeout=1", nil, executor.Statement{Text: "SELECT 1"})
 	if !strings.Contains(run.Error, "the server did not answer within 1s") || strings.Contains(run.Error, "geheimnis") {
 		t.Error(run.Error)
 	}
