@@ -136,6 +136,7 @@ test-pooled: $(SERVERS) ## the store, and what steps do, behind PgBouncer; a par
 .PHONY: test-mysql
 test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; not a part of make test
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 60m $(PACKAGES)
+	DBJOBS_TEST_DATABASES=sqlite,postgres,mariadb,mysql $(SERVERS) -- $(TEST) -count=1 -timeout 5m -run '^TestOnePassOverSeveralDatabases$$' ./cmd/dbjobs
 	@$(MAKE) --no-print-directory test-variants
 
 # About a minute of it, for .ci/run, and then on a server with all settings at once that others have.

@@ -41,6 +41,18 @@ func Engines(t testing.TB) []string {
 	return names
 }
 
+// Running are SQLite and the engines whose servers the environment names, whatever the list is: for a test over several
+// databases at once, which is not one of an engine.
+func Running() []string {
+	names := []string{"sqlite"}
+	for _, e := range engines {
+		if os.Getenv("DBJOBS_TEST_"+strings.ToUpper(e.name)) != "" && e.name != "pgbouncer" { // whose variable names a program
+			names = append(names, e.name)
+		}
+	}
+	return names
+}
+
 // Dialect is the engine whose SQL an engine understands: itself, or another one.
 func Dialect(engine string) string {
 	for _, e := range engines {
