@@ -74,6 +74,7 @@ func inputs(t *testing.T, module string) string {
 			t.Errorf("variable %s of %s lacks a type or a description", v.name, module)
 		}
 		kind, _, _ = strings.Cut(kind, "({") // an object's description tells its attributes
+		kind += strings.Repeat(")", strings.Count(kind, "(")-strings.Count(kind, ")"))
 		if standard == "" {
 			standard = "(required)"
 		} else {

@@ -86,8 +86,8 @@ resource "aws_iam_role_policy" "function" {
           Effect   = "Deny"
           Action   = local.vpc_actions
           Resource = "*"
-          # By its name: the function comes after its rights.
-          Condition = { ArnEquals = { "lambda:SourceFunctionArn" = "arn:${local.partition}:lambda:${local.region}:${local.account}:function:${var.name}" } }
+          # By their names: the functions come after their rights.
+          Condition = { ArnEquals = { "lambda:SourceFunctionArn" = [for name in concat([var.name], [for queue in keys(var.workers) : "${var.name}-${queue}"]) : "arn:${local.partition}:lambda:${local.region}:${local.account}:function:${name}"] } }
         },
       ] : statement if var.vpc != null],
     )

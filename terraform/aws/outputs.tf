@@ -48,6 +48,11 @@ output "trigger_arn" {
   value       = one(concat(aws_cloudwatch_event_rule.tick[*].arn, aws_scheduler_schedule.tick[*].arn))
 }
 
+output "worker_function_names" {
+  description = "Names of the workers' functions, by their queues."
+  value       = { for queue, worker in aws_lambda_function.worker : queue => worker.function_name }
+}
+
 output "alarm_arns" {
   description = "ARNs of the alarms, by their names, such as errors, no-tick and failing."
   value       = { for name, alarm in aws_cloudwatch_metric_alarm.this : name => alarm.arn }

@@ -50,19 +50,19 @@ resource "aws_lambda_permission" "rule" {
 }
 
 resource "aws_sqs_queue_policy" "dead_letters" {
-  count = local.by_rule ? 1 : 0
+  count = local.by_rule || length(var.workers) > 0 ? 1 : 0
 
   queue_url = aws_sqs_queue.dead_letters.url
 
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
-      Sid       = "KeepWhatTheRuleCouldNotStart"
+      Sid       = "KeepWhatTheRulesCouldNotStart"
       Effect    = "Allow"
       Action    = "sqs:SendMessage"
       Resource  = aws_sqs_queue.dead_letters.arn
       Principal = { Service = "events.amazonaws.com" }
-      Condition = { ArnEquals = { "aws:SourceArn" = aws_cloudwatch_event_rule.tick[0].arn } }
+      Condition = { ArnEquals = { "aws:SourceArn" = concat(aws_cloudwatch_event_rule.tick[*].arn, [for rule in aws_cloudwatch_event_rule.worker : rule.arn]) } }
     }]
   })
 }

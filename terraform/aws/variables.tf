@@ -247,6 +247,50 @@ variable "reserved_concurrency" {
   }
 }
 
+variable "workers" {
+  description = "Queues that ticks leave to workers, each with timeout_seconds (300), memory_mb (256), reserved_concurrency (-1) and schedule_expression (rate(1 minute)) of a function that takes its runs."
+  type = map(object({
+    timeout_seconds      = optional(number, 300)
+    memory_mb            = optional(number, 256)
+    reserved_concurrency = optional(number, -1)
+    schedule_expression  = optional(string)
+  }))
+  default = {}
+
+  validation {
+    # The function, and the rule, are named after both. The rule of the ticks has the name that a queue tick would have.
+    condition     = alltrue([for queue in keys(var.workers) : can(regex("^[a-zA-Z0-9_-]+$", queue)) && length("${var.name}-${queue}") <= 64 && queue != "tick"])
+    error_message = "workers: want queues of letters, digits, hyphens and underscores, at most 64 characters together with name and a hyphen; the queue tick is served by ticks."
+  }
+
+  validation {
+    condition     = alltrue([for w in values(var.workers) : w.timeout_seconds >= 2 * var.margin_seconds && w.timeout_seconds >= 5 && w.timeout_seconds <= 900 && floor(w.timeout_seconds) == w.timeout_seconds])
+    error_message = "workers: timeout_seconds: want a whole number of 5 to 900, and at least twice margin_seconds."
+  }
+
+  validation {
+    condition     = alltrue([for w in values(var.workers) : w.memory_mb >= 128 && w.memory_mb <= 10240 && floor(w.memory_mb) == w.memory_mb])
+    error_message = "workers: memory_mb: want a whole number of 128 to 10240."
+  }
+
+  validation {
+    condition     = alltrue([for w in values(var.workers) : w.reserved_concurrency == -1 || w.reserved_concurrency >= 1 && floor(w.reserved_concurrency) == w.reserved_concurrency])
+    error_message = "workers: reserved_concurrency: want a whole number of at least 1, or -1."
+  }
+
+  validation {
+    condition = alltrue([for w in values(var.workers) : w.schedule_expression == null || can(regex("^rate\\((1 (minute|hour|day)|([2-9]|[1-9][0-9]+) (minutes|hours|days))\\)$", w.schedule_expression)) || can(regex(
+      "^cron\\([0-9*,/-]+ [0-9*,/-]+ ([0-9*,/LW-]+ [0-9A-Z*,/-]+ \\?|\\? [0-9A-Z*,/-]+ [0-9A-Z*,/#-]+) [0-9*,/-]+\\)$",
+    w.schedule_expression))])
+    error_message = "workers: schedule_expression: want what the input schedule_expression takes, in UTC."
+  }
+
+  validation {
+    condition     = !var.wake || alltrue([for w in values(var.workers) : w.schedule_expression != null])
+    error_message = "workers: with wake, each worker needs a schedule_expression: no alarm is set for workers, and each of their passes wakes the database."
+  }
+}
+
 variable "vpc" {
   description = "Where the database is reached: the VPC, subnets for the function, the database's port and security group (which gets a rule that lets the function in). Null if it is reached without a VPC."
   type = object({

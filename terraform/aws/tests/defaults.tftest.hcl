@@ -135,12 +135,12 @@ run "rule" {
   }
   assert {
     condition = jsondecode(aws_sqs_queue_policy.dead_letters[0].policy).Statement == [{
-      Sid       = "KeepWhatTheRuleCouldNotStart"
+      Sid       = "KeepWhatTheRulesCouldNotStart"
       Effect    = "Allow"
       Action    = "sqs:SendMessage"
       Resource  = "arn:aws:sqs:eu-central-1:111122223333:dbjobs-dead-letters"
       Principal = { Service = "events.amazonaws.com" }
-      Condition = { ArnEquals = { "aws:SourceArn" = "arn:aws:events:eu-central-1:111122223333:rule/dbjobs-tick" } }
+      Condition = { ArnEquals = { "aws:SourceArn" = ["arn:aws:events:eu-central-1:111122223333:rule/dbjobs-tick"] } }
     }]
     error_message = "others than this rule may fill the queue"
   }
@@ -384,7 +384,7 @@ run "vpc" {
         Effect    = "Deny"
         Action    = ["ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses"]
         Resource  = "*"
-        Condition = { ArnEquals = { "lambda:SourceFunctionArn" = "arn:aws:lambda:eu-central-1:111122223333:function:dbjobs" } }
+        Condition = { ArnEquals = { "lambda:SourceFunctionArn" = ["arn:aws:lambda:eu-central-1:111122223333:function:dbjobs"] } }
       },
     ]
     error_message = "the rights in the VPC are others"

@@ -425,3 +425,76 @@ run "wake_lead_seconds" {
   }
   expect_failures = [var.wake_lead_seconds]
 }
+
+run "worker_of_the_ticks_queue" {
+  command = plan
+  variables {
+    workers = { tick = {} }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_of_a_queue_with_a_slash" {
+  command = plan
+  variables {
+    workers = { "reports/daily" = {} }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_with_a_long_name" {
+  command = plan
+  variables {
+    workers = { a-queue-with-a-name-that-leaves-no-room-for-that-of-the-function = {} }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_for_an_hour" {
+  command = plan
+  variables {
+    workers = { reports = { timeout_seconds = 3600 } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_shorter_than_twice_the_margin" {
+  command = plan
+  variables {
+    workers = { reports = { timeout_seconds = 5 } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_with_little_memory" {
+  command = plan
+  variables {
+    workers = { reports = { memory_mb = 64 } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_that_may_not_start" {
+  command = plan
+  variables {
+    workers = { reports = { reserved_concurrency = 0 } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_by_cron_of_five_fields" {
+  command = plan
+  variables {
+    workers = { reports = { schedule_expression = "cron(* * * * *)" } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_that_keeps_the_database_awake" {
+  command = plan
+  variables {
+    workers = { reports = {} }
+    wake    = true
+  }
+  expect_failures = [var.workers]
+}
