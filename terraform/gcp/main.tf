@@ -23,7 +23,14 @@ locals {
   start    = "https://run.googleapis.com/v2/projects/${var.project}/locations/${var.region}/jobs/${var.name}:run"
 
   is_service = coalesce(var.trigger, local.wake ? "job" : "service") == "service"
-  audience   = "dbjobs:${var.project}/${var.region}/${var.name}" # of the tokens that the scheduler shows; only this service takes it
+
+  # The ticks' service, if it is one, and one for each queue of workers: so each has its own timeout, and alerts look at ticks only.
+  # Of the tokens that the scheduler shows, a service takes those with its audience.
+  workers = { for queue, worker in var.workers : "work/${queue}" => merge(worker, { name = "${var.name}-${queue}", queue = queue }) }
+  services = { for key, service in merge(
+    local.is_service ? { tick = { name = var.name, queue = null, timeout_seconds = var.timeout_seconds, cpu = var.cpu, memory_mb = var.memory_mb, schedule = null } } : {},
+    local.workers,
+  ) : key => merge(service, { audience = "dbjobs:${var.project}/${var.region}/${service.name}" }) }
 }
 
 locals {
@@ -131,11 +138,11 @@ resource "google_cloud_run_v2_job" "this" {
 }
 
 resource "google_cloud_run_v2_service" "this" {
-  count = local.is_service ? 1 : 0
+  for_each = local.services
 
   project             = var.project
   location            = var.region
-  name                = var.name
+  name                = each.value.name
   labels              = var.labels
   deletion_protection = false
 
@@ -147,7 +154,7 @@ resource "google_cloud_run_v2_service" "this" {
   template {
     labels                           = var.labels
     service_account                  = google_service_account.job.email
-    timeout                          = "${var.timeout_seconds}s"
+    timeout                          = "${each.value.timeout_seconds}s"
     max_instance_request_concurrency = 10 # requests that come while a pass runs share the next one
 
     # Passes of two instances would do no harm, and no good either. None is kept: between two passes nothing is billed.
@@ -163,8 +170,8 @@ resource "google_cloud_run_v2_service" "this" {
       resources {
         cpu_idle = true # billed while there is a request
         limits = {
-          cpu    = tostring(var.cpu)
-          memory = "${var.memory_mb}Mi"
+          cpu    = tostring(each.value.cpu)
+          memory = "${each.value.memory_mb}Mi"
         }
       }
 
@@ -180,8 +187,10 @@ resource "google_cloud_run_v2_service" "this" {
 
       dynamic "env" {
         for_each = merge(local.environment, {
-          DBJOBS_REQUEST_TIMEOUT = "${var.timeout_seconds - 1}s"
-          DBJOBS_OIDC_AUDIENCE   = local.audience
+          DBJOBS_NAME            = each.value.name
+          DBJOBS_BUDGET          = "${each.value.timeout_seconds - local.margin_seconds}s"
+          DBJOBS_REQUEST_TIMEOUT = "${each.value.timeout_seconds - 1}s"
+          DBJOBS_OIDC_AUDIENCE   = each.value.audience
           DBJOBS_OIDC_CALLER     = google_service_account.scheduler.email
         })
         content {
@@ -245,10 +254,10 @@ resource "google_cloud_scheduler_job" "tick" {
 
   http_target {
     http_method = "POST"
-    uri         = local.is_service ? "${google_cloud_run_v2_service.this[0].uri}/tick" : local.start
+    uri         = local.is_service ? "${google_cloud_run_v2_service.this["tick"].uri}/tick" : local.start
 
     dynamic "oidc_token" {
-      for_each = local.is_service ? [local.audience] : []
+      for_each = local.is_service ? [local.services["tick"].audience] : []
       content {
         service_account_email = google_service_account.scheduler.email
         audience              = oidc_token.value
@@ -265,4 +274,33 @@ resource "google_cloud_scheduler_job" "tick" {
   }
 
   depends_on = [google_project_service.this, google_cloud_run_v2_job_iam_member.scheduler]
+}
+
+resource "google_cloud_scheduler_job" "worker" {
+  for_each = var.workers
+
+  project          = var.project
+  region           = coalesce(var.scheduler_region, var.region)
+  name             = "${var.name}-${each.key}"
+  description      = "Starts a worker of the queue ${each.key}"
+  schedule         = coalesce(each.value.schedule, "* * * * *")
+  time_zone        = var.time_zone
+  paused           = !var.enabled
+  attempt_deadline = "${each.value.timeout_seconds}s"
+
+  retry_config {
+    retry_count = 0 # the next start is the retry
+  }
+
+  http_target {
+    http_method = "POST"
+    uri         = "${google_cloud_run_v2_service.this["work/${each.key}"].uri}/work?queue=${each.key}"
+
+    oidc_token {
+      service_account_email = google_service_account.scheduler.email
+      audience              = local.services["work/${each.key}"].audience
+    }
+  }
+
+  depends_on = [google_project_service.this]
 }

@@ -10,7 +10,12 @@ output "job_id" {
 
 output "service_uri" {
   description = "Where the service answers; null where the trigger starts the job."
-  value       = one(google_cloud_run_v2_service.this[*].uri)
+  value       = try(google_cloud_run_v2_service.this["tick"].uri, null)
+}
+
+output "worker_service_uris" {
+  description = "Where the workers' services answer, by their queues."
+  value       = { for queue in keys(var.workers) : queue => google_cloud_run_v2_service.this["work/${queue}"].uri }
 }
 
 output "scheduler_job_id" {

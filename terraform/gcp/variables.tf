@@ -192,6 +192,43 @@ variable "memory_mb" {
   }
 }
 
+variable "workers" {
+  description = "Queues that ticks leave to workers, each with timeout_seconds (900), cpu (1), memory_mb (512) and schedule (* * * * *) of a service that takes its runs."
+  type = map(object({
+    timeout_seconds = optional(number, 900)
+    cpu             = optional(number, 1)
+    memory_mb       = optional(number, 512)
+    schedule        = optional(string)
+  }))
+  default = {}
+
+  validation {
+    # The service, and its scheduler job, are named after both. The scheduler job of the ticks has the name that a queue tick would have.
+    condition     = alltrue([for queue in keys(var.workers) : can(regex("^[a-z0-9-]*[a-z0-9]$", queue)) && length("${var.name}-${queue}") <= 49 && queue != "tick"])
+    error_message = "workers: want queues of lower-case letters, digits and hyphens, at most 49 characters together with name and a hyphen; the queue tick is served by ticks."
+  }
+
+  validation {
+    condition     = alltrue([for w in values(var.workers) : w.timeout_seconds >= 20 && w.timeout_seconds <= 1800 && floor(w.timeout_seconds) == w.timeout_seconds])
+    error_message = "workers: timeout_seconds: want a whole number of 20 to 1800, as long as Cloud Scheduler waits."
+  }
+
+  validation {
+    condition     = alltrue([for w in values(var.workers) : contains([1, 2, 4, 6, 8], w.cpu) && w.memory_mb >= 512 && w.memory_mb <= 32768 && floor(w.memory_mb) == w.memory_mb])
+    error_message = "workers: want a cpu of 1, 2, 4, 6 or 8, and as memory_mb a whole number of 512 to 32768."
+  }
+
+  validation {
+    condition     = alltrue([for w in values(var.workers) : w.schedule == null || can(regex("^([0-9*,/-]+ +){2}[0-9*,/-]+ +[0-9a-zA-Z*,/-]+ +[0-9a-zA-Z*,/-]+$", w.schedule))])
+    error_message = "workers: schedule: want five cron fields (minute hour day month weekday), such as * * * * *."
+  }
+
+  validation {
+    condition     = var.wake_queue == null || alltrue([for w in values(var.workers) : w.schedule != null])
+    error_message = "workers: with wake_queue, each worker needs a schedule: no alarm is set for workers, and each of their passes wakes the database."
+  }
+}
+
 variable "vpc" {
   description = "How a private address is reached: a Serverless VPC Access connector, or a network and subnetwork directly. Null if not needed."
   type = object({

@@ -249,3 +249,60 @@ run "alarms_for_a_service" {
   }
   expect_failures = [var.trigger]
 }
+
+run "worker_of_the_ticks_queue" {
+  command = plan
+  variables {
+    workers = { tick = {} }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_of_a_queue_in_capitals" {
+  command = plan
+  variables {
+    workers = { Reports = {} }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_with_a_long_name" {
+  command = plan
+  variables {
+    workers = { a-queue-that-leaves-no-room-for-the-name-of-all = {} }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_for_an_hour" {
+  command = plan
+  variables {
+    workers = { reports = { timeout_seconds = 3600 } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_with_little_memory" {
+  command = plan
+  variables {
+    workers = { reports = { memory_mb = 256 } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_by_the_second" {
+  command = plan
+  variables {
+    workers = { reports = { schedule = "* * * * * *" } }
+  }
+  expect_failures = [var.workers]
+}
+
+run "worker_that_keeps_the_database_awake" {
+  command = plan
+  variables {
+    workers    = { reports = {} }
+    wake_queue = "projects/acme-prod/locations/europe-west3/queues/dbjobs"
+  }
+  expect_failures = [var.workers]
+}

@@ -25,20 +25,20 @@ variables {
 run "service" {
   assert {
     condition = (
-      google_cloud_run_v2_service.this[0].template[0].containers[0].args == tolist(["serve"]) && google_cloud_run_v2_service.this[0].template[0].containers[0].image == var.image &&
-      google_cloud_run_v2_service.this[0].template[0].service_account == "dbjobs-job@acme-prod.iam.gserviceaccount.com" && google_cloud_run_v2_service.this[0].template[0].timeout == "300s"
+      google_cloud_run_v2_service.this["tick"].template[0].containers[0].args == tolist(["serve"]) && google_cloud_run_v2_service.this["tick"].template[0].containers[0].image == var.image &&
+      google_cloud_run_v2_service.this["tick"].template[0].service_account == "dbjobs-job@acme-prod.iam.gserviceaccount.com" && google_cloud_run_v2_service.this["tick"].template[0].timeout == "300s"
     )
     error_message = "it runs something else, or as somebody else"
   }
   assert {
     condition = (
-      google_cloud_run_v2_service.this[0].template[0].scaling[0].max_instance_count == 1 && google_cloud_run_v2_service.this[0].template[0].scaling[0].min_instance_count == 0 &&
-      google_cloud_run_v2_service.this[0].template[0].containers[0].resources[0].cpu_idle
+      google_cloud_run_v2_service.this["tick"].template[0].scaling[0].max_instance_count == 1 && google_cloud_run_v2_service.this["tick"].template[0].scaling[0].min_instance_count == 0 &&
+      google_cloud_run_v2_service.this["tick"].template[0].containers[0].resources[0].cpu_idle
     )
     error_message = "it is billed between two passes, or several run side by side"
   }
   assert {
-    condition = { for e in google_cloud_run_v2_service.this[0].template[0].containers[0].env : e.name => e.value if length(e.value_source) == 0 } == {
+    condition = { for e in google_cloud_run_v2_service.this["tick"].template[0].containers[0].env : e.name => e.value if length(e.value_source) == 0 } == {
       DBJOBS_NAME            = "dbjobs"
       DBJOBS_BUDGET          = "290s"
       DBJOBS_STARTUP_ID      = "europe-west3-docker.pkg.dev/acme-prod/tools/dbjobs:1"
@@ -66,7 +66,7 @@ run "trigger" {
     error_message = "the trigger does not show who it is, as a service wants it"
   }
   assert {
-    condition     = google_cloud_run_v2_service.this[0].ingress == "INGRESS_TRAFFIC_INTERNAL_ONLY" && length(google_cloud_run_v2_job_iam_member.scheduler) == 0
+    condition     = google_cloud_run_v2_service.this["tick"].ingress == "INGRESS_TRAFFIC_INTERNAL_ONLY" && length(google_cloud_run_v2_job_iam_member.scheduler) == 0
     error_message = "the internet reaches the service, or the scheduler's account may start the job as well"
   }
 }
@@ -91,8 +91,8 @@ run "network" {
 
   assert {
     condition = (
-      google_cloud_run_v2_service.this[0].template[0].vpc_access[0].network_interfaces[0].subnetwork == "jobs" &&
-      google_cloud_run_v2_service.this[0].template[0].containers[0].volume_mounts[0].name == google_cloud_run_v2_service.this[0].template[0].volumes[0].name
+      google_cloud_run_v2_service.this["tick"].template[0].vpc_access[0].network_interfaces[0].subnetwork == "jobs" &&
+      google_cloud_run_v2_service.this["tick"].template[0].containers[0].volume_mounts[0].name == google_cloud_run_v2_service.this["tick"].template[0].volumes[0].name
     )
     error_message = "the database is not reached"
   }
