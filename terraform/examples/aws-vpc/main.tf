@@ -1,6 +1,5 @@
 # A tick a minute for an RDS PostgreSQL in private subnets, with an endpoint to read its secret without a NAT gateway,
-# EventBridge Scheduler as the trigger, and alarms by e-mail. (An Aurora cluster is read by the data source aws_rds_cluster
-# instead, whose members are named a little otherwise; that is not tried here.)
+# EventBridge Scheduler as the trigger, and alarms by e-mail. ../aws-aurora is the same with an Aurora cluster that sleeps.
 #
 #   make lambda.zip LAMBDA_FILES=.build/global-bundle.pem
 #   terraform init && terraform apply -var-file=mine.tfvars
