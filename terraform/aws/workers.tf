@@ -21,7 +21,7 @@ resource "aws_lambda_function" "worker" {
   reserved_concurrent_executions = each.value.reserved_concurrency
 
   environment {
-    # No figures of a worker are billed, since the tick's tell of all queues; and no other commands are for its callers.
+    # No figures of a worker are billed, since those of ticks show all queues. Its callers may ask for passes only.
     variables = merge(
       { for name, value in local.environment : name => value if name != "DBJOBS_LAMBDA_ALLOW" },
       { DBJOBS_NAME = "${var.name}-${each.key}", DBJOBS_METRICS = "none" },
