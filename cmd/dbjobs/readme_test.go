@@ -320,3 +320,28 @@ func TestReadmeFirstPage(t *testing.T) {
 		t.Errorf("%s does not say that Go %v is needed", p.path, needed)
 	}
 }
+
+// TestAlarmsNameCommands: who is woken by an alarm types what it names.
+func TestAlarmsNameCommands(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../terraform/*/al*.tf")
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	known, named := map[string]bool{}, 0
+	eachCommand(allCommands(), func(c *cobra.Command) { known[c.CommandPath()] = true })
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?:see|and|or) (dbjobs [a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
+			if named++; !known[m[1]] {
+				t.Errorf("%s: there is no command %s", path, m[1])
+			}
+		}
+	}
+	if named < 4 {
+		t.Errorf("the alarms name %d commands", named)
+	}
+}

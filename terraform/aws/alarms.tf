@@ -86,7 +86,7 @@ locals {
       enabled     = true
     }
     paused = {
-      description = "A job of ${var.name} is paused, by hand or by its failures: see dbjobs pause-list."
+      description = "A job of ${var.name} is paused, by hand or by its failures: see dbjobs pauses."
       namespace   = "dbjobs"
       metric      = "paused_jobs"
       dimensions  = { name = var.name }
@@ -98,7 +98,7 @@ locals {
       enabled     = var.paused_alarm
     }
     queued = {
-      description = "A run of ${var.name} has been ready for more than ${var.queued_minutes} minutes, and nobody takes it: see dbjobs run list --state waiting."
+      description = "A run of ${var.name} has been ready for more than ${var.queued_minutes} minutes, and nobody takes it: see dbjobs run list --state queued."
       namespace   = "dbjobs"
       metric      = "queued_seconds"
       dimensions  = { name = var.name }

@@ -77,7 +77,7 @@ func TestAlarmOfSystemd(t *testing.T) {
 // at(1) keeps one job for a minute, which starts what is to be started, with none of the variables of dbjobs.
 func TestAlarmOfAt(t *testing.T) {
 	if _, err := exec.LookPath("at"); err != nil {
-		t.Skip("there is no at(1), which only root can install")
+		t.Skip("there is no at(1), which only root can install, and .ci/run says so")
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	soon := time.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
