@@ -32,6 +32,9 @@ export DBJOBS_TEST_DATABASES
 
 SERVERS = .build/testservers
 
+# Programs that tests start beside the servers.
+TOOLS = pgbouncer,exim,chromium,at,psql,mariadb-client,sqlite3
+
 # Tests are short and there is memory: to collect garbage less often saves up to a fifth of their time. The program itself
 # sets the same, so it runs as it does elsewhere.
 test legs check prove imports queues: export GOGC ?= 400
@@ -106,7 +109,7 @@ test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it 
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
 	DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) \
-		-tools systemd,pgbouncer,exim,chromium$(if $(WITH_POSTGRES),$(comma)pgagent$(comma)pgbouncer-stable) $(NOTE) -- \
+		-tools systemd,$(TOOLS)$(if $(WITH_POSTGRES),$(comma)pgagent$(comma)pgbouncer-stable) $(NOTE) -- \
 		$(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES) legs
 
 .PHONY: legs
@@ -135,14 +138,14 @@ test-pooled: $(SERVERS) ## the store, and what steps do, behind PgBouncer; a par
 # MySQL is in no release of Debian, so what it runs on is newer than the rest, and comes from elsewhere: see scripts/testservers.
 .PHONY: test-mysql
 test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; not a part of make test
-	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools pgbouncer,exim,chromium -- $(TEST) -parallel 4 -count=1 -timeout 60m $(PACKAGES)
+	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools $(TOOLS) -- $(TEST) -parallel 4 -count=1 -timeout 60m $(PACKAGES)
 	DBJOBS_TEST_DATABASES=sqlite,postgres,mariadb,mysql $(SERVERS) -- $(TEST) -count=1 -timeout 5m -run '^TestOnePassOverSeveralDatabases$$' ./cmd/dbjobs
 	@$(MAKE) --no-print-directory test-variants
 
 # About a minute of it, for .ci/run, and then on a server with all settings at once that others have.
 .PHONY: test-mysql-part
 test-mysql-part: $(SERVERS)
-	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -- $(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=mysql mysql-legs
+	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools mariadb-client -- $(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=mysql mysql-legs
 	@$(MAKE) --no-print-directory test-variants VARIANTS='$(COMBINED)'
 
 .PHONY: mysql-legs
@@ -187,7 +190,7 @@ STORY = '^Test(Migrators|TablesCan|TheSchemaAs|ApplyIs|Uninstall|Encodings|Setti
 # table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites.
 VERSIONS ?= postgres=12 postgres=16 postgres=17 postgres=18 mariadb=newest
 SUITES   ?=
-MATRIX    = .build/matrix.bin -servers $(SERVERS) -suites '$(SUITES)'
+MATRIX    = .build/matrix.bin -servers $(SERVERS) -tools $(TOOLS) -suites '$(SUITES)'
 
 .PHONY: test-versions
 test-versions: $(SERVERS) ## the suite on PostgreSQL 12, 16, 17, 18 and the newest MariaDB that can be fetched; hours
@@ -227,8 +230,8 @@ PROVE = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json -- $(L
 prove: $(SERVERS) ## the suite with its long forms, then with the race detector: most of a day; PACKAGES=./tick a part
 	@failed=0; \
 	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=1 $(MAKE) queues release || failed=1;) \
-	DBJOBS_PROVE=1 $(SERVERS) -tools pgbouncer,exim,chromium$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
-	$(if $(RACE),$(SERVERS) -tools pgbouncer,exim,chromium -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
+	DBJOBS_PROVE=1 $(SERVERS) -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
+	$(if $(RACE),$(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
 
 .PHONY: cron
@@ -261,7 +264,7 @@ terraform-check: ## the Terraform modules, by the checker TERRAFORM_CHECK or wit
 
 .PHONY: servers
 servers: $(SERVERS) ## start the databases, print their URLs, keep them until Ctrl-C
-	@exec $(SERVERS) -print -tools pgbouncer,exim,chromium
+	@exec $(SERVERS) -print -tools $(TOOLS)
 
 .PHONY: clean
 clean: ## remove what was built (fetched servers stay in the user's cache)

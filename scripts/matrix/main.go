@@ -33,12 +33,13 @@ var suites = []suite{
 
 func main() {
 	servers := flag.String("servers", ".build/testservers", "the program that starts the servers")
+	tools := flag.String("tools", "", "the programs that the tests start, as -tools of testservers")
 	dir := flag.String("dir", ".build/matrix", "where the events stay")
 	only := flag.String("suites", "", "run these, with commas between; all if it is empty")
 	table := flag.Bool("table", false, "print the table of earlier runs")
 	inner := flag.Bool("inner", false, "the servers are there: run the suites on one row")
 	flag.Parse()
-	m := matrix{servers: *servers, dir: *dir, only: *only}
+	m := matrix{servers: *servers, tools: *tools, dir: *dir, only: *only}
 	var err error
 	switch {
 	case *inner:
@@ -59,7 +60,7 @@ func main() {
 	}
 }
 
-type matrix struct{ servers, dir, only string }
+type matrix struct{ servers, tools, dir, only string }
 
 func (m matrix) folder(row string) string { return filepath.Join(m.dir, row) }
 
@@ -69,7 +70,7 @@ func (m matrix) run(row string) error {
 		return err
 	}
 	engine, _, versioned := strings.Cut(row, "=")
-	args := []string{"-tools", "pgbouncer,exim,chromium"}
+	args := []string{"-tools", m.tools}
 	if versioned {
 		args = append(args, "-versions", row)
 	}

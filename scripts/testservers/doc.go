@@ -63,7 +63,10 @@
 // cron (DBJOBS_TEST_CRON), systemd (DBJOBS_TEST_SYSTEMD, for systemd-analyze),
 // pgbouncer (DBJOBS_TEST_PGBOUNCER), pgbouncer-stable, that of Debian's stable release (DBJOBS_TEST_PGBOUNCER_STABLE),
 // exim (DBJOBS_TEST_EXIM), pgagent (DBJOBS_TEST_PGAGENT, for its tables)
-// and chromium (DBJOBS_TEST_CHROMIUM, 120 MB of packages). The variable holds the root folder below which the program is installed.
+// at (DBJOBS_TEST_AT; always fetched, for the queue of this machine's is no test's), psql (DBJOBS_TEST_PSQL), mariadb-client
+// (DBJOBS_TEST_MARIADB_CLIENT), sqlite3 (DBJOBS_TEST_SQLITE3)
+// and chromium (DBJOBS_TEST_CHROMIUM, 120 MB of packages). The variable holds the root folder below which the program is
+// installed; with /, the clients are found on PATH.
 //
 // # How everything is stopped
 //

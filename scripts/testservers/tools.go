@@ -61,6 +61,35 @@ var tools = []*tool{
 	},
 	{
 		parcel: parcel{
+			name: "at", title: "at(1) and libfakechroot", env: "DBJOBS_TEST_AT",
+			advice:      "install them (Debian, Ubuntu: apt-get install at libfakechroot) and set DBJOBS_TEST_AT=/",
+			metapackage: "at libfakechroot", packages: regexp.MustCompile(`^(at|lib.*)$`),
+		},
+		file: "/usr/bin/at", fetched: true,
+	},
+	{
+		parcel: parcel{
+			name: "psql", title: "psql", env: "DBJOBS_TEST_PSQL", advice: "install it (Debian, Ubuntu: apt-get install postgresql-client)",
+			metapackage: "postgresql-client", packages: regexp.MustCompile(`^(postgresql-client-\d+|lib.*)$`),
+		},
+		file: "/usr/lib/postgresql/*/bin/psql", onPath: true,
+	},
+	{
+		parcel: parcel{
+			name: "mariadb-client", title: "MariaDB's client", env: "DBJOBS_TEST_MARIADB_CLIENT", advice: "install it (Debian, Ubuntu: apt-get install mariadb-client)",
+			metapackage: "mariadb-client-core", packages: regexp.MustCompile(`^(mariadb-client-core.*|lib.*)$`),
+		},
+		file: "/usr/bin/mariadb", onPath: true,
+	},
+	{
+		parcel: parcel{
+			name: "sqlite3", title: "sqlite3", env: "DBJOBS_TEST_SQLITE3", advice: "install it (Debian, Ubuntu: apt-get install sqlite3)",
+			metapackage: "sqlite3", packages: regexp.MustCompile(`^(sqlite3|lib.*)$`),
+		},
+		file: "/usr/bin/sqlite3", onPath: true,
+	},
+	{
+		parcel: parcel{
 			name: "chromium", title: "Chromium", env: "DBJOBS_TEST_CHROMIUM", advice: "install it (Debian, Ubuntu: apt-get install chromium-headless-shell)",
 			metapackage: "chromium-headless-shell fonts-dejavu-core", packages: regexp.MustCompile(`^(chromium-(headless-shell|common)|fonts-dejavu-core|lib.*)$`),
 		},
@@ -71,7 +100,9 @@ var tools = []*tool{
 // A tool is a program that is no server: a test starts it itself.
 type tool struct {
 	parcel
-	file string // below the root folder
+	file    string // below the root folder; a pattern
+	onPath  bool   // where it is installed, tests find it on PATH
+	fetched bool   // this machine's is not used, since what it does stays in a place of the machine's
 }
 
 // chosenTools returns the tools named in list, which is empty if none are.
@@ -106,8 +137,8 @@ func (r *run) provideTool(ctx context.Context, t *tool) (root string, err error)
 	if root = os.Getenv(t.env); root != "" {
 		return root, t.below(root)
 	}
-	here := errors.New("not looked for, as DBJOBS_TEST_FETCH or a release is set")
-	if os.Getenv("DBJOBS_TEST_FETCH") == "" && t.release == "" {
+	here := errors.New("not looked for")
+	if os.Getenv("DBJOBS_TEST_FETCH") == "" && t.release == "" && !t.fetched {
 		if here = t.below("/"); here == nil {
 			return "/", nil
 		}
@@ -121,7 +152,14 @@ func (r *run) provideTool(ctx context.Context, t *tool) (root string, err error)
 }
 
 func (t *tool) below(root string) error {
-	if file := filepath.Join(root, t.file); !executable(file) {
+	if name := filepath.Base(t.file); root == "/" && t.onPath {
+		if onPath(name) == "" {
+			return fmt.Errorf("%s is not on PATH", name)
+		}
+		return nil
+	}
+	file := filepath.Join(root, t.file)
+	if found, _ := filepath.Glob(file); !slices.ContainsFunc(found, executable) { // the patterns are well-formed
 		return fmt.Errorf("%s is not there", file)
 	}
 	return nil

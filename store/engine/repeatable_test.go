@@ -155,18 +155,15 @@ func client(t *testing.T, e, rawURL, text string) {
 	default:
 		words = []string{"sqlite3", "-bail", strings.TrimPrefix(rawURL, "sqlite:")}
 	}
-	path, err := exec.LookPath(words[0])
-	if own, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".cache/dbjobs-test/*/usr/bin", words[0])); err != nil && len(own) > 0 {
-		path, err = own[0], nil
-		if plugins, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "../lib/*/libmariadb3/plugin")); len(plugins) > 0 {
-			words = slices.Insert(words, 1, "--plugin-dir="+plugins[0])
-		}
+	program, root := storetest.Client(t, words[0])
+	if plugins, _ := filepath.Glob(filepath.Join(root, "usr/lib/*/libmariadb3/plugin")); root != "/" && len(plugins) > 0 { // the pattern is well-formed
+		words = slices.Insert(words, 1, "--plugin-dir="+plugins[0])
 	}
-	if err != nil {
-		t.Skipf("there is no %s here, and .ci/run says so", words[0])
-	}
-	cmd := exec.CommandContext(t.Context(), path, words[1:]...)
+	cmd := exec.CommandContext(t.Context(), program, words[1:]...)
 	cmd.Env = append(os.Environ(), "MYSQL_PWD="+password)
+	if root != "/" {
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+strings.Join(storetest.Server{Root: root}.Libraries(), ":"))
+	}
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", words[0], err, out)
