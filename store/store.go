@@ -59,13 +59,15 @@ func (s *Store) Served() []string { return s.served }
 // owners is the argument :owners. A list is never empty, since an engine may not have such.
 func (s *Store) owners() []string { return append([]string{""}, s.served...) }
 
-// words are the macros of the statements that stand for lists in Go.
-var words = map[string]string{
+// macros are those of the statements that stand for lists in Go.
+var macros = map[string]string{
 	"@job_columns": jobColumns, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
 	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@tried": runTried, "@attempt_columns": attemptColumns,
 	"@run_columns": runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
 	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
 	"@most":     fmt.Sprint(mostMade)}
+
+var words = engine.NewWords(macros)
 
 // Open connects and makes sure that the database answers. It does not read the schema; CheckSchema
 // and Probe do. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a

@@ -24,6 +24,18 @@ var (
 
 // schema returns the tables and the names of the indexes that the migrations make.
 func (e *Engine) schema() (tables []schemaTable, indexes []string, err error) {
+	made, err := schemas(e)
+	return made.tables, made.indexes, err
+}
+
+type schema struct {
+	tables  []schemaTable
+	indexes []string
+}
+
+var schemas = kept((*Engine).readSchema)
+
+func (e *Engine) readSchema() (made schema, err error) {
 	all, err := e.Migrations()
 	for _, m := range all {
 		for _, st := range m.Statements {
@@ -35,14 +47,14 @@ func (e *Engine) schema() (tables []schemaTable, indexes []string, err error) {
 						t.columns = append(t.columns, c[1])
 					}
 				}
-				tables = append(tables, t)
+				made.tables = append(made.tables, t)
 			}
 			for _, f := range createdIndex.FindAllStringSubmatch(st, -1) {
-				indexes = append(indexes, f[1])
+				made.indexes = append(made.indexes, f[1])
 			}
 		}
 	}
-	return tables, indexes, err
+	return made, err
 }
 
 var trailingComment = lazyregexp.New(`(?m)--.*$`)

@@ -27,7 +27,7 @@ type Options struct {
 	// Patience is how long a server that does not answer, or says that it starts, is asked again; 0: once.
 	Patience time.Duration
 	// Words are macros of the caller's in the statements, such as the columns that it reads in one order.
-	Words map[string]string
+	Words *Words
 	// Actions say what statements do, by their names: for errors. A statement without one is named by its name.
 	Actions map[string]string
 

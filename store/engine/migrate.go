@@ -21,7 +21,11 @@ type Migration struct {
 var statementEnd = lazyregexp.New(`(?m);[ \t]*$`)
 
 // Migrations returns the migrations of the engine, in their order.
-func (e *Engine) Migrations() ([]Migration, error) {
+func (e *Engine) Migrations() ([]Migration, error) { return migrations(e) }
+
+var migrations = kept((*Engine).readMigrations)
+
+func (e *Engine) readMigrations() ([]Migration, error) {
 	names, err := fs.Glob(files, "sql/"+e.Name+"/schema/*.sql")
 	if err != nil {
 		return nil, err

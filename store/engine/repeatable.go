@@ -33,8 +33,13 @@ var (
 	creation = lazyregexp.New(`(?m)^CREATE (VIEW|FUNCTION|PROCEDURE) ([\w.]+)`)
 )
 
-// Repeatables returns the views and then the routines of the engine, in the order of the names of their files.
-func (e *Engine) Repeatables() (out []Repeatable, err error) {
+// Repeatables returns the views and then the routines of the engine, in the order of the names of their files. Nobody may
+// change them: they are read once.
+func (e *Engine) Repeatables() ([]Repeatable, error) { return repeatables(e) }
+
+var repeatables = kept((*Engine).readRepeatables)
+
+func (e *Engine) readRepeatables() (out []Repeatable, err error) {
 	for _, folders := range [][]string{{"sql/views", "sql/" + e.Name + "/views"}, {"sql/" + e.Name + "/routines"}} {
 		paths := map[string]string{}
 		for _, folder := range folders {
@@ -75,7 +80,7 @@ var visibleTo = lazyregexp.New(`@visible\(((?:[^()]|\([^()]*\))*)\)`)
 func (e *Engine) viewText(text string) (string, error) {
 	comment, text, _ := strings.Cut(text, "CREATE ")
 	text = visibleTo.ReplaceAllString(text, "@visible_before $1 @visible_after")
-	s, err := e.Statements(e.views).translate("view", text)
+	s, err := (&Statements{e: e, words: e.views}).translate("view", text)
 	return comment + "CREATE " + s.text, err
 }
 

@@ -48,6 +48,16 @@ var (
 		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}
 )
 
+// Words are macros of a caller in the statements, such as lists of columns. The statements of an engine with
+// the same Words are the same ones.
+type Words struct {
+	macros map[string]string
+	texts  sync.Map // of *Statements, by *Engine
+}
+
+// NewWords returns the macros @name in macros as Words.
+func NewWords(macros map[string]string) *Words { return &Words{macros: macros} }
+
 // Statements are the statements of an engine. A text is translated when it is first needed: a pass that
 // finds nothing to do needs two of them, and each minute a new process runs it.
 type Statements struct {
@@ -59,10 +69,13 @@ type Statements struct {
 	ready sync.Map // of statement, by name
 }
 
-// Statements returns the statements of the engine. words are macros of the caller, such as lists of
-// columns.
-func (e *Engine) Statements(words map[string]string) *Statements {
-	return &Statements{e: e, words: words}
+// Statements returns the statements of the engine. Without words, they know no macros but the engine's.
+func (e *Engine) Statements(words *Words) *Statements {
+	if words == nil {
+		return &Statements{e: e}
+	}
+	all, _ := words.texts.LoadOrStore(e, &Statements{e: e, words: words.macros})
+	return all.(*Statements)
 }
 
 // Names returns the names of all statements in alphabetical order.
