@@ -25,7 +25,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.Pause = fmt.Sprintf("step %.100q is atomic, but its SQL ended the transaction; see run %s", step.Name, t.Run.ID)
 		return end
 	}
-	cause := context.Cause(ctx)
+	cause := stopped(ctx)
 	known := errors.Is(err, executor.ErrNothingDone) && (cause == nil || errors.Is(cause, errTimeout))
 	if known && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
 		end.State, end.GiveBack, end.Backoff = "cut", true, time.Second<<min(t.Run.Losses, 6)
@@ -58,6 +58,15 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.Backoff = max(end.Backoff, min(later.Wait, time.Duration(*retry.MaxBackoff)))
 	}
 	return end
+}
+
+// stopped says why the work of a context was stopped; nil: it was not. A connection that was given the deadline of the context
+// may end a moment before the context does, and its error would be taken for that of a network.
+func stopped(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return context.Cause(ctx)
 }
 
 // idleDeliveries is how often a run may at least be delivered without being executed, such as for want

@@ -146,7 +146,7 @@ func (p *pass) decideAndExecute(work context.Context) error {
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
 	// A connection that the end of the budget has closed says only that it is broken.
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
-	if !ended || work.Err() == nil || ctx.Err() != nil {
+	if !ended || stopped(work) == nil || ctx.Err() != nil {
 		return err
 	}
 	p.report.CutShort = "the budget was used up; the next pass goes on"

@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,35 @@ func TestTimeoutStopsTheStatementOnTheServer(t *testing.T) {
 		}
 		if n := stillRunning(t, d); n != 0 {
 			t.Fatalf("%d statements still run on the server", n)
+		}
+	})
+}
+
+// A connection that has the deadline of the step may end before the step's context does. That is the timeout, too.
+func TestTimeoutWhereTheConnectionEndsFirst(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		st := ticktest.Call("")
+		st.Timeout = store.Duration(20 * time.Millisecond)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
+		first := 0
+		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			deadline, _ := ctx.Deadline()
+			for time.Now().Before(deadline) { // without a pause, as a connection's own timer may be the earlier one
+			}
+			if ctx.Err() == nil {
+				first++
+			}
+			return executor.Result{}, os.ErrDeadlineExceeded
+		})
+		tk.Now = d.Clock.Now
+		for try := 0; try < 50 && first < 3; try++ {
+			ticktest.Request(t, d, "job")
+			if r, err := tk.Run(t.Context()); err != nil || r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 20ms") {
+				t.Fatalf("try %d: %v: %+v", try, err, r)
+			}
+		}
+		if first == 0 {
+			t.Error("the context was over first each time: nothing was shown")
 		}
 	})
 }
