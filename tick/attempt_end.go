@@ -63,8 +63,12 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 // stopped says why the work of a context was stopped; nil: it was not. A connection that was given the deadline of the context
 // may end a moment before the context does, and its error would be taken for that of a network.
 func stopped(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		<-ctx.Done()
+	if deadline, ok := ctx.Deadline(); ok {
+		again, cancel := context.WithDeadline(context.Background(), deadline)
+		defer cancel()
+		if again.Err() != nil { // one that begins after its deadline is over at once
+			<-ctx.Done()
+		}
 	}
 	return context.Cause(ctx)
 }
