@@ -14,6 +14,7 @@ BUILD    ?= .build
 LAMBDA_ARCH  ?= arm64
 LAMBDA_FILES ?=
 IMAGE_ARCH   ?= amd64
+PUSH         ?=
 
 # Go has cgo, and with it the race detector, where it finds a C compiler. It leaves out what of SQLite is C put into Go:
 # there it costs eight times the time and sees nothing of ours. No package with generic types may be left out, since the
@@ -70,11 +71,11 @@ $(BUILD)/global-bundle.pem:
 	curl -sSf -o "$@" https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
 
 .PHONY: image
-image: ## the program as a container image for IMAGE_ARCH (amd64): an OCI layout, as .build/image.tar
+image: ## the program as a container image for IMAGE_ARCH (amd64), as .build/image.tar; PUSH=HOST/PATH:TAG sends it
 	GOOS=linux GOARCH=$(IMAGE_ARCH) $(RELEASE) -o "$(BUILD)/image/dbjobs" ./cmd/dbjobs
 	@$(GO) run ./scripts/notices -o "$(BUILD)/image/LICENSES" "$(BUILD)/image/dbjobs"
 	@out="$$(cd "$(BUILD)" && pwd)" && \
-		$(GO) run -C scripts/image . -o "$$out/image.tar" "$(IMAGE_ARCH)=$$out/image"
+		$(GO) run -C scripts/image . -o "$$out/image.tar" $(if $(PUSH),-push "$(PUSH)") "$(IMAGE_ARCH)=$$out/image"
 
 # VERSION is for a source without git. TARGETS=linux/amd64 is a part.
 VERSION ?=
@@ -259,7 +260,7 @@ lint: ## formatting, vet, staticcheck and the other linters of .golangci.yml
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
 
 .PHONY: terraform-check
-terraform-check: ## the Terraform modules, by the checker TERRAFORM_CHECK or with the real providers
+terraform-check: ## the Terraform modules, by the checker TERRAFORM_CHECK, or with the real providers (=terraform)
 	@scripts/terraform-check terraform/aws terraform/gcp terraform/examples/*
 
 .PHONY: servers

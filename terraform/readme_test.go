@@ -48,20 +48,28 @@ func TestReadmesHaveTheInputsAndOutputs(t *testing.T) {
 	}
 }
 
-// TestTheWalkIsShort: from a clone to the first run are at most six steps, each of which is one command.
-func TestTheWalkIsShort(t *testing.T) {
+// TestTheWalksAreShort: on each cloud, from a clone to the first run are at most six steps, each of which is one command.
+func TestTheWalksAreShort(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, walk, found := strings.Cut(string(text), "\n## From a clone to the first run\n")
-	walk, _, ended := strings.Cut(walk, "\nThe next tick runs")
-	if !found || !ended {
-		t.Fatal("README.md has no walk")
+	_, walks, found := strings.Cut(string(text), "\n## From a clone to the first run\n")
+	walks, _, ended := strings.Cut(walks, "\n## ")
+	aws, gcp, both := strings.Cut(walks, "\nOn Google Cloud,")
+	if !found || !ended || !both {
+		t.Fatal("README.md does not have two walks")
 	}
-	steps := regexp.MustCompile(`(?m)^\d\. .+$`).FindAllString(walk, -1)
-	if len(steps) < 3 || len(steps) > 6 {
-		t.Errorf("%d steps: %q", len(steps), steps)
+	for _, walk := range []string{aws, gcp} {
+		steps := regexp.MustCompile(`(?m)^\d\. .+$`).FindAllString(walk, -1)
+		if len(steps) < 3 || len(steps) > 6 {
+			t.Errorf("%d steps: %q", len(steps), steps)
+		}
+		for i, step := range steps {
+			if !strings.HasPrefix(step, fmt.Sprintf("%d. ", i+1)) || i+1 < len(steps) && strings.Count(step, "`") < 2 {
+				t.Errorf("step %d is no command: %s", i+1, step)
+			}
+		}
 	}
 }
 

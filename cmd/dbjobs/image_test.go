@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -38,9 +39,9 @@ type container struct {
 }
 
 // makeImage lets make build and pack in a folder. What is built there already is not linked again.
-func makeImage(t *testing.T, dir string) *container {
+func makeImage(t *testing.T, dir string, more ...string) *container {
 	t.Helper()
-	out, err := makeTarget("image", "IMAGE_ARCH="+runtime.GOARCH, "BUILD="+dir)
+	out, err := makeTarget(append([]string{"image", "IMAGE_ARCH=" + runtime.GOARCH, "BUILD=" + dir}, more...)...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -201,8 +202,13 @@ func TestContainer(t *testing.T) {
 	if err := os.Remove(filepath.Join(made, "image.tar")); err != nil {
 		t.Fatal(err)
 	}
-	if again := makeImage(t, made); !bytes.Equal(again.archive, c.archive) {
+	r := startRegistry(t)
+	if again := makeImage(t, made, "PUSH="+r.host+"/tools/dbjobs:1", "DOCKER_CONFIG="+r.config(t, "ann:geheim")); !bytes.Equal(again.archive, c.archive) {
 		t.Error("two images differ")
+	}
+	r.has(t, "tools/dbjobs:1", c)
+	if out, err := makeTarget("image", "IMAGE_ARCH="+runtime.GOARCH, "BUILD="+made, "PUSH="+r.host+"/tools/dbjobs:2", "DOCKER_CONFIG="+r.config(t, "ann:wrong")); err == nil || !strings.Contains(string(out), "push to") || len(r.tags) != 1 {
+		t.Errorf("who may not push: %v\n%s", err, out)
 	}
 }
 
@@ -244,15 +250,11 @@ func (c *container) unprivileged(t *testing.T, data string) {
 		t.Fatal(err)
 	}
 	var status string
-	for range 1000 { // until the program has replaced what made its container
+	for until := time.Now().Add(time.Minute); status == "" && time.Now().Before(until); { // the program replaces what makes its container
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 		if strings.TrimSpace(string(comm)) == "dbjobs" {
 			status = string(text)
-			break
-		}
-		if cmd.ProcessState != nil {
-			break
 		}
 	}
 	stdin.Close()

@@ -6,6 +6,9 @@
 // Several architectures make one image that has them all. The same programs give the same bytes. The image is what scripts/Dockerfile makes: the static program, which has its
 // time zones in it, the roots of the certificates that Mozilla trusts, a user that is not root, and an empty /data for
 // the embedded database. Nothing in it needs to be written to but /data.
+//
+// With -push HOST/PATH:TAG, the image goes to a registry, too. It logs in as Docker's configuration says, or, at the registries
+// of Google, as gcloud or its application default credentials do.
 package main
 
 import (
@@ -36,18 +39,19 @@ const nobody = 65532
 func main() {
 	version := flag.String("version", "latest", "the image's tag")
 	out := flag.String("o", "image.tar", "the file to write")
+	to := flag.String("push", "", "where a registry gets the image: HOST/PATH:TAG")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: image [-version TAG] [-o FILE] ARCH=FOLDER...")
+		fmt.Fprintln(os.Stderr, "usage: image [-version TAG] [-o FILE] [-push HOST/PATH:TAG] ARCH=FOLDER...")
 		os.Exit(2)
 	}
-	if err := build(flag.Args(), *version, *out); err != nil {
+	if err := build(flag.Args(), *version, *out, *to); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func build(folders []string, version, out string) (err error) {
+func build(folders []string, version, out, to string) (err error) {
 	dir, err := os.MkdirTemp("", "dbjobs-image-")
 	if err != nil {
 		return err
@@ -70,7 +74,10 @@ func build(folders []string, version, out string) (err error) {
 		return err
 	}
 	fmt.Printf("%s: %d bytes, %s\n", out, info.Size(), digest)
-	return nil
+	if to == "" {
+		return nil
+	}
+	return push(dir, to)
 }
 
 // lay writes the layout into a folder. Its index has one entry, which is the image of one architecture, or the index of

@@ -16,6 +16,9 @@ mock_provider "aws" {
   mock_resource "aws_iam_role" {
     defaults = { arn = "arn:aws:iam::111122223333:role/dbjobs-function" }
   }
+  mock_resource "aws_cloudwatch_event_rule" {
+    defaults = { arn = "arn:aws:events:eu-central-1:111122223333:rule/dbjobs" }
+  }
   mock_resource "aws_sns_topic" {
     defaults = { arn = "arn:aws:sns:eu-central-1:111122223333:dbjobs-alarms" }
   }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// TestTheWalkOnGoogleCloud: the command lines of the last steps in terraform/README.md make the schema and a job that is due
+// within a minute of its making.
+func TestTheWalkOnGoogleCloud(t *testing.T) {
+	readme, err := os.ReadFile("../../terraform/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := regexp.MustCompile("(?m)^\\d\\. `\\$\\(terraform output -raw run\\) (.+)`$").FindAllStringSubmatch(string(readme), -1)
+	if len(steps) != 2 {
+		t.Fatalf("found %d steps that run the job: %q", len(steps), steps)
+	}
+	for _, e := range storetest.Engines(t) {
+		if e != "postgres" { // the example is for it
+			continue
+		}
+		c := &cloud{TB: t, url: storetest.URL(t, e)}
+		for _, step := range steps {
+			c.dbjobs(gcloudArgs(step[1])...)
+		}
+		c.sql = storetest.OpenSQL(t, c.url)
+		if n := c.number("SELECT count(*) FROM dbjobs.v_jobs WHERE next_run <= created_at + interval '1 minute'"); n != 1 {
+			t.Errorf("%d jobs are due within a minute", n)
+		}
+	}
+}
+
+// gcloudArgs splits a value of --args as gcloud does: at commas, or at what is between two carets at its begin.
+func gcloudArgs(text string) []string {
+	text = strings.Trim(text, "'")
+	by := ","
+	if rest, ok := strings.CutPrefix(text, "^"); ok {
+		by, text, _ = strings.Cut(rest, "^")
+	}
+	return strings.Split(text, by)
+}
