@@ -57,7 +57,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestScriptsOnEachEngine runs the stories about what a database does, each in a database of its own, on every engine.
+// TestScriptsOnEachEngine runs the stories about what a database does, each in a database of its own, on every engine. All
+// commands run as a login with the rights of a ticker, but for migrate and uninstall, which a migrator runs.
 // On PostgreSQL each command is a process of its own; on the others a function is called, where a story says call.
 func TestScriptsOnEachEngine(t *testing.T) {
 	t.Parallel()
@@ -73,7 +74,7 @@ func TestScriptsOnEachEngine(t *testing.T) {
 				Setup: func(e *testscript.Env) error {
 					t := e.T().(testing.TB)
 					e.Values[theServers{}] = &servers{t: t}
-					return forEngine(e, engine, storetest.URL(t, engine))
+					return forEngine(e, engine, storetest.Apart(t, engine))
 				},
 				Condition: func(cond string) (bool, error) {
 					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
@@ -89,10 +90,11 @@ func TestScriptsOnEachEngine(t *testing.T) {
 	}
 }
 
-// forEngine tells a story its database, and two URLs of it that cannot work: one with a wrong password, and one that
-// takes no writes.
-func forEngine(e *testscript.Env, engine, raw string) error {
-	u, err := url.Parse(raw)
+// forEngine tells a story its database as the ticker reaches it, and as the migrator and the administrator do, and two URLs of it that cannot
+// work: one with a wrong password, and one that takes no writes.
+func forEngine(e *testscript.Env, engine string, a *storetest.Accounts) error {
+	e.Values[theAccounts{}] = a
+	u, err := url.Parse(a.Ticker)
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,9 @@ func forEngine(e *testscript.Env, engine, raw string) error {
 		query.Set(storetest.Words(engine, "tx_read_only"), "1")
 	}
 	u.RawQuery = query.Encode()
-	e.Setenv("DBJOBS_DATABASE_URL", raw)
+	e.Setenv("DBJOBS_DATABASE_URL", a.Ticker)
+	e.Setenv("MIGRATOR", a.Migrator)
+	e.Setenv("ADMIN", a.Admin)
 	e.Setenv("LOGIN", u.User.Username())
 	e.Setenv("WRONG_PASSWORD", wrong.String())
 	e.Setenv("READ_ONLY", u.String())
@@ -188,13 +192,32 @@ func (dbjobs caller) exits(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	var got int
 	if args[1] == "dbjobs" {
-		got = dbjobs(ts, args[2:])
+		got = dbjobs.asItsLogin(ts, args[2:])
 	} else {
 		got = execute(ts, args[1:])
 	}
 	if got != want {
 		ts.Fatalf("%s ended with code %d, want %d", strings.Join(args[1:], " "), got, want)
 	}
+}
+
+// theAccounts is the key of a story's accounts.
+type theAccounts struct{}
+
+// asItsLogin runs what makes our tables, or drops them, as the migrator, who then gives the ticker its rights on them.
+func (dbjobs caller) asItsLogin(ts *testscript.TestScript, args []string) int {
+	a, _ := ts.Value(theAccounts{}).(*storetest.Accounts)
+	if a == nil || !slices.Contains([]string{"migrate", "uninstall"}, args[0]) {
+		return dbjobs(ts, args)
+	}
+	before := ts.Getenv("DBJOBS_DATABASE_URL")
+	ts.Setenv("DBJOBS_DATABASE_URL", a.Migrator)
+	code := dbjobs(ts, args)
+	ts.Setenv("DBJOBS_DATABASE_URL", before)
+	if args[0] == "migrate" && code == exitDone {
+		ts.Check(a.Grant(context.Background()))
+	}
+	return code
 }
 
 // capture puts what the last output has in the group of a pattern into a variable: capture RUN '(\S+)'.
@@ -209,12 +232,20 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |.
+// createsTable matches a statement that makes a table, and its name.
+var createsTable = regexp.MustCompile(`^CREATE TABLE (\w+)`)
+
+// runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |. It does so as
+// the administrator, who lets the ticker use the tables that he makes.
 func runSQL(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: sql STATEMENT")
 	}
 	url := ts.Getenv("DBJOBS_DATABASE_URL")
+	a, _ := ts.Value(theAccounts{}).(*storetest.Accounts)
+	if a != nil {
+		url = a.Admin
+	}
 	if url == "" {
 		url = "sqlite:" + filepath.Join(ts.Getenv("HOME"), ".local/share/dbjobs/dbjobs.db")
 	}
@@ -239,4 +270,7 @@ func runSQL(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	ts.Check(rows.Err())
+	if table := createsTable.FindStringSubmatch(args[0]); table != nil && a != nil {
+		ts.Check(a.GrantTable(context.Background(), table[1]))
+	}
 }

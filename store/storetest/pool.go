@@ -26,6 +26,10 @@ func Main(m interface{ Run() int }) int {
 			}
 		}
 	}
+	if err := dropLogins(); err != nil {
+		fmt.Fprintln(os.Stderr, "drop a login of the tests:", err)
+		code = max(code, 1)
+	}
 	return code
 }
 
@@ -247,8 +251,8 @@ func catalogue(migrated bool) string {
   UNION ALL SELECT concat_ws(',', 'index', indexrelid, xmin) FROM pg_index WHERE indexrelid >= 16384
   UNION ALL SELECT concat_ws(',', 'setting', setrole, setconfig) FROM pg_db_role_setting s JOIN
       pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database()
-  UNION ALL SELECT concat_ws(',', 'database', oid, xmin) FROM pg_database WHERE datname =
-      current_database()`
+  UNION ALL SELECT concat_ws(',', 'database', oid, datdba, datallowconn, datconnlimit, a) FROM pg_database,
+      aclexplode(coalesce(datacl, acldefault('d', datdba))) a WHERE datname = current_database()`
 	for _, table := range []string{"pg_attrdef", "pg_cast", "pg_collation", "pg_constraint", "pg_conversion", "pg_default_acl", "pg_event_trigger", "pg_extension", "pg_operator",
 		"pg_opclass", "pg_policy", "pg_proc", "pg_publication", "pg_rewrite", "pg_statistic_ext", "pg_trigger", "pg_type"} {
 		text += "\n  UNION ALL SELECT concat_ws(',', '" + table + "', oid, xmin) FROM " + table + " WHERE oid >= 16384"
