@@ -57,9 +57,8 @@ type Engine struct {
 	// viewAlso are the statements that follow on one that makes a view, with what its file says of it.
 	viewAlso func(name, comment string) []string
 
-	// orReplace reports whether the engine replaces an object of a kind by CREATE OR REPLACE. Without the server's version, of
-	// which it may depend, each server of the engine has to.
-	orReplace    func(kind, version string) bool
+	orReplace    []string                                            // kinds of objects that each server of the engine replaces by CREATE OR REPLACE
+	mayReplace   []string                                            // kinds that some servers replace so
 	replaces     func(context.Context, *DB, *Tx, []Repeatable) error // nil: one after the other; see DB.Replace
 	rightsOf     map[string]string                                   // that an object of a kind needs, where the server does not name them
 	hides        bool                                                // from a login what it may not use

@@ -88,9 +88,10 @@ var mysqlEngine = &Engine{
 	version:    mysqlVersion,
 	untold:     "only a login with the PROCESS privilege can see which sessions hold locks",
 	ddlCommits: true,
+	lacks:      lacksOnMySQL,
+	orReplace:  []string{"VIEW"},
+	mayReplace: []string{"FUNCTION", "PROCEDURE"},
 
-	// MariaDB keeps the rights on a routine so. MySQL has no such statement.
-	orReplace:    func(kind, version string) bool { return kind == "VIEW" || strings.Contains(version, "MariaDB") },
 	rightsOf:     map[string]string{"VIEW": "CREATE VIEW and DROP", "FUNCTION": "CREATE ROUTINE and ALTER ROUTINE", "PROCEDURE": "CREATE ROUTINE and ALTER ROUTINE"},
 	clientSplits: true,
 	hides:        true,

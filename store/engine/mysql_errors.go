@@ -45,6 +45,13 @@ func classifyMySQL(err error) class {
 	return other
 }
 
+// lacksOnMySQL: MySQL has no CREATE OR REPLACE of a routine, and refuses it as a syntax error. MariaDB keeps the rights on the
+// routine so.
+func lacksOnMySQL(statement string, err error) bool {
+	var me *mysql.MySQLError
+	return statement == replaceRoutine && errors.As(err, &me) && me.Number == 1064
+}
+
 // mysqlStarts knows a connection that ends before the server has said anything.
 func mysqlStarts(err error) bool {
 	return errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn)

@@ -100,7 +100,7 @@ var postgres = &Engine{
 	lacks:      lacksOnPostgres,
 	SchemaLock: "SELECT pg_catalog.pg_advisory_xact_lock(7236832961)",
 	functions:  "pg_catalog.",
-	orReplace:  func(string, string) bool { return true },
+	orReplace:  []string{"VIEW", "FUNCTION"},
 	replaces:   replaceOnPostgres,
 	views:      postgresViews,
 	viewAlso:   alsoOfPostgresView,

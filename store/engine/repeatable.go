@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -147,7 +148,7 @@ func (r Repeatable) replacing(orReplace bool) []string {
 func (e *Engine) RepeatableText(all []Repeatable) string {
 	var b strings.Builder
 	for _, r := range all {
-		for _, st := range r.replacing(e.orReplace(r.Kind, "")) {
+		for _, st := range r.replacing(slices.Contains(e.orReplace, r.Kind)) {
 			if e.clientSplits && strings.Contains(st, ";") {
 				fmt.Fprintf(&b, "DELIMITER ;;\n%s\n;;\nDELIMITER ;\n\n", st)
 				continue
@@ -166,16 +167,25 @@ func (db *DB) Replace(ctx context.Context, tx *Tx, all []Repeatable) error {
 	if db.e.replaces != nil {
 		return db.e.replaces(ctx, db, tx, all)
 	}
-	var version string
-	if err := db.Row(ctx, "engine", nil, &version); err != nil {
-		return err
-	}
 	for _, r := range all {
-		if err := db.bringIn(ctx, tx, r, r.replacing(db.e.orReplace(r.Kind, version))); err != nil {
+		if err := db.replace(ctx, tx, r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replaceRoutine is the name of CREATE OR REPLACE of a routine among the statements that can be spared.
+const replaceRoutine = "replace_routine"
+
+// replace brings in one of them. Where only some servers keep the rights on it, the statement itself asks.
+func (db *DB) replace(ctx context.Context, tx *Tx, r Repeatable) error {
+	if slices.Contains(db.e.mayReplace, r.Kind) && !db.isSpared(replaceRoutine) {
+		if err := db.spare(replaceRoutine, db.bringIn(ctx, tx, r, r.replacing(true))); !errors.Is(err, errSpared) {
+			return err
+		}
+	}
+	return db.bringIn(ctx, tx, r, r.replacing(slices.Contains(db.e.orReplace, r.Kind)))
 }
 
 // bringIn runs the statements of a view or a routine.

@@ -81,7 +81,6 @@ var sqlite = &Engine{
 	advise:     adviseOnSQLite,
 	where:      whereSQLite,
 	holderLock: sqliteHolderLock,
-	orReplace:  func(string, string) bool { return false },
 	views:      sqliteViews,
 }
 
