@@ -188,10 +188,11 @@ test-variants: $(SERVERS) ## a story on MySQL and MariaDB, on servers with other
 STORY = '^Test(Migrators|TablesCan|TheSchemaAs|ApplyIs|Uninstall|Encodings|SettingsOf|RightsOfTheReadme)'
 
 # The suite, less its long proofs, on the versions that make test does not have; make test-all has those of make test, too. The
-# table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites.
+# table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites,
+# and MATRIXFLAGS=-table prints what ran before, and runs nothing.
 VERSIONS ?= postgres=12 postgres=16 postgres=17 postgres=18 mariadb=newest
 SUITES   ?=
-MATRIX    = .build/matrix.bin -servers $(SERVERS) -tools $(TOOLS) -suites '$(SUITES)'
+MATRIX    = .build/matrix.bin -servers $(SERVERS) -tools $(TOOLS) -suites '$(SUITES)' $(MATRIXFLAGS)
 
 .PHONY: test-versions
 test-versions: $(SERVERS) ## the suite on PostgreSQL 12, 16, 17, 18 and the newest MariaDB that can be fetched; hours

@@ -12,5 +12,6 @@
 // which stay in -dir, a file for each engine, version and suite; a test with subtests is those. Tests that
 // leave themselves out are not run; the reason is in the events.
 //
-// With -table nothing is run: the table is made of the events that are there.
+// With -table nothing is run: the table is made of the events that are there. A suite that is run alone leaves those of the
+// others, so the parts of a long run may be nights apart.
 package main

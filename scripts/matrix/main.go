@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,10 +65,26 @@ type matrix struct{ servers, tools, dir, only string }
 
 func (m matrix) folder(row string) string { return filepath.Join(m.dir, row) }
 
-// run starts the server of a row, and this program once more beside it.
+func (m matrix) events(row string, s suite) string {
+	return filepath.Join(m.folder(row), s.name+".json")
+}
+
+// wanted are the suites that -suites names.
+func (m matrix) wanted() []suite {
+	return slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
+		return m.only != "" && !slices.Contains(strings.Split(m.only, ","), s.name)
+	})
+}
+
+// run starts the server of a row, and this program once more beside it. What suites that are not wanted had before stays.
 func (m matrix) run(row string) error {
-	if err := errors.Join(os.RemoveAll(m.folder(row)), os.MkdirAll(m.folder(row), 0o755)); err != nil {
+	if err := os.MkdirAll(m.folder(row), 0o755); err != nil {
 		return err
+	}
+	for _, s := range m.wanted() {
+		if err := os.Remove(m.events(row, s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	engine, _, versioned := strings.Cut(row, "=")
 	args := []string{"-tools", m.tools}
@@ -89,12 +106,9 @@ func (m matrix) run(row string) error {
 // runSuites runs all suites; the events say what failed.
 func (m matrix) runSuites(row string) error {
 	var errs []error
-	for _, s := range suites {
-		if m.only != "" && !slices.Contains(strings.Split(m.only, ","), s.name) {
-			continue
-		}
+	for _, s := range m.wanted() {
 		args := slices.Concat([]string{"tool", "-modfile=scripts/test/go.mod", "gotestsum", "--hide-summary=skipped", "--format=pkgname",
-			"--jsonfile=" + filepath.Join(m.folder(row), s.name+".json"), "--", "-ldflags=-s -w", "-count=1", "-parallel=4", "-timeout=60m"}, s.args, s.packages)
+			"--jsonfile=" + m.events(row, s), "--", "-ldflags=-s -w", "-count=1", "-parallel=4", "-timeout=60m"}, s.args, s.packages)
 		cmd := exec.Command("go", args...)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		errs = append(errs, cmd.Run())

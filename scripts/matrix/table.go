@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -28,11 +27,8 @@ func (m matrix) print(w io.Writer, rows []string) error {
 	var failed, missing []string
 	for _, row := range rows {
 		engine, version := m.server(row)
-		for _, s := range suites {
-			if m.only != "" && !slices.Contains(strings.Split(m.only, ","), s.name) {
-				continue
-			}
-			c, err := countEvents(filepath.Join(m.folder(row), s.name+".json"))
+		for _, s := range m.wanted() {
+			c, err := countEvents(m.events(row, s))
 			if errors.Is(err, os.ErrNotExist) {
 				missing = append(missing, row+" "+s.name)
 				fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\tall\n", engine, version, s.name)

@@ -9,6 +9,27 @@ import (
 	"testing"
 )
 
+// A suite that is run alone takes away its own events of before, and leaves those of the others.
+func TestRunLeavesOtherSuites(t *testing.T) {
+	m := matrix{servers: "true", dir: t.TempDir(), only: "store"}
+	if err := os.Mkdir(m.folder("sqlite"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range suites {
+		if err := os.WriteFile(m.events("sqlite", s), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.run("sqlite"); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range suites {
+		if _, err := os.Stat(m.events("sqlite", s)); (err == nil) != (s.name != "store") {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+}
+
 func TestCountEvents(t *testing.T) {
 	const p = `"Package":"github.com/dbjobs/dbjobs/store"`
 	file := filepath.Join(t.TempDir(), "events.json")
