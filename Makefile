@@ -99,7 +99,7 @@ demo-programs: build
 # The race detector costs four times the time. It watches the store and the pass on one server, which lets two batches be
 # decided side by side, as SQLite does not. Tests that go through cases or edits, one pass after the other, are left out,
 # and two that measure what the detector slows down; in make prove it watches all.
-CASES = ^Test(After|Answers|AQuery|Arguments|Backoff|Calendar(Skips|Edited|Missing|ThatTakes)|Check|Clock|Crowd|Deleted|Edit|Encoding|EqualSeeds|Error|Fact|ForEnds|GroupCapsSeveral|GroupServes|GroupThat|Hook|HostileRows|Login|Missed|NUL|OutputIsKept|Overlap|ParkedFor|PassIsNotKept|PassLeaves|PassReports|PassesKeep|PauseAfter|PauseEnds|PauseHolds|PauseOf(Each|ATag|AnyTag|OneS|What)|Prune|QueueOrder|QueueReports|Remove|Repeat|Request|Retry(After|Is|Until|Waits)|Rights|Session(Fails|Refuses|Says|Takes)|SettingsOfOthers|SkippedTimes|SkipsOf|SpareIsAsNew|SQLTells|Start|States|StepFact|Steps|Target(File|NotAllowed))
+CASES = ^Test(ADay|After|AlarmsUnder|Answers|AQuery|Arguments|Backoff|Calendar(Skips|Edited|Missing|ThatTakes)|Check|Clock|Crowd|Deleted|Edit|Encoding|EqualSeeds|Error|Fact|ForEnds|GroupCapsSeveral|GroupServes|GroupThat|Hook|HostileRows|Login|Missed|NUL|OutputIsKept|Overlap|ParkedFor|PassIsNotKept|PassLeaves|PassReports|PassesKeep|PauseAfter|PauseEnds|PauseHolds|PauseOf(Each|ATag|AnyTag|OneS|What)|Prune|QueueOrder|QueueReports|Remove|Repeat|Request|Retry(After|Is|Until|Waits)|Rights|Session(Fails|Refuses|Says|Takes)|SettingsOfOthers|SkippedTimes|SkipsOf|SpareIsAsNew|SQLTells|Start|States|StepFact|Steps|Target(File|NotAllowed)|Unreadable|Views)
 
 comma := ,
 WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
