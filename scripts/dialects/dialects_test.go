@@ -4,6 +4,7 @@ package dialects
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 const (
 	statements = "../../store/engine/testdata/mysql.sql"
 	schema     = "../../store/engine/sql/mysql/schema/0001_tables.sql"
+	routines   = "../../store/engine/sql/mysql/routines/*.sql"
 )
 
 var (
@@ -52,6 +54,20 @@ func TestTiDBReadsAllStatements(t *testing.T) {
 	t.Logf("%d are taken as they are, %d but for JSON_TABLE or a default of UTC_TIMESTAMP", whole, without)
 	if whole < 200 || without < 30 {
 		t.Errorf("only %d and %d were read: the files are not as this test takes them", whole, without)
+	}
+}
+
+// TestTiDBHasNoRoutines: it takes none of those that migrate brings in, so this is no engine for dbjobs, whatever else it takes.
+func TestTiDBHasNoRoutines(t *testing.T) {
+	files, err := filepath.Glob(routines)
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d routines, %v", len(files), err)
+	}
+	p := parser.New()
+	for _, name := range files {
+		if _, _, err := p.Parse(strings.TrimSuffix(strings.TrimSpace(file(t, name)), "\n;"), "", ""); err == nil {
+			t.Errorf("%s: TiDB's parser takes it now: mend store/engine/DISTRIBUTED.md", name)
+		}
 	}
 }
 
