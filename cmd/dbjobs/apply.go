@@ -30,7 +30,7 @@ func (c *cli) apply() *cobra.Command {
 		Long: `Creates and changes jobs and schedules so that they match the manifest, all of them or none, and prints the
 changes. Applying the same file again changes nothing.
 
-A job or schedule that the manifest defined earlier and no longer names stays, and is listed. --prune removes it,
+A job or schedule that was in the manifest earlier and is not any more stays, and is listed. --prune removes it,
 unless another job runs after it. For --prune the file has to contain its own name: manifest: NAME. Without that line, a
 manifest has the name of its first file, without the extension, or of its folder. Definitions that belong to another
 manifest are not changed, unless --take-ownership is given.
@@ -247,7 +247,7 @@ func (c *cli) export() *cobra.Command {
 		Long: `Prints jobs and schedules as a manifest. Applying that manifest changes nothing. Definitions that belong to
 different manifests cannot be in one file: choose one with --manifest, or those without a manifest with --manifest= .
 
---ical writes a calendar feed instead, which a calendar program subscribes to: the times of the schedules, in their
+--ical writes a calendar feed instead, to which a calendar program can subscribe: the times of the schedules, in their
 zones. Schedules that run more often than every hour are left out, unless --job names their job.`,
 		Example: `  dbjobs export > jobs.yaml
   dbjobs export --manifest jobs

@@ -28,9 +28,11 @@ func (c *cli) check() *cobra.Command {
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
-A run is stuck if for --stuck no process has taken it although it is ready, its lease is over, or no tick has decided
-what comes next. The figures follow the sign |. Disabled and paused jobs are not checked; if more than 20 jobs are failing
-or parked, they count all the same. In a freeze, only the last pass counts. It is as fast with many runs.`,
+A run is stuck if one of these has lasted for --stuck: the run is ready, but no process has taken it; its lease is over;
+or it has ended, but no tick has decided what comes next. The figures follow the sign |.
+
+Disabled and paused jobs do not count. But if more than 20 jobs are failing or parked, paused ones among them count, too.
+In a freeze, only the last pass counts. The check takes no longer with many runs.`,
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
 	}

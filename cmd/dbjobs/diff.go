@@ -30,9 +30,9 @@ func (c *cli) diff() *cobra.Command {
 		Use:   "diff -f jobs.yaml",
 		Short: "Show what apply would change, and write nothing",
 		Long: `Shows each difference between the database and a manifest: what apply would create, change and remove, with the
-old and the new value of each field, and the next times before and after. A login that may only read is enough.
+old and the new value of each field, and the next times before and after. A login with the right to read is enough.
 
-Definitions that left the manifest are no difference, since apply leaves them alone. With --prune they are.
+A definition that is no longer in the manifest is not a difference, since apply leaves it alone. With --prune it is one.
 
 Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 5 and 130 as for each command.`,
 		Example: `  dbjobs diff -f jobs.yaml

@@ -18,8 +18,8 @@ func (c *cli) failures() *cobra.Command {
 	var since, until string
 	cmd := &cobra.Command{
 		Use: "errors", Short: "List the attempts that failed, each with the number of its error", Args: positional(),
-		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first. Attempts of runs that
-succeeded later are listed too, but if such a run was made before --since, only with --job.
+		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first. A run that
+succeeded later is among them. If it was made before --since, it is listed only with --job.
 
 NUMBER is the SQLSTATE, the error number of MySQL or SQLite, the status of an HTTP response, or an exit code. LINE is the
 line of the statement, if the database reports it.`,
@@ -63,12 +63,12 @@ func (c *cli) missed() *cobra.Command {
 times that did not run: from FIRST to LAST, as many as TIMES says. REASON is one of:
 
   missed      no tick came in time, and the job's policy does not make up for the time
-  overlap     the last run had not ended
+  overlap     the run before had not ended yet
   paused      the job, its schedule, tag or owner was paused, or everything was frozen
   disabled    the job was disabled
   edited      the time was due, but not decided yet, when the schedule changed
   over-limit  the job has had all of its max_runs
-  skipped     dbjobs job skip-next named the time`,
+  skipped     "dbjobs job skip-next" has skipped the time`,
 		Example: `  dbjobs missed --since 2026-12-01
   dbjobs missed --job rollup --json`,
 	}

@@ -30,8 +30,8 @@ func (c *cli) report() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report -o report.html", Short: "Write an HTML page of runs, failures and coming times", Args: positional(),
 		Long: `Writes one HTML file: what needs attention, a timeline of the runs, failures with their errors, how long jobs took
-and how late they were, times without a run, silences of triggers, and a calendar of the coming weeks. The page asks
-nothing of the network: open it from a folder, or from object storage.
+and how late they were, times without a run, silences of triggers, and a calendar of the coming weeks. The page loads
+nothing from the network: open it from a folder, or from object storage.
 
 The file is replaced in one step. Only its owner may read a new file; an existing file keeps its mode.`,
 		Example: `  dbjobs report -o report.html

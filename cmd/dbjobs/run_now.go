@@ -75,7 +75,7 @@ that interval as covered.
 job with that key requests nothing, and prints the id of the same run.
 
 --wait follows the run until it has ended. The exit code is 0 if the run succeeded, and 3 if it did not. The command
-executes nothing itself: a dbjobs tick has to come. Ctrl-C ends the waiting, not the run.`,
+executes nothing itself: it waits until a "dbjobs tick" has executed the run. Ctrl-C ends the wait, not the run.`,
 		Example: `  dbjobs job run-now rollup --arg day=2026-11-20
   dbjobs job run-now rollup --from 2026-11-19T00:00:00Z --to 2026-11-20T00:00:00Z --reason 'the source was late'
   dbjobs job run-now rollup --key release-4.2 --wait`,

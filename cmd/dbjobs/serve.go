@@ -41,7 +41,7 @@ func (c *cli) serve() *cobra.Command {
 
   POST /tick     one pass, as dbjobs tick makes it; ?limit=N starts at most N runs
   POST /work     one worker's pass; ?queue=NAME takes runs from this queue, ?limit=N at most N
-  GET  /healthz  200 while the process takes requests; it asks neither for a token nor the database
+  GET  /healthz  200 while the process takes requests; it needs no token, and does not ask the database
 
 The answer to a pass is its report, as --json prints it. One tick and one worker's pass run at a time. Requests that
 come meanwhile wait for one more pass, which begins when that one has ended, and all get its answer. Settings of the

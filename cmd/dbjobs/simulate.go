@@ -32,7 +32,7 @@ func (c *cli) simulate() *cobra.Command {
 		Use: "simulate", Short: "Show what ticks would run, and write nothing", Args: positional(),
 		Long: `Simulates the ticks of a span of time in memory, with the decisions that "dbjobs tick" would make. It shows which runs
 there would be, which nominal times would not run and why, what would wait, and the busiest minutes. The jobs are those of
-the database, or with -f those of a manifest. A login that may only read is enough; with -f, no database is needed.
+the database, or with -f those of a manifest. A login with the right to read is enough; with -f, no database is needed.
 
 --down names an outage, in which no tick comes, such as --down 2026-12-24T22:00:00Z/8h. --diff shows what would run
 differently if that manifest were applied; together with -f, it compares the two manifests.

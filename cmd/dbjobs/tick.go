@@ -99,12 +99,12 @@ func (c *cli) work() *cobra.Command {
 	var f tickFlags
 	cmd := &cobra.Command{
 		Use:   "work",
-		Short: "Execute queued runs of the queues that ticks leave to workers, exit",
+		Short: "Execute the runs of queues that ticks leave to workers, then exit",
 		Long: `Executes queued runs until none is left. It takes them from the queues given with --queue, or from all queues but
 "tick", in turn; within a queue, runs with a higher priority come first, then older runs. A worker decides nothing: the
 next tick handles what comes after a run, such as a retry or the next occurrence.
 
-Any number of workers may run at the same time. A worker that found nothing prints nothing.`,
+Any number of workers may run at the same time. A worker that finds nothing prints nothing.`,
 		Example: `  * * * * * dbjobs work --queue reports --concurrency 2 --budget 50s`,
 		Args:    positional(),
 	}

@@ -17,7 +17,7 @@ func (c *cli) uninstall() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Drop the tables of dbjobs, with all jobs and runs", Args: positional(),
-		Long: `Drops all tables of dbjobs, with the definitions, the runs and the change log in them. Before, it asks for the name of
+		Long: `Drops all tables of dbjobs, with the definitions, the runs and the change log in them. First it asks for the name of
 the database, unless --confirm gives it. Nothing else in the database is touched, and no file is deleted. The login must be
 the one that made the tables.
 

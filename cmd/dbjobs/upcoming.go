@@ -19,7 +19,7 @@ func (c *cli) upcoming() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "upcoming", Short: "List what the jobs will run next", Args: positional(),
-		Long: `Lists the next time of each job, the next ones first, with how many more times it has until the end: in the next 24
+		Long: `Lists the next time of each job, the next ones first, and how many more times follow until the end: in the next 24
 hours, or between --from and --to. --all lists each time. A job that is paused until a time is listed from
 that time on. Runs that exist already, such as those that wait, are in "run list".`,
 		Example: `  dbjobs upcoming --to "tomorrow 08:00"
