@@ -62,6 +62,7 @@ func TestNoFunctionIsFoundBySearchPath(t *testing.T) {
 // Nor is an operator: with a schema before the engine's own that has all operators which the engine has not, and functions
 // for every type, each statement and the tables depend on none of them.
 func TestNothingHostileIsFoundBySearchPath(t *testing.T) {
+	t.Parallel()
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		storetest.Skip(t, "a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")
 	}
@@ -148,6 +149,7 @@ func asFunctions(t *testing.T, conn *sql.DB) (made int) {
 // A search path by which a job's text would mean our tables, or anybody's operators would stand in the place of the engine's,
 // is reported by a trigger's passes once a day.
 func TestASearchPathThatIsADanger(t *testing.T) {
+	t.Parallel()
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		storetest.Skip(t, "a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")
 	}

@@ -74,6 +74,7 @@ func openStore(t *testing.T, url string) *store.Store {
 // A session that the server has ended because it was idle for too long delays nothing: a single
 // statement, and a transaction, begin on another connection.
 func TestSessionsThatWereIdleForTooLong(t *testing.T) {
+	t.Parallel()
 	settings := map[string]string{"postgres": "idle_session_timeout = '100ms'", "mariadb": "wait_timeout = 1"}
 	eachLimited(t, settings, func(t *testing.T, s *store.Store, ended func()) {
 		for what, use := range map[string]func() error{
@@ -96,6 +97,7 @@ func TestSessionsThatWereIdleForTooLong(t *testing.T) {
 
 // A transaction is begun again if the server has ended its session because it was idle for too long.
 func TestTransactionsThatWereIdleForTooLong(t *testing.T) {
+	t.Parallel()
 	settings := map[string]string{"postgres": "idle_in_transaction_session_timeout = '1s'", "mariadb": "wait_timeout = 1"}
 	eachLimited(t, settings, func(t *testing.T, s *store.Store, ended func()) {
 		from, tries := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), 0

@@ -172,6 +172,7 @@ func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Res
 // A pass with a budget does not wait beyond it for another process that writes to the SQLite file. It says what it waited
 // for, and leaves nothing half-way: neither what it could not decide, nor the run whose end it could not record.
 func TestLockedFileKeepsNoPass(t *testing.T) {
+	t.Parallel()
 	d := storetest.Open(t, "sqlite", store.Options{})
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{{Executor: "locking", Spec: []byte("{}")}}}}})
 	ticktest.Run(t, d)
@@ -213,7 +214,7 @@ func TestLockedFileKeepsNoPass(t *testing.T) {
 		t.Errorf("%d runs, %d gaps: %+v", count("runs"), count("gaps"), r)
 	}
 
-	r, err = pass(time.Second) // decides, takes, and is locked out of the end
+	r, err = pass(4 * time.Second) // decides, takes, and is locked out of the end; a slow machine has time for the first two
 	locked("ending a step", r, err)
 	release()
 	if n := count("runs WHERE state = 'running' AND fence = 1"); r.Made != 1 || r.Started != 1 || n != 1 || count("attempts") != 1 {

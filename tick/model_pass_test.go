@@ -311,6 +311,7 @@ func (p *passes) Ledger() map[uint64][]string {
 // Of each nominal time, both ledgers have a run or, for each of its rules, one reason: what is missing, or there twice,
 // is a difference.
 func TestPassesKeepTheLedgerOfTheNaiveWalk(t *testing.T) {
+	t.Parallel()
 	model.Compare(t, os.Getenv, 20, 20_032, newPasses)
 }
 

@@ -136,6 +136,7 @@ func TestHeartbeatDelaysNoRun(t *testing.T) {
 // A service that never answers costs the end of the pass a bounded time, and is named by the report, as is one that a job has
 // no leave for.
 func TestHeartbeatOfARunThatIsNotTold(t *testing.T) {
+	t.Parallel()
 	d := storetest.Open(t, "sqlite", store.Options{})
 	tk, url, _ := monitored(t, d, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	tk.Budget = 4 * time.Second

@@ -75,6 +75,7 @@ func TestRetryIsTheNextRunOfTheReport(t *testing.T) {
 
 // A run waits for a connection where there are as many as there may be, and uses up no attempt for that.
 func TestRetryCountsNoAttemptWithoutAConnection(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e != "postgres" {
 			continue // elsewhere only an administrator bounds connections

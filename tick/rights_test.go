@@ -16,6 +16,7 @@ import (
 
 // The rights that store/README.md names are enough, and all that the accounts here have: one migrates, the other does all else.
 func TestRightsOfTheReadmeAreEnough(t *testing.T) {
+	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
 		if engine == "sqlite" {
 			continue
