@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -130,6 +133,91 @@ func TestTakeReadsNoMoreThanItTakes(t *testing.T) {
 			}
 			if plan := planOf(t, d, statement); !regexp.MustCompile(want).MatchString(plan) || regexp.MustCompile(`Sort|filesort|Seq Scan`).MatchString(plan) {
 				t.Errorf("%s\n%s\nwant %s, and nothing sorted", statement, plan, want)
+			}
+		})
+	}
+}
+
+// TestTakeTriesAgainAfterADeadlock: take may meet an INSERT in a deadlock. Where it loses, and the transaction is its own, it tries again.
+func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			if engine != "mysql" {
+				t.Skip("PostgreSQL has no locks of gaps; MariaDB shows its routines no deadlock that is met while a row is written")
+			}
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, 20, 200)
+			other, err := d.SQL.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = other.Rollback() }() // after Commit it does nothing
+			inserted := func(id string, priority int) {
+				t.Helper()
+				if _, err := other.Exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, ready_at) SELECT '" + id + "', id, 'now:" + id + "', 'queued', 'reports', " + strconv.Itoa(priority) + ", utc_timestamp(6) FROM dbjobs_jobs"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// take cannot put its run among those that are not queued while this is locked.
+			if _, err := other.Exec("SELECT id FROM dbjobs_runs FORCE INDEX (runs_queued) WHERE queued_in IS NULL FOR UPDATE"); err != nil {
+				t.Fatal(err)
+			}
+			type answer struct {
+				id  string
+				err error
+			}
+			taken := make(chan answer)
+			go func() {
+				id, err := taking(t, engine)["take"](d.SQL, 1)
+				taken <- answer{id, err}
+			}()
+			for d.Int(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE dbjobs_runs r SET%'") == 0 {
+				runtime.Gosched()
+			}
+			inserted("urgent", 100) // waits for take, which waits for this
+			if err := other.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-taken; got.err != nil || got.id == "" {
+				t.Errorf("took %q, %v", got.id, got.err)
+			}
+		})
+	}
+}
+
+// TestTakeKeepsTheTransactionOfItsCaller: within a transaction take neither commits it nor rolls it back, also where it refuses. On
+// PostgreSQL, a statement cannot do either.
+func TestTakeKeepsTheTransactionOfItsCaller(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			if storetest.Dialect(engine) != "mariadb" {
+				t.Skip("a function is in the statement of its caller")
+			}
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, 5, 5)
+			for _, begin := range []string{"BEGIN", "SET autocommit = 0"} {
+				for _, end := range []string{"ROLLBACK", "COMMIT"} {
+					d.Exec(t, "UPDATE dbjobs_runs SET state = 'queued' WHERE state = 'running'")
+					c, err := d.SQL.Conn(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, st := range []string{begin, "CALL dbjobs_take('reports', 'me', NULL)", "CALL dbjobs_take('nothing', 'me', NULL)", "CALL dbjobs_take('reports', 'me', -1)", end, "SET autocommit = 1"} {
+						if _, err := c.ExecContext(t.Context(), st); err != nil && !strings.Contains(st, "-1") {
+							t.Fatalf("%s: %v", st, err)
+						}
+					}
+					_ = c.Close()
+					if n, want := d.Int(t, "SELECT COUNT(*) FROM dbjobs_runs WHERE state = 'running'"), map[string]int{"ROLLBACK": 0, "COMMIT": 1}[end]; n != want {
+						t.Errorf("%s … %s: %d runs are taken, want %d", begin, end, n, want)
+					}
+				}
 			}
 		})
 	}
