@@ -115,7 +115,10 @@ func TestSignalReachesTheProgram(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(300 * time.Millisecond) // until it listens to signals
+		// More than a pipe holds: when all is written, the program reads, and it has listened to signals since before.
+		if _, err := stdin.Write(bytes.Repeat([]byte("#\n"), 128<<10)); err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
