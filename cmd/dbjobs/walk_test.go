@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,18 +21,17 @@ func TestTheWalkOnGoogleCloud(t *testing.T) {
 	if len(steps) != 2 {
 		t.Fatalf("found %d steps that run the job: %q", len(steps), steps)
 	}
-	for _, e := range storetest.Engines(t) {
-		if e != "postgres" { // the example is for it
-			continue
-		}
-		c := &cloud{TB: t, url: storetest.URL(t, e)}
-		for _, step := range steps {
-			c.dbjobs(gcloudArgs(step[1])...)
-		}
-		c.sql = storetest.OpenSQL(t, c.url)
-		if n := c.number("SELECT count(*) FROM dbjobs.v_jobs WHERE next_run <= created_at + interval '1 minute'"); n != 1 {
-			t.Errorf("%d jobs are due within a minute", n)
-		}
+	if !slices.Contains(storetest.Engines(t), "postgres") { // the example is for it
+		storetest.Skip(t, "a test for PostgreSQL, which DBJOBS_TEST_DATABASES leaves out")
+	}
+	c := &cloud{TB: t, url: storetest.URL(t, "postgres")}
+	for _, step := range steps {
+		c.dbjobs(gcloudArgs(step[1])...)
+	}
+	c.sql = storetest.OpenSQL(t, c.url)
+	c.dbjobs("tick") // which decides what is due
+	if n := c.number("SELECT count(*) FROM dbjobs.v_jobs WHERE last_state = 'succeeded' OR next_run <= created_at + interval '1 minute'"); n != 1 {
+		t.Errorf("%d jobs have run, or are due within a minute: %s", n, c.text("SELECT name || ' ' || state || ' ' || coalesce(next_run::text, '') FROM dbjobs.v_jobs"))
 	}
 }
 
