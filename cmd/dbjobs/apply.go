@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/bucket"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
@@ -35,7 +37,8 @@ unless another job runs after it. For --prune the file has to contain its own na
 manifest has the name of its first file, without the extension, or of its folder. Definitions that belong to another
 manifest are not changed, unless --take-ownership is given.
 
-Several files, those of a folder, and those that a file names under include:, are one manifest. ${env:NAME} in a value
+Several files, those of a folder, and those that a file names under include:, are one manifest. s3://BUCKET/KEY and
+gs://BUCKET/KEY are files, too: they are read with the credentials of this process, and name no other files. ${env:NAME} in a value
 is the variable of that name, and ${env:NAME:-text} has a text for the case that it is empty; $${env:NAME} stays as
 ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`,
 		Example: `  dbjobs apply -f jobs.yaml --dry-run
@@ -70,7 +73,7 @@ ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`
 
 // reads adds the flags that say which manifest is brought in, and how.
 func (c *cli) reads(cmd *cobra.Command, paths *[]string, o *store.ApplyOptions) {
-	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "manifest to read, or a folder of such files; - means standard input; may be given several times")
+	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "manifest to read, or a folder of such files, or an object of S3 or GCS; - means standard input; may be given several times")
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove definitions that belong to this manifest and are no longer in it")
 	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "also change definitions that belong to another manifest, and take them over")
 }
@@ -98,7 +101,7 @@ func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manife
 	for _, path := range paths {
 		list, err := c.inputs(cmd.Context(), path)
 		if err != nil {
-			return nil, &usageError{problem: err.Error()}
+			return nil, err
 		}
 		for _, in := range list {
 			if given[filepath.Clean(in.Path)] {
@@ -127,19 +130,45 @@ func (c *cli) variable(name string) (string, bool) {
 	return value, set
 }
 
-// inputs are the files that a path means.
+// bucketVariable names the objects that manifests may be read from, where not all that the credentials allow. For who calls
+// from outside, there are no others.
+const bucketVariable = "DBJOBS_MANIFESTS"
+
+// inputs are the files that a path means, or the object.
 func (c *cli) inputs(ctx context.Context, path string) ([]manifest.Input, error) {
-	if path == "-" {
+	switch {
+	case path == "-":
 		return []manifest.Input{{Path: "standard input", In: interruptible{ctx, c.stdin}}}, nil
+	case bucket.Is(path):
+		return c.object(ctx, path)
+	case c.sealed:
+		return nil, badInput("found %.80q, want an object: s3://BUCKET/KEY or gs://BUCKET/KEY", path)
 	}
 	info, err := os.Stat(path)
+	list := []manifest.Input{{Path: path}}
 	if err == nil && info.IsDir() {
-		return manifest.Folder(path)
+		list, err = manifest.Folder(path)
 	}
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		e.Op = "open"
 	}
-	return []manifest.Input{{Path: path}}, err
+	if err != nil {
+		return nil, &usageError{problem: err.Error()}
+	}
+	return list, nil
+}
+
+// object reads a manifest from a bucket, if that is allowed. It names no other files: it has none beside it.
+func (c *cli) object(ctx context.Context, path string) ([]manifest.Input, error) {
+	o, err := bucket.Parse(path)
+	if err != nil {
+		return nil, &usageError{problem: err.Error()}
+	}
+	if allowed, set := c.env(bucketVariable); (set || c.sealed) && !bucket.Allowed(path, allowed) {
+		return nil, badInput("%s may not be read here; add it to %s, or the URL of what is above it, with a slash at its end", path, bucketVariable)
+	}
+	text, err := bucket.Reader{Env: c.env, Secrets: c.secrets, Now: time.Now}.Read(ctx, o, manifest.MaxBytes+1)
+	return []manifest.Input{{Path: path, In: bytes.NewReader(text), Alone: true}}, err
 }
 
 // interruptible is a reader whose Read returns when its context ends, even if r blocks for ever.

@@ -25,6 +25,7 @@ type cloud struct {
 	testing.TB
 	url string
 	sql *sql.DB
+	env map[string]string // more variables of those at a terminal
 }
 
 // onServers runs fn on each server, since a function has no file to keep a database in.
@@ -73,10 +74,11 @@ func (c *cloud) with(stdin io.Reader, args ...string) {
 	c.Helper()
 	var talk bytes.Buffer
 	env := func(name string) (string, bool) {
-		if name != settings.URLVariable {
-			return "", false
+		if name == settings.URLVariable {
+			return c.url, true
 		}
-		return c.url, true
+		value, set := c.env[name]
+		return value, set
 	}
 	if code := run(context.Background(), args, stdin, io.Discard, &talk, env, nil); code != exitDone {
 		c.Fatalf("%q: code %d: %s", args, code, &talk)

@@ -35,7 +35,7 @@ func (c *cli) notice(root *cobra.Command, args []string) {
 }
 
 // bare are the variables that are no flags, but for those of the database.
-var bare = append([]string{host.Variable, instanceVariable, marginVariable, allowVariable, patienceVariable}, wake.Variables()...)
+var bare = append([]string{host.Variable, instanceVariable, marginVariable, allowVariable, bucketVariable, patienceVariable}, wake.Variables()...)
 
 // secretVariables are those that hold a secret, or name the file that holds it.
 var secretVariables = []string{tokenVariable, tokenVariable + "_FILE", webhookVariable, webhookVariable + "_FILE"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -108,10 +109,11 @@ type migrateOrder struct{ asJSON }
 
 func (*migrateOrder) line() ([]string, string, error) { return []string{"migrate", "--json"}, "", nil }
 
-// applyOrder brings in a manifest: its text, or the manifest itself as JSON.
+// applyOrder brings in a manifest: its text, or the manifest itself as JSON, or an object that holds it.
 type applyOrder struct {
 	asJSON
 	Manifest json.RawMessage `json:"manifest"`
+	From     string          `json:"from"`
 	DryRun   bool            `json:"dry_run"`
 	Prune    bool            `json:"prune"`
 	By       string          `json:"by"`
@@ -119,19 +121,21 @@ type applyOrder struct {
 }
 
 func (o *applyOrder) line() ([]string, string, error) {
-	args := authorship([]string{"apply", "--json", "-f", "-"}, o.By, o.Reason)
+	from, text := o.From, ""
+	manifest := bytes.TrimSpace(o.Manifest)
+	switch none := len(manifest) == 0 || bytes.Equal(manifest, []byte("null")); {
+	case none == (from == ""):
+		return nil, "", badInput("event: apply needs a manifest: its text, or the same as JSON; or, as from, the s3:// or gs:// URL of one")
+	case none:
+	case json.Unmarshal(manifest, &text) != nil:
+		text = string(manifest) // JSON is YAML
+	}
+	args := authorship([]string{"apply", "--json", "--file=" + cmp.Or(from, "-")}, o.By, o.Reason)
 	if o.DryRun {
 		args = append(args, "--dry-run")
 	}
 	if o.Prune {
 		args = append(args, "--prune")
-	}
-	var text string
-	switch manifest := bytes.TrimSpace(o.Manifest); {
-	case len(manifest) == 0 || bytes.Equal(manifest, []byte("null")):
-		return nil, "", badInput("event: apply needs a manifest: its text, or the same as JSON")
-	case json.Unmarshal(manifest, &text) != nil:
-		text = string(manifest) // JSON is YAML
 	}
 	return args, text, nil
 }

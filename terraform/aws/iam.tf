@@ -57,6 +57,12 @@ resource "aws_iam_role_policy" "function" {
         Action   = ["rds-db:connect"]
         Resource = var.rds_iam_user_arns
       }],
+      length(var.manifests) == 0 ? [] : [{
+        Sid      = "ReadManifests"
+        Effect   = "Allow"
+        Action   = ["s3:GetObject"]
+        Resource = [for url in var.manifests : "arn:${local.partition}:s3:::${trimprefix(url, "s3://")}${endswith(url, "/") ? "*" : ""}"]
+      }],
       [for statement in [
         {
           Sid      = "SetAlarms"

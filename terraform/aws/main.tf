@@ -20,6 +20,7 @@ locals {
     var.database_secret_arn == null ? {} : { DBJOBS_DATABASE_SECRET_ARN = var.database_secret_arn },
     length(var.rds_iam_user_arns) == 0 ? {} : { DBJOBS_DATABASE_AUTH = "rds-iam" },
     length(var.allow) == 0 ? {} : { DBJOBS_LAMBDA_ALLOW = join(",", var.allow) },
+    length(var.manifests) == 0 ? {} : { DBJOBS_MANIFESTS = join(",", var.manifests) },
     !var.wake ? {} : {
       DBJOBS_WAKE        = "aws-scheduler"
       DBJOBS_WAKE_LEAD   = "${var.wake_lead_seconds}s"

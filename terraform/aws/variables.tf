@@ -132,6 +132,22 @@ variable "allow" {
   }
 }
 
+variable "manifests" {
+  description = "Which objects of S3 the event apply may read a manifest from, as s3://BUCKET/KEY, or s3://BUCKET/PREFIX/ for all beneath it. The function gets s3:GetObject on them; in private subnets, it needs a gateway endpoint of S3."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for url in var.manifests : can(regex("^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^*?$, ]*$", url))])
+    error_message = "manifests: want s3://BUCKET/KEY or s3://BUCKET/PREFIX/ each, without wildcards, commas and blanks."
+  }
+
+  validation {
+    condition     = length(var.manifests) == 0 || contains(var.allow, "apply")
+    error_message = "manifests: are read by the event apply, which allow does not have."
+  }
+}
+
 variable "environment" {
   description = "More variables of the function, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
   type        = map(string)
@@ -139,10 +155,10 @@ variable "environment" {
 
   validation {
     condition = length(setintersection(keys(var.environment), [
-      "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS", "DBJOBS_LAMBDA_ALLOW",
+      "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS", "DBJOBS_LAMBDA_ALLOW", "DBJOBS_MANIFESTS",
       "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE",
     ])) == 0
-    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name, allow, wake), or DBJOBS_METRICS, which metrics sets."
+    error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name, allow, manifests, wake), or DBJOBS_METRICS, which metrics sets."
   }
 
   validation {

@@ -23,7 +23,7 @@ resource "aws_lambda_function" "worker" {
   environment {
     # No figures of a worker are billed, since those of ticks show all queues. Its callers may ask for passes only.
     variables = merge(
-      { for name, value in local.environment : name => value if name != "DBJOBS_LAMBDA_ALLOW" },
+      { for name, value in local.environment : name => value if !contains(["DBJOBS_LAMBDA_ALLOW", "DBJOBS_MANIFESTS"], name) },
       { DBJOBS_NAME = "${var.name}-${each.key}", DBJOBS_METRICS = "none" },
     )
   }

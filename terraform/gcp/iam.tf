@@ -33,6 +33,24 @@ resource "google_project_iam_member" "cloud_sql" {
   depends_on = [google_project_service.this]
 }
 
+# The role is one of a whole bucket; the condition narrows it to the manifests.
+resource "google_storage_bucket_iam_member" "manifests" {
+  for_each = toset(var.manifests)
+
+  bucket = split("/", each.value)[2]
+  role   = "roles/storage.objectViewer"
+  member = "serviceAccount:${google_service_account.job.email}"
+
+  condition {
+    title       = "only manifests"
+    description = "${var.name} reads ${each.value} only"
+    expression = format(
+      endswith(each.value, "/") ? "resource.name.startsWith(\"%s\")" : "resource.name == \"%s\"",
+      "projects/_/buckets/${split("/", each.value)[2]}/objects/${join("/", slice(split("/", each.value), 3, length(split("/", each.value))))}",
+    )
+  }
+}
+
 # Who starts it, and may do nothing else.
 resource "google_service_account" "scheduler" {
   project      = var.project

@@ -10,6 +10,8 @@ locals {
     DBJOBS_NAME       = var.name
     DBJOBS_BUDGET     = "${var.timeout_seconds - local.margin_seconds}s"
     DBJOBS_STARTUP_ID = var.image
+    }, length(var.manifests) == 0 ? {} : {
+    DBJOBS_MANIFESTS = join(",", var.manifests)
     }, !local.wake ? {} : {
     DBJOBS_WAKE        = "gcp-tasks:${var.wake_queue}"
     DBJOBS_WAKE_LEAD   = "${var.wake_lead_seconds}s"

@@ -88,14 +88,25 @@ variable "trigger" {
   }
 }
 
+variable "manifests" {
+  description = "Objects of Cloud Storage that the job may apply as manifests (--args apply,-f,gs://…), as gs://BUCKET/KEY, or gs://BUCKET/PREFIX/ for all beneath it. Its account gets the right to read them, for which the bucket needs uniform access."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for url in var.manifests : can(regex("^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/[^*?$, \"\\\\]*$", url))])
+    error_message = "manifests: want gs://BUCKET/KEY or gs://BUCKET/PREFIX/ each, without wildcards, commas, blanks and quotes."
+  }
+}
+
 variable "environment" {
   description = "More variables of the program, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
   type        = map(string)
   default     = {}
 
   validation {
-    condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID", "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE", "DBJOBS_REQUEST_TIMEOUT", "DBJOBS_OIDC_AUDIENCE", "DBJOBS_OIDC_CALLER"])) == 0
-    error_message = "environment: sets what the module sets from database_secret, name, timeout_seconds, image or wake_queue."
+    condition     = length(setintersection(keys(var.environment), ["DBJOBS_DATABASE_URL", "DBJOBS_NAME", "DBJOBS_BUDGET", "DBJOBS_STARTUP_ID", "DBJOBS_MANIFESTS", "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE", "DBJOBS_REQUEST_TIMEOUT", "DBJOBS_OIDC_AUDIENCE", "DBJOBS_OIDC_CALLER"])) == 0
+    error_message = "environment: sets what the module sets from database_secret, name, timeout_seconds, image, manifests or wake_queue."
   }
 
   validation {

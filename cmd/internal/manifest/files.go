@@ -20,8 +20,9 @@ const maxFiles = 1000
 
 // Input is a file that Read reads.
 type Input struct {
-	Path string    // as it was given; it names the file in problems
-	In   io.Reader // what to read in place of the file, such as standard input; nil: the file
+	Path  string    // as it was given; it names the file in problems
+	In    io.Reader // what to read in place of the file, such as standard input; nil: the file
+	Alone bool      // as in Options, for this file
 }
 
 // Folder are the files of a folder that belong to a manifest: all whose names end with .yaml, .yml or .json, but for
@@ -100,7 +101,7 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 		return fmt.Errorf("reading %s: %w", in.Path, err)
 	}
 	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, names: r.names, calendars: r.calendars, defined: r.defined,
-		from: from, at: at, real: realPath(in), alone: r.o.Alone}
+		from: from, at: at, real: realPath(in), alone: r.o.Alone || in.Alone}
 	if from != nil {
 		f.zone, f.defaults = from.zone, from.defaults
 	}

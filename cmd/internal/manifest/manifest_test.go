@@ -21,7 +21,7 @@ var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 func decode(t *testing.T, text string) (*Manifest, error) {
 	t.Helper()
-	return Read([]Input{{"jobs.yaml", strings.NewReader(text)}}, Options{Name: "jobs", Now: now})
+	return Read([]Input{{Path: "jobs.yaml", In: strings.NewReader(text)}}, Options{Name: "jobs", Now: now})
 }
 
 // TestProblems reads every file of testdata/bad, whose first lines, as comments, are the problems to be found.
@@ -183,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%d bytes of text made it allocate %d MB", len(text), n>>20)
 			}
 		}()
-		m, err := Read([]Input{{"jobs.yaml", strings.NewReader(text)}}, Options{Name: "jobs", Now: now})
+		m, err := Read([]Input{{Path: "jobs.yaml", In: strings.NewReader(text)}}, Options{Name: "jobs", Now: now})
 		if err != nil {
 			e, ok := errors.AsType[*Error](err)
 			if !ok || len(e.Problems) == 0 {

@@ -1,4 +1,6 @@
-package wake
+// Package platform sends requests to the APIs of cloud platforms: as whom the process runs, again where the platform does not
+// take them at once, and without a word of an answer in an error but for the name of what is wrong.
+package platform
 
 import (
 	"bytes"
@@ -9,9 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
+	"github.com/dbjobs/dbjobs/tick/executor/gcp"
 )
 
 // How often a request is sent where the platform does not take it at once, and the first wait, which doubles.
@@ -23,8 +29,8 @@ const (
 // client follows no redirect: the request has a token.
 var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// endpoint reads the URL of an API. What proves who asks is sent by TLS, or to this host only.
-func endpoint(raw string) (*url.URL, error) {
+// Endpoint reads the URL of an API. What proves who asks is sent by TLS, or to this host only.
+func Endpoint(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" {
 		return nil, fmt.Errorf("found %.80q, want the URL of the API without a path, such as https://scheduler.eu-central-1.amazonaws.com", raw)
@@ -36,70 +42,117 @@ func endpoint(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// send posts JSON until the platform has taken it. It has also where the alarm is there already (409). login adds to each
-// try what says who asks.
-func send(ctx context.Context, u *url.URL, body []byte, login func(*http.Request) error) error {
-	for try := 1; ; try++ {
-		err := post(ctx, u, body, login)
-		var refused *refusedError
-		if err == nil || try == tries || errors.As(err, &refused) && !refused.passes() {
+// Login adds to a request what says who asks. The body is that of the request.
+type Login func(req *http.Request, body []byte) error
+
+// AWS signs requests to a service of AWS in a region. The secrets go to known.
+func AWS(source *aws.Source, region, service string, known *secret.Known, now func() time.Time) Login {
+	return func(req *http.Request, body []byte) error {
+		c, err := source.Credentials(req.Context(), now())
+		if err != nil {
 			return err
+		}
+		known.Issue(c.Secret)
+		known.Issue(c.SessionToken)
+		aws.Sign(req.Header, req.Method, req.URL, body, c, region, service, now())
+		return nil
+	}
+}
+
+// GCP adds the token of the account that the process runs as, which goes to known.
+func GCP(env gcp.Lookup, known *secret.Known) Login {
+	return func(req *http.Request, _ []byte) error {
+		token, err := gcp.AccessToken(req.Context(), env)
+		if err != nil {
+			return err
+		}
+		known.Issue(token)
+		req.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	}
+}
+
+// Call is a request. An answer is read up to Most bytes, and what is more of it is left out.
+type Call struct {
+	Method string
+	URL    *url.URL
+	Body   []byte // JSON, if any
+	Login  Login
+	Most   int64
+}
+
+// Send sends the request until the platform has answered it with 200. Any other answer is a *RefusedError.
+func (c Call) Send(ctx context.Context) ([]byte, error) {
+	for try := 1; ; try++ {
+		text, err := c.once(ctx)
+		refused, ok := errors.AsType[*RefusedError](err)
+		if err == nil || try == tries || ok && !refused.passes() {
+			return text, err
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return nil, err
 		case <-time.After(firstPause << (try - 1)):
 		}
 	}
 }
 
-// refusedError is what a platform answers that does not take an alarm.
-type refusedError struct {
-	host, why string
-	status    int
+// RefusedError is what a platform answers that does not do what it was asked for.
+type RefusedError struct {
+	Host   string
+	Status int
+	Why    string // the name of what is wrong, such as AccessDenied; empty: the answer has none
+	Header http.Header
 }
 
-func (e *refusedError) Error() string {
-	return fmt.Sprintf("%s answers with status %d%s", e.host, e.status, e.why)
+func (e *RefusedError) Error() string {
+	why := ""
+	if e.Why != "" {
+		why = ": " + e.Why
+	}
+	return fmt.Sprintf("%s answers with status %d%s", e.Host, e.Status, why)
 }
 
 // passes reports whether a later try may be taken.
-func (e *refusedError) passes() bool {
-	return e.status >= 500 || e.status == http.StatusTooManyRequests
+func (e *RefusedError) passes() bool {
+	return e.Status >= 500 || e.Status == http.StatusTooManyRequests
 }
 
-// reason matches the names of errors, as both clouds write them. The text beside may quote what was sent.
-var reason = lazyregexp.New(`\b[A-Z][A-Za-z]+Exception\b|\b[A-Z]+(?:_[A-Z]+)+\b`)
+// reason matches the names of errors, as the clouds write them. The text beside may quote what was sent.
+var reason = lazyregexp.New(`<Code>([A-Za-z.]+)</Code>|\b([A-Z][A-Za-z]+Exception)\b|\b([A-Z]+(?:_[A-Z]+)+)\b`)
 
-func post(ctx context.Context, u *url.URL, body []byte, login func(*http.Request) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
+func (c Call) once(ctx context.Context) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL.String(), bytes.NewReader(c.Body))
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", u.Host, err)
+		return nil, fmt.Errorf("ask %s: %w", c.URL.Host, err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	if err := login(req); err != nil {
-		return err
+	if len(c.Body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if err := c.Login(req, c.Body); err != nil {
+		return nil, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	const most = 64 << 10
+	const refusal = 64 << 10
+	most := c.Most
+	if resp.StatusCode != http.StatusOK {
+		most = refusal
+	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	switch {
-	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusConflict:
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the answer of %s: %w", u.Host, err)
+	if resp.StatusCode == http.StatusOK {
+		if err != nil {
+			return nil, fmt.Errorf("read the answer of %s: %w", c.URL.Host, err)
+		}
+		return text, nil
 	}
-	refused := &refusedError{host: u.Host, status: resp.StatusCode}
-	name := resp.Header.Get("X-Amzn-Errortype")
-	if name == "" {
-		name = string(reason.Find(text))
+	refused := &RefusedError{Host: c.URL.Host, Status: resp.StatusCode, Why: resp.Header.Get("X-Amzn-Errortype"), Header: resp.Header}
+	if m := reason.FindStringSubmatch(string(text)); refused.Why == "" && m != nil {
+		refused.Why = strings.Join(m[1:], "") // one of them
 	}
-	if name != "" {
-		refused.why = ": " + fmt.Sprintf("%.60s", name)
-	}
-	return refused
+	refused.Why = fmt.Sprintf("%.60s", refused.Why)
+	return nil, refused
 }

@@ -6,11 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/platform"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
@@ -58,7 +58,7 @@ func newScheduler(s *settings, group string) (tick.Alarm, error) {
 	}
 	at := cmp.Or(s.Env.value(EndpointVariable), s.Env.value("AWS_ENDPOINT_URL_SCHEDULER"), "https://scheduler."+a.region+"."+domain)
 	var err error
-	if a.url, err = endpoint(at); err != nil {
+	if a.url, err = platform.Endpoint(at); err != nil {
 		return nil, fmt.Errorf("%s: %w", EndpointVariable, err)
 	}
 	return a, nil
@@ -93,14 +93,5 @@ func (a *scheduler) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	if err != nil {
 		return at, err
 	}
-	return at, send(ctx, a.url.JoinPath("schedules", a.alarm(at)), body, func(req *http.Request) error {
-		c, err := a.source.Credentials(ctx, a.Now())
-		if err != nil {
-			return err
-		}
-		a.Secrets.Issue(c.Secret)
-		a.Secrets.Issue(c.SessionToken)
-		aws.Sign(req.Header, req.Method, req.URL, body, c, a.region, "scheduler", a.Now())
-		return nil
-	})
+	return at, a.send(ctx, a.url.JoinPath("schedules", a.alarm(at)), body, platform.AWS(a.source, a.region, "scheduler", a.Secrets, a.Now))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/platform"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor/gcp"
@@ -43,7 +44,7 @@ func newTasks(s *settings, queue string) (tick.Alarm, error) {
 	if !validAccount.MatchString(s.role) {
 		return nil, fmt.Errorf("%s: found %.120q, want the address of the service account as which a task calls", RoleVariable, s.role)
 	}
-	if a.url, err = endpoint(cmp.Or(s.Env.value(EndpointVariable), "https://cloudtasks.googleapis.com")); err != nil {
+	if a.url, err = platform.Endpoint(cmp.Or(s.Env.value(EndpointVariable), "https://cloudtasks.googleapis.com")); err != nil {
 		return nil, fmt.Errorf("%s: %w", EndpointVariable, err)
 	}
 	return a, nil
@@ -87,13 +88,5 @@ func (a *tasks) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	if err != nil {
 		return at, err
 	}
-	return at, send(ctx, a.url.JoinPath("v2", a.queue, "tasks"), body, func(req *http.Request) error {
-		token, err := gcp.AccessToken(ctx, gcp.Lookup(a.Env))
-		if err != nil {
-			return err
-		}
-		a.Secrets.Issue(token)
-		req.Header.Set("Authorization", "Bearer "+token)
-		return nil
-	})
+	return at, a.send(ctx, a.url.JoinPath("v2", a.queue, "tasks"), body, platform.GCP(gcp.Lookup(a.Env), a.Secrets))
 }

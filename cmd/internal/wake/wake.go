@@ -8,11 +8,15 @@ package wake
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/platform"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/nearest"
 	"github.com/dbjobs/dbjobs/store/secret"
@@ -101,6 +105,16 @@ func (s *settings) up(at time.Time, grain, least time.Duration) time.Time {
 		return down.Add(grain)
 	}
 	return at
+}
+
+// send posts JSON until the platform has taken it. It has also where the alarm is there already (409).
+func (s *settings) send(ctx context.Context, u *url.URL, body []byte, login platform.Login) error {
+	const most = 64 << 10
+	_, err := platform.Call{Method: http.MethodPost, URL: u, Body: body, Login: login, Most: most}.Send(ctx)
+	if refused, ok := errors.AsType[*platform.RefusedError](err); ok && refused.Status == http.StatusConflict {
+		return nil
+	}
+	return err
 }
 
 // noArgument refuses what follows a kind that takes nothing.

@@ -30,9 +30,9 @@ const (
 	queue       = "projects/p-1/locations/europe-west3/queues/dbjobs"
 )
 
-// platform answers as the API of EventBridge Scheduler (2021-06-30) or of Cloud Tasks (v2) does, as far as their published
+// fakeCloud answers as the API of EventBridge Scheduler (2021-06-30) or of Cloud Tasks (v2) does, as far as their published
 // models say it: what they require, what they take, which names may be taken twice, and how they refuse.
-type platform struct {
+type fakeCloud struct {
 	*httptest.Server
 	t       *testing.T
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type platform struct {
 	refused string // what was wrong with a request
 }
 
-func (p *platform) refuse(w http.ResponseWriter, status int, name, format string, args ...any) {
+func (p *fakeCloud) refuse(w http.ResponseWriter, status int, name, format string, args ...any) {
 	if status == http.StatusBadRequest || status == http.StatusForbidden {
 		p.refused = fmt.Sprintf(format, args...)
 	}
@@ -54,7 +54,7 @@ func (p *platform) refuse(w http.ResponseWriter, status int, name, format string
 }
 
 // failing answers with the next of the failures that the test has ordered.
-func (p *platform) failing(w http.ResponseWriter) bool {
+func (p *fakeCloud) failing(w http.ResponseWriter) bool {
 	if p.asked++; len(p.fail) == 0 {
 		return false
 	}
@@ -72,7 +72,7 @@ var (
 )
 
 // createSchedule is CreateSchedule: POST /schedules/{Name}.
-func (p *platform) createSchedule(w http.ResponseWriter, r *http.Request) {
+func (p *fakeCloud) createSchedule(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failing(w) {
@@ -120,7 +120,7 @@ func (p *platform) createSchedule(w http.ResponseWriter, r *http.Request) {
 var taskNames = regexp.MustCompile(`^` + queue + `/tasks/[A-Za-z0-9_-]{1,500}$`)
 
 // createTask is CreateTask: POST /v2/{parent=projects/*/locations/*/queues/*}/tasks.
-func (p *platform) createTask(w http.ResponseWriter, r *http.Request) {
+func (p *fakeCloud) createTask(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failing(w) {
@@ -161,7 +161,7 @@ func (p *platform) createTask(w http.ResponseWriter, r *http.Request) {
 }
 
 // ring calls what the alarms until an instant are for, and forgets them.
-func (p *platform) ring(until time.Time) {
+func (p *fakeCloud) ring(until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, at := range p.alarms {
@@ -175,9 +175,9 @@ func (p *platform) ring(until time.Time) {
 }
 
 // start makes a platform, and an alarm of a kind that is set there.
-func start(t *testing.T, kind string, vars map[string]string) (*platform, tick.Alarm) {
+func start(t *testing.T, kind string, vars map[string]string) (*fakeCloud, tick.Alarm) {
 	t.Helper()
-	p := &platform{t: t, alarms: map[string]time.Time{}, rung: map[string]bool{}}
+	p := &fakeCloud{t: t, alarms: map[string]time.Time{}, rung: map[string]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /schedules/{name}", p.createSchedule)
 	mux.HandleFunc("POST /v2/"+queue+"/tasks", p.createTask)

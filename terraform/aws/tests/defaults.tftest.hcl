@@ -81,6 +81,27 @@ run "allowed" {
   }
 }
 
+run "manifests" {
+  variables {
+    allow     = ["apply"]
+    manifests = ["s3://acme-config/jobs/", "s3://acme-config/night.yaml"]
+  }
+
+  assert {
+    condition     = aws_lambda_function.this.environment[0].variables["DBJOBS_MANIFESTS"] == "s3://acme-config/jobs/,s3://acme-config/night.yaml"
+    error_message = "events may read something else than what is named"
+  }
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s if s.Sid == "ReadManifests"] == [{
+      Sid      = "ReadManifests"
+      Effect   = "Allow"
+      Action   = ["s3:GetObject"]
+      Resource = ["arn:aws:s3:::acme-config/jobs/*", "arn:aws:s3:::acme-config/night.yaml"]
+    }]
+    error_message = "the function may read more of S3 than manifests, or not these"
+  }
+}
+
 run "rights" {
   assert {
     condition = jsondecode(aws_iam_role_policy.function.policy) == {

@@ -24,6 +24,41 @@ run "allows_no_tick_by_name" {
   expect_failures = [var.allow]
 }
 
+run "manifests_with_a_wildcard" {
+  command = plan
+  variables {
+    allow     = ["apply"]
+    manifests = ["s3://acme-config/*"]
+  }
+  expect_failures = [var.manifests]
+}
+
+run "manifests_of_a_whole_store" {
+  command = plan
+  variables {
+    allow     = ["apply"]
+    manifests = ["s3://"]
+  }
+  expect_failures = [var.manifests]
+}
+
+run "manifests_that_nobody_may_apply" {
+  command = plan
+  variables {
+    allow     = ["migrate"]
+    manifests = ["s3://acme-config/jobs/"]
+  }
+  expect_failures = [var.manifests]
+}
+
+run "manifests_by_the_environment" {
+  command = plan
+  variables {
+    environment = { DBJOBS_MANIFESTS = "s3://acme-config/" }
+  }
+  expect_failures = [var.environment]
+}
+
 run "allow_by_the_environment" {
   command = plan
   variables {

@@ -36,6 +36,7 @@ variables {
   database_secret_arn         = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:prod/db-AbC123"
   secrets_extension_layer_arn = "arn:aws:lambda:eu-central-1:187925254637:layer:AWS-Parameters-and-Secrets-Lambda-Extension-Arm64:11"
   allow                       = ["apply"]
+  manifests                   = ["s3://acme-config/jobs/"]
   environment                 = { DBJOBS_CONCURRENCY = "8" }
   workers                     = { reports = {} }
 }

@@ -148,6 +148,24 @@ run "cloud_sql" {
   }
 }
 
+run "manifests" {
+  variables {
+    manifests = ["gs://acme-config/jobs/", "gs://acme-config/night.yaml"]
+  }
+
+  assert {
+    condition     = [for e in google_cloud_run_v2_job.this.template[0].template[0].containers[0].env : e.value if e.name == "DBJOBS_MANIFESTS"] == ["gs://acme-config/jobs/,gs://acme-config/night.yaml"]
+    error_message = "the job may read something else than what is named"
+  }
+  assert {
+    condition = { for url, m in google_storage_bucket_iam_member.manifests : url => "${m.bucket} ${m.role} ${m.member} ${m.condition[0].expression}" } == {
+      "gs://acme-config/jobs/"      = "acme-config roles/storage.objectViewer serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com resource.name.startsWith(\"projects/_/buckets/acme-config/objects/jobs/\")"
+      "gs://acme-config/night.yaml" = "acme-config roles/storage.objectViewer serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com resource.name == \"projects/_/buckets/acme-config/objects/night.yaml\""
+    }
+    error_message = "the account may read more of Cloud Storage than manifests, or not these"
+  }
+}
+
 run "connector" {
   variables {
     vpc = { connector = "projects/acme-prod/locations/europe-west3/connectors/main" }

@@ -306,3 +306,19 @@ run "worker_that_keeps_the_database_awake" {
   }
   expect_failures = [var.workers]
 }
+
+run "manifests_with_a_quote" {
+  command = plan
+  variables {
+    manifests = ["gs://acme-config/a\") || true || (\"/"]
+  }
+  expect_failures = [var.manifests]
+}
+
+run "manifests_of_another_store" {
+  command = plan
+  variables {
+    manifests = ["s3://acme-config/jobs/"]
+  }
+  expect_failures = [var.manifests]
+}

@@ -60,3 +60,24 @@ func TestSign(t *testing.T) {
 		t.Error(h)
 	}
 }
+
+// TestSignS3: the examples GET Object and PUT Object that AWS publishes for Signature Version 4 in S3; the key of the second
+// has a character that is escaped, once.
+func TestSignS3(t *testing.T) {
+	c := Credentials{KeyID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
+	for _, e := range []struct {
+		method, path, escaped, body string
+		headers                     http.Header
+		want                        string
+	}{
+		{"GET", "/test.txt", "/test.txt", "", http.Header{"Range": {"bytes=0-9"}}, "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"},
+		{"PUT", "/test$file.text", "/test%24file.text", "Welcome to Amazon S3.", http.Header{"Date": {"Fri, 24 May 2013 00:00:00 GMT"}, "X-Amz-Storage-Class": {"REDUCED_REDUNDANCY"}},
+			"98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
+	} {
+		u := &url.URL{Scheme: "https", Host: "examplebucket.s3.amazonaws.com", Path: e.path, RawPath: e.escaped}
+		Sign(e.headers, e.method, u, []byte(e.body), c, "us-east-1", "s3", time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC))
+		if a := e.headers.Get("Authorization"); !strings.HasSuffix(a, "Signature="+e.want) {
+			t.Errorf("%s %s: %s, want %s", e.method, e.path, a, e.want)
+		}
+	}
+}
