@@ -14,6 +14,7 @@ import (
 // A statement that returns 150 MB of rows, a million rows in the long form, is executed, and its
 // rows are dropped as they come.
 func TestSessionDropsRowsAsTheyCome(t *testing.T) {
+	t.Parallel() // it is another process whose memory is measured
 	rows, width := 75_000, 2000
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		rows, width = 1_000_000, 400
