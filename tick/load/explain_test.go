@@ -131,6 +131,32 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 	}
 }
 
+// Of some thousand runs, PostgreSQL reads all sooner than it looks up a hundred, unless a statement leaves it no choice. Several
+// ticks at once send many small lists, and each of them would pay for the whole table.
+func TestTakesAndEndsOfAFewThousandGoByTheKey(t *testing.T) {
+	t.Parallel()
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("PostgreSQL's planner")
+	}
+	made := ready(t, "postgres", 3000)
+	var c storetest.Calls
+	tk := ticktest.New(t, ticktest.OpenBeside(t, made, "", store.Options{Wrap: c.Wrap}))
+	tk.Now, tk.Limit, tk.Executors["nothing"] = made.Clock.Now, 300, ticktest.Nothing{}
+	if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != tk.Limit {
+		t.Fatal(err, r)
+	}
+	for _, pattern := range []string{`pg_try_advisory_xact_lock`, `(?s)^WITH d AS.*UPDATE dbjobs.runs`} {
+		calls := slices.DeleteFunc(c.All(), func(c storetest.Call) bool { return !regexp.MustCompile(pattern).MatchString(c.SQL) })
+		if len(calls) == 0 {
+			t.Fatalf("%s: not among the statements", pattern)
+		}
+		plan := strings.Join(explain(t, made, calls[len(calls)-1]), "\n")
+		if strings.Contains(plan, "Seq Scan on runs") || strings.Contains(plan, "hashed SubPlan") {
+			t.Errorf("it reads all runs:\n%s", plan)
+		}
+	}
+}
+
 // aDay plans the jobs, and lets passes meet all that can happen. It returns one call of each statement that they sent.
 func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storetest.Call {
 	t.Helper()

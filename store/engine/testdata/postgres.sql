@@ -505,7 +505,8 @@ WITH d AS (
 ), moved AS (
   UPDATE dbjobs.runs AS r SET state = d.final, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = d.run_error
   FROM free AS d
-  WHERE r.id = d.id AND r.fence = d.fence AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
+  WHERE r.id = ANY(ARRAY(SELECT id FROM free)) AND r.id = d.id AND r.fence = d.fence
+    AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()),
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(coalesce($3::timestamptz, pg_catalog.statement_timestamp()), a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
@@ -1310,7 +1311,7 @@ VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, $9, $10, coalesce($11::timest
 -- name: reserve_queued
 -- arguments: ids, limit
 SELECT c.id FROM pg_catalog.unnest($1::uuid[]) AS c(id)
-WHERE CASE WHEN EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = c.id AND state || '' = 'queued')
+WHERE CASE WHEN (SELECT r.id FROM dbjobs.runs r WHERE r.id = c.id AND state || '' = 'queued') IS NOT NULL
   THEN pg_catalog.pg_try_advisory_xact_lock(('x' || pg_catalog.right(c.id::text, 12))::bit(48)::bigint) END
 LIMIT $2;
 

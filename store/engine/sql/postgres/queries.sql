@@ -57,11 +57,12 @@ WHERE j.removed_at IS NULL AND j.enabled ORDER BY a.after_job_id, j.id;
 -- A run that another session has taken since the statement's snapshot is locked by FOR UPDATE all the same, as it is now,
 -- before its state is looked at again, and its holder would wait to finish it. Who has this lock, of as many runs as are
 -- wanted, in the order of the list, finds them in the next statement, and so by a newer snapshot, as the last to have it
--- left them.
+-- left them. The run as a value, by its key: of an EXISTS, the planner makes a hash of all runs, as long as these are some
+-- thousand.
 
 -- name: reserve_queued
 SELECT c.id FROM pg_catalog.unnest(:ids::uuid[]) AS c(id)
-WHERE CASE WHEN EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.id = c.id AND @is_queued)
+WHERE CASE WHEN (SELECT r.id FROM dbjobs.runs r WHERE r.id = c.id AND @is_queued) IS NOT NULL
   THEN pg_catalog.pg_try_advisory_xact_lock(('x' || pg_catalog.right(c.id::text, 12))::bit(48)::bigint) END
 LIMIT :limit;
 
@@ -90,7 +91,8 @@ ON CONFLICT DO NOTHING;
 -- delivered again: the answer names those that have ended, and says whether everything is paused. The limit is the length
 -- of the list: it keeps none out. Without it, the planner takes any list for 100 rows, and reads all of a table of some
 -- thousand runs for each end. The state is compared so that the planner does not see which: by its statistics hardly a run
--- is under way, and it would compare each of those that are with each end of the list.
+-- is under way, and it would compare each of those that are with each end of the list. That the ids are a list of their own
+-- leads it to the key: joined alone, it would read all runs as long as these are some thousand.
 
 -- name: finish_attempts
 WITH d AS (
@@ -103,7 +105,8 @@ WITH d AS (
 ), moved AS (
   UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
   FROM free AS d
-  WHERE r.id = d.id AND r.fence = d.fence AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
+  WHERE r.id = ANY(ARRAY(SELECT id FROM free)) AND r.id = d.id AND r.fence = d.fence
+    AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
 ), ended AS (
   UPDATE dbjobs.attempts AS a SET state = d.state, finished_at = @now,
     started_at = CASE WHEN d.waited_ms > 0::double precision THEN least(@now, a.started_at + d.waited_ms * interval '1 millisecond') ELSE a.started_at END, rows_affected = d.rows_affected, error = d.error,
