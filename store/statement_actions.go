@@ -12,6 +12,8 @@ var actions = map[string]string{
 	"file_faults":        "check the file",
 	"file_size":          "read the size of the file",
 	"server_settings":    "read the settings of the database",
+	"room":               "ask how many connections there may be",
+	"connections":        "ask how many connections there are",
 	"server_tables":      "read the statistics of the tables",
 	"finish_attempts":    "record the ends of attempts",
 	"advance":            "write plans",

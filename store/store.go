@@ -123,6 +123,9 @@ func (s *Store) Login(ctx context.Context) (string, error) { return s.db.Login(c
 // is none.
 func (s *Store) Warning(ctx context.Context) (string, error) { return s.db.Warning(ctx) }
 
+// Room is how many connections more the server would give to this login, as far as that is known: see engine.DB.
+func (s *Store) Room(ctx context.Context) (left int, known bool, err error) { return s.db.Room(ctx) }
+
 // LockHolders names the sessions that have rows or tables of dbjobs locked: see engine.DB.
 func (s *Store) LockHolders(ctx context.Context) string { return s.db.LockHolders(ctx) }
 

@@ -89,9 +89,9 @@ func (p *pass) mayStart(ctx context.Context) (places, ahead int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line.n == 0 {
-		places = p.size - p.busy
+		places = max(p.size-p.busy, 0)
 	}
-	if most := p.mostAhead(); p.line.n <= most/2 && (p.size > 1 || places > 0) {
+	if most := p.mostAhead(); p.line.n <= most/2 && (!p.one || places > 0) {
 		ahead = most - p.line.n
 	}
 	if p.t.Limit > 0 {
@@ -146,7 +146,9 @@ func (p *pass) vacate(h *held) {
 	} else {
 		p.pace += (took - p.pace) / weight
 	}
-	p.advance()
+	if p.busy < p.size {
+		p.advance()
+	}
 	p.tell()
 }
 

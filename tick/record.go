@@ -66,7 +66,7 @@ func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) e
 func (p *pass) more() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.size > 1 && p.line.n > 0
+	return !p.one && p.line.n > 0
 }
 
 // gather waits for more ends.

@@ -36,7 +36,7 @@ type Tick struct {
 	Queues       []string      // of Work: those to take from; none: all but the tick's own
 	StartupID    string        // of the machine's or function's start; jobs with on_startup run once for each
 	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
-	Concurrency  int           // runs side by side; 0: 4
+	Concurrency  int           // runs side by side; 0: 4, then a quarter of the connections that the server has left, from 2 to 8
 	Batch        int           // jobs decided in one transaction; 0: 1,000
 	Budget       time.Duration // for the whole pass; 0: none
 	Grace        time.Duration // for what runs when the context is cancelled; within the budget

@@ -41,7 +41,7 @@ func (p *pass) run(ctx context.Context, h *held) error {
 		end, ended := p.attempt(within, t)
 		log.Debug("step has ended", "state", end.State, "error", end.Error)
 		if !ended {
-			if p.size > 1 && end.NextStep == 0 { // who waits need not wait for the record of it
+			if !p.one && end.NextStep == 0 { // who waits need not wait for the record of it
 				p.mu.Lock()
 				p.vacate(h)
 				p.mu.Unlock()

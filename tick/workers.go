@@ -13,7 +13,9 @@ import (
 
 // workers are the runs that this pass holds.
 type workers struct {
-	size     int
+	size     int      // runs side by side
+	one      bool     // at a time
+	asks     bool     // the database how many there may be
 	queues   []string // to take from; none: all but the tick's own
 	served   string   // the queue whose turn was last
 	news     chan struct{}
@@ -50,21 +52,16 @@ type result struct {
 	err  error
 }
 
-func (w *workers) init(size int) {
-	if w.size = size; size <= 0 {
-		w.size = 4
-	}
-	w.pace, w.news, w.running = -1, make(chan struct{}, 1), map[delivery]*held{}
-	w.recorder.enough = make(chan struct{}, 1)
-	w.hands, w.over = make(chan *held), make(chan struct{})
-}
-
 // takeAll takes queued runs for as long as there are enough to fill the room: a decision for every few runs that have
 // ended would cost as much as the runs. After a number of ends there is one all the same, or jobs would wait for their
 // successors, and the record for its facts, until a long queue is empty.
 func (p *pass) takeAll(ctx context.Context) error {
 	for before := p.report.Started; ; {
-		if err := p.take(ctx); err != nil || !p.full || p.report.Started-before >= p.many() {
+		err := p.take(ctx)
+		if p.asks && p.full && err == nil {
+			p.grow(ctx)
+		}
+		if err != nil || !p.full || p.report.Started-before >= p.many() {
 			return err
 		}
 		if err := p.await(ctx); err != nil {
@@ -250,9 +247,9 @@ func (p *pass) patience(ended int) (_ time.Duration, back bool) {
 		return 0, true
 	case len(p.ended) > 0 && ended == 0:
 		return time.Nanosecond, false
-	case p.size == 1 && (waiting > 0 || !free): // one at a time: nothing goes on beside
+	case p.one && (waiting > 0 || !free): // one at a time: nothing goes on beside
 		return -1, false
-	case p.size == 1 || ended >= many:
+	case p.one || ended >= many:
 		return 0, false
 	case waiting > 0 && p.full && waiting <= p.mostAhead()/2:
 		return 0, false

@@ -154,7 +154,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger in logs and metrics; a tick also records under it when it ran")
 	flags.IntVar(&f.limit, "limit", 0, "start at most `N` runs; 0 means no limit")
-	flags.IntVar(&f.concurrency, "concurrency", 4, "execute up to `N` runs at the same time, each in a session of its own")
+	flags.IntVar(&f.concurrency, "concurrency", 0, "execute up to `N` runs at the same time, each in a session of its own; 0 means 4, and where more wait a quarter of the connections that the server has left, from 2 to 8")
 	flags.Var(durationFlag{&f.budget}, "budget", "time for the whole pass, such as 50s; 0s means no limit, but one minute for each answer of the database")
 	flags.Var(durationFlag{&f.grace}, "grace", "time that executing runs get to end when the process receives SIGINT or SIGTERM; a second signal ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the clocks of database and host differ by more; 0s turns this off")
@@ -193,8 +193,8 @@ type (
 // pass makes a command's body from a function that runs a pass.
 func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, _ []string) error {
-		if f.limit < 0 || f.concurrency < 1 {
-			return badInput("--limit must be 0 or more, --concurrency 1 or more")
+		if f.limit < 0 || f.concurrency < 0 {
+			return badInput("--limit and --concurrency must be 0 or more")
 		}
 		if err := f.names(cmd); err != nil {
 			return err

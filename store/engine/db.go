@@ -171,6 +171,27 @@ func (db *DB) JobPool(o Options) (*sql.DB, error) {
 	return pool, nil
 }
 
+// Room is how many connections more the server would give to this login, as far as the login can see, and at least none.
+// known reports whether the engine has such a bound.
+func (db *DB) Room(ctx context.Context) (left int, known bool, err error) {
+	if !db.Has("room") {
+		return 0, false, nil
+	}
+	var name string
+	var n, open int
+	err = db.Query(ctx, "room", Args{}, func(r *sql.Rows) error {
+		err := r.Scan(&name, &n)
+		if !known || n < left && n > 0 {
+			left, known = n, true
+		}
+		return err
+	})
+	if err == nil && db.Has("connections") {
+		err = db.Row(ctx, "connections", Args{}, &name, &open)
+	}
+	return max(left-open, 0), known && err == nil, err
+}
+
 // Engine is the database's.
 func (db *DB) Engine() *Engine { return db.e }
 

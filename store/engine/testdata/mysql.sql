@@ -182,6 +182,9 @@ FROM dbjobs_job_after a WHERE a.job_id IN (each_);
 SELECT p.job_id FROM dbjobs_plans p
 WHERE p.owner IN (each_) AND p.next_run > ? AND p.next_run < ? AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.next_run, p.job_id LIMIT ?;
 
+-- name: connections
+SHOW GLOBAL STATUS LIKE 'Threads_connected';
+
 -- name: contents
 SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL),
   (SELECT COUNT(*) FROM dbjobs_runs), (SELECT COUNT(*) FROM dbjobs_runs WHERE state = 'running');
@@ -1267,6 +1270,9 @@ WHERE job_id IN (each_);
 -- name: rewind_waits
 -- arguments: now, each_ids, now, later_ms
 UPDATE dbjobs_runs SET ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'waiting' AND ready_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
+-- name: room
+SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections');
 
 -- name: run_by_number
 -- arguments: job, number

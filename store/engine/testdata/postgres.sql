@@ -1347,6 +1347,16 @@ WHERE job_id = ANY($2::bigint[]);
 -- arguments: now, ids, later_ms
 UPDATE dbjobs.runs SET ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'waiting' AND ready_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
 
+-- name: room
+SELECT 'connections', least(
+  pg_catalog.current_setting('max_connections')::bigint - pg_catalog.current_setting('superuser_reserved_connections')::bigint
+    - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::bigint - (SELECT pg_catalog.sum(s.numbackends)::bigint FROM pg_catalog.pg_stat_database s),
+  (SELECT CASE WHEN d.datconnlimit >= 0 THEN d.datconnlimit::bigint - s.numbackends::bigint END
+    FROM pg_catalog.pg_database d JOIN pg_catalog.pg_stat_database s ON s.datid = d.oid WHERE d.datname = pg_catalog.current_database()),
+  (SELECT CASE WHEN r.rolconnlimit >= 0 THEN r.rolconnlimit::bigint
+      - (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE a.usesysid = r.oid) END
+    FROM pg_catalog.pg_roles r WHERE r.rolname = session_user));
+
 -- name: run_by_number
 -- arguments: job, number
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,

@@ -292,5 +292,14 @@ SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATA
 UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%'
 UNION SELECT r.routine_name FROM information_schema.routines r WHERE r.routine_schema = DATABASE() AND r.routine_name LIKE 'dbjobs%';
 
+-- How many connections the server gives in all and to this account (0: no fewer), and how many there are: MySQL and MariaDB
+-- show the second in tables of different names, and in this statement alike.
+
+-- name: room
+SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections');
+
+-- name: connections
+SHOW GLOBAL STATUS LIKE 'Threads_connected';
+
 -- name: server_settings
 SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only');

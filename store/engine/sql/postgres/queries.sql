@@ -205,6 +205,18 @@ SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg
   + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'dbjobs')
   + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = 'dbjobs');
 
+-- How many connections more this login would get. What is kept for others is not among them.
+
+-- name: room
+SELECT 'connections', least(
+  pg_catalog.current_setting('max_connections')::bigint - pg_catalog.current_setting('superuser_reserved_connections')::bigint
+    - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::bigint - (SELECT pg_catalog.sum(s.numbackends)::bigint FROM pg_catalog.pg_stat_database s),
+  (SELECT CASE WHEN d.datconnlimit >= 0 THEN d.datconnlimit::bigint - s.numbackends::bigint END
+    FROM pg_catalog.pg_database d JOIN pg_catalog.pg_stat_database s ON s.datid = d.oid WHERE d.datname = pg_catalog.current_database()),
+  (SELECT CASE WHEN r.rolconnlimit >= 0 THEN r.rolconnlimit::bigint
+      - (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE a.usesysid = r.oid) END
+    FROM pg_catalog.pg_roles r WHERE r.rolname = session_user));
+
 -- name: server_settings
 SELECT s.name, s.setting FROM pg_catalog.pg_settings s
 WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'transaction_read_only', 'in_hot_standby');

@@ -1,0 +1,92 @@
+package tick_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// Where nobody says how many runs are executed side by side, what the server has left does: a pass begins with four, and goes
+// on with more or fewer. A file has no such bound, and a number that somebody gives is not asked about.
+func TestPlacesAreAShareOfWhatTheServerHasLeft(t *testing.T) {
+	for _, c := range []struct{ left, given, places int }{{1000, 0, 8}, {24, 0, 6}, {3, 0, 2}, {1000, 3, 3}} {
+		t.Run(fmt.Sprint(c.left, "/", c.given), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				places := c.places
+				if d.Engine == "sqlite" && c.given == 0 {
+					places = 4
+				}
+				const runs = 40
+				queued(t, d, runs)
+				// The first have begun before the question. Who comes after the answer leaves when as many as there may be are here.
+				asked, full := make(chan struct{}), make(chan struct{})
+				var mu sync.Mutex
+				var begun, here, most int
+				tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+					mu.Lock()
+					begun, here = begun+1, here+1
+					wait := full
+					if c.given == 0 && begun <= 4 {
+						wait = asked
+					} else if here > most {
+						if most = here; most == places {
+							close(full)
+						}
+					}
+					mu.Unlock()
+					select {
+					case <-wait:
+					case <-ctx.Done():
+					}
+					mu.Lock()
+					here--
+					mu.Unlock()
+					return executor.Result{}, ctx.Err()
+				})
+				calls := storetest.Calls{Rewrite: func(text string) string {
+					switch {
+					case strings.Contains(text, "max_connections"):
+						return fmt.Sprintf("SELECT 'connections', %d", c.left)
+					case strings.Contains(text, "Threads_connected"):
+						return "SELECT '', 0"
+					}
+					return text
+				}}
+				tk.Store, tk.Concurrency, tk.Queues = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}), c.given, []string{"others"}
+				tk.Log = slog.New(heard{asked, "runs side by side"})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				r, err := tk.Work(ctx)
+				if err != nil || r.Succeeded != runs || most != places {
+					t.Errorf("%v: %d of %d succeeded, at most %d at once; want %d", err, r.Succeeded, runs, most, places)
+				}
+			})
+		})
+	}
+}
+
+// heard closes a channel when something is logged.
+type heard struct {
+	is   chan struct{}
+	what string
+}
+
+func (h heard) Enabled(context.Context, slog.Level) bool { return true }
+func (h heard) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h heard) WithGroup(string) slog.Handler            { return h }
+
+func (h heard) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.what {
+		close(h.is)
+	}
+	return nil
+}
