@@ -32,8 +32,17 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 			a.o.Progress(done, len(jobs))
 		}
 	}
-	for part := range slices.Chunk(jobs, batchSize) {
-		changed, err := a.look(ctx, part, twice)
+	parts := slices.Collect(slices.Chunk(jobs, batchSize))
+	next := a.look(ctx, parts, 0)
+	for i, part := range parts {
+		now := <-next
+		next = a.look(ctx, parts, i+1)
+		changed, err := a.compare(now, twice)
+		now = <-next // the session reads no more: it may write
+		next <- now
+		if err == nil {
+			err = a.insert(ctx, changed)
+		}
 		if err != nil {
 			return err
 		}
@@ -63,25 +72,48 @@ func (a *applier) fullName(j Job) string {
 	return j.FullName()
 }
 
-// look checks a batch of jobs, makes the rows of new ones, and leaves out those that are there as they should be.
-func (a *applier) look(ctx context.Context, jobs []Job, twice func(j Job, asked string, known bool) error) ([]*edit, error) {
+// looked is a batch of jobs, and what the database has of it.
+type looked struct {
+	given []fitting
+	old   []Job
+	err   error
+}
+
+// look reads what the database has of a batch, and looks at the jobs of the batch by themselves, while the one before is
+// compared. After the last batch there is nothing.
+func (a *applier) look(ctx context.Context, parts [][]Job, i int) chan looked {
+	done := make(chan looked, 1)
+	if i == len(parts) {
+		done <- looked{}
+		return done
+	}
 	var there []*Job
-	for i := range jobs {
-		if k := a.known.byName[a.fullName(jobs[i])]; k != nil && !a.o.CreateOnly {
+	for j := range parts[i] {
+		if k := a.known.byName[a.fullName(parts[i][j])]; k != nil && !a.o.CreateOnly {
 			there = append(there, k)
 		}
 	}
-	list, err := a.definitions(ctx, there)
-	if err != nil {
-		return nil, err
+	fit := make(chan []fitting, 1)
+	go func() { fit <- a.fit(parts[i]) }()
+	go func() {
+		old, err := a.definitions(ctx, there)
+		done <- looked{<-fit, old, err}
+	}()
+	return done
+}
+
+// compare leaves out the jobs that are there as they should be.
+func (a *applier) compare(now looked, twice func(j Job, asked string, known bool) error) ([]*edit, error) {
+	if now.err != nil {
+		return nil, now.err
 	}
-	old := make(map[string]*Job, len(list))
-	for i := range list {
-		old[list[i].FullName()] = &list[i]
+	old := make(map[string]*Job, len(now.old))
+	for i := range now.old {
+		old[now.old[i].FullName()] = &now.old[i]
 	}
 	var edits []*edit
-	for _, j := range jobs {
-		e, err := a.check(j, old, twice)
+	for i := range now.given {
+		e, err := a.check(&now.given[i], old, twice)
 		if err != nil {
 			return nil, err
 		}
@@ -89,26 +121,45 @@ func (a *applier) look(ctx context.Context, jobs []Job, twice func(j Job, asked 
 			edits = append(edits, e)
 		}
 	}
-	return edits, a.insert(ctx, edits)
+	return edits, nil
+}
+
+// fitting is a job as it would be stored, or why it cannot be.
+type fitting struct {
+	job   Job
+	asked string // the owner that was given
+	err   error
+}
+
+// fit looks at each job by itself, without the database.
+func (a *applier) fit(jobs []Job) []fitting {
+	list := make([]fitting, len(jobs))
+	for i, j := range jobs {
+		asked := j.Owner
+		j.Owner, j.Manifest = cmp.Or(j.Owner, a.login), a.o.Manifest
+		var err error
+		if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
+			err = &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
+		} else {
+			j.Normalize()
+			err = j.Validate()
+		}
+		list[i] = fitting{j, asked, err}
+	}
+	return list
 }
 
 // check refuses a job that cannot be, and returns nil where there is nothing to do about it.
-func (a *applier) check(j Job, there map[string]*Job, twice func(j Job, asked string, known bool) error) (*edit, error) {
-	asked := j.Owner
-	j.Owner = cmp.Or(j.Owner, a.login)
-	if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
-		return nil, &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
-	}
-	j.Manifest = a.o.Manifest
-	j.Normalize()
-	if err := j.Validate(); err != nil {
-		return nil, err
+func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job, asked string, known bool) error) (*edit, error) {
+	j := &given.job
+	if given.err != nil {
+		return nil, given.err
 	}
 	if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
 		return nil, &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)}
 	}
 	known := a.known.byName[j.FullName()] != nil
-	if err := twice(j, asked, known); err != nil {
+	if err := twice(*j, given.asked, known); err != nil {
 		return nil, err
 	}
 	if known && a.o.CreateOnly {
@@ -121,19 +172,19 @@ func (a *applier) check(j Job, there map[string]*Job, twice func(j Job, asked st
 	if err := a.mayTake("job "+j.FullName(), old.Manifest); err != nil {
 		return nil, err
 	}
-	if !known && !a.o.CreateOnly && a.done.has(j) {
+	if !known && !a.o.CreateOnly && a.done.has(*j) {
 		a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})
 		return nil, nil
 	}
-	if err := a.start(&j, old); err != nil {
+	if err := a.start(j, old); err != nil {
 		return nil, err
 	}
 	j.ID = old.ID
 	if len(j.After) > 0 || j.On != (Hooks{}) { // which jobs those are, is found out when all are there
-		return &edit{job: j, old: old}, nil
+		return &edit{job: *j, old: old}, nil
 	}
-	if changed(old, &j) {
-		return &edit{job: j, old: old, differs: true}, nil
+	if changed(old, j) {
+		return &edit{job: *j, old: old, differs: true}, nil
 	}
 	return nil, nil
 }

@@ -37,19 +37,23 @@ const (
 func (d *decoder) spend(n *yaml.Node, path string) bool {
 	d.values++
 	d.bytes += len(n.Value)
-	most := 2*d.length + aliasBytes // an escape of two bytes may stand for three
-	if d.over || d.values <= maxValues && d.bytes <= most {
+	if d.over || !d.tooMuch(d.values, d.bytes) {
 		return !d.over
 	}
 	d.problems = nil // the others do not matter beside this one
 	if d.values > maxValues {
 		d.problem(n, path, "the aliases of this file expand to more than %d values", maxValues)
 	} else {
-		d.problem(n, path, "the aliases of this file expand to more than %d bytes", most)
+		d.problem(n, path, "the aliases of this file expand to more than %d bytes", d.mostBytes())
 	}
 	d.over = true
 	return false
 }
+
+func (d *decoder) tooMuch(values, bytes int) bool { return values > maxValues || bytes > d.mostBytes() }
+
+// mostBytes is how many bytes the values of the file may have: an escape of two may stand for three.
+func (d *decoder) mostBytes() int { return 2*d.length + aliasBytes }
 
 // block matches the end of a line that begins a block scalar. The lines of a block scalar are one
 // value, whatever they hold.

@@ -52,28 +52,28 @@ func (f *file) readJob(p pair) {
 	k.begin(p.key.Value, f.defaults)
 	path := join("jobs", k.job.Name)
 	f.mapping(p.value, path, k.fields)
-	j := k.job
+	j := &k.job // it is begun anew for the next
 
-	zone := f.readWhen(&j, k.when, path)
+	zone := f.readWhen(j, k.when, path)
 	if len(f.problems) > before {
 		return
 	}
-	if f.singleStep(&j, &k.single, k.steps, p.key, path); len(f.problems) > before {
+	if f.singleStep(j, &k.single, k.steps, p.key, path); len(f.problems) > before {
 		return
 	}
-	if f.readStart(&j, path, zone); len(f.problems) > before {
+	if f.readStart(j, path, zone); len(f.problems) > before {
 		return
 	}
-	f.dropDefaults(&j, path)
+	f.dropDefaults(j, path)
 	j.Normalize()
-	if f.misnamedStep(&j, p.key, path); len(f.problems) > before {
+	if f.misnamedStep(j, p.key, path); len(f.problems) > before {
 		return
 	}
 	if err := j.Validate(); err != nil {
 		f.invalid(err, p.key, path)
 		return
 	}
-	f.m.Jobs = append(f.m.Jobs, j)
+	f.m.Jobs = append(f.m.Jobs, *j)
 	f.renamed("job", k.former, j.Name, path)
 }
 

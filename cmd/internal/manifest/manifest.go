@@ -207,7 +207,12 @@ func (f *file) readJobs(n *yaml.Node) {
 	if n == nil {
 		return
 	}
-	for _, p := range f.pairs(n, "jobs", "a mapping of jobs by name") {
+	jobs := f.pairs(n, "jobs", "a mapping of jobs by name")
+	if f.readInParts(jobs) {
+		return
+	}
+	f.m.Jobs = slices.Grow(f.m.Jobs, len(jobs))
+	for _, p := range jobs {
 		if f.once(p.key, join("jobs", p.key.Value)) {
 			f.readJob(p)
 		}
