@@ -9,11 +9,15 @@ GRANT CREATE, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, DROP, SELECT, INSERT, 
 -- After each `dbjobs migrate`.
 GRANT SELECT, INSERT, UPDATE, DELETE ON @database.@table TO @login;
 GRANT SELECT, UPDATE (migrated_at) ON @database.dbjobs_installation TO @login;
+-- With owners, a view shows this login its own jobs only.
+GRANT SELECT ON @database.@view TO @login;
 
 -- name: reader
 -- After each `dbjobs migrate`.
 GRANT SELECT ON @database.@table TO @login;
 GRANT SELECT ON @database.dbjobs_installation TO @login;
+-- With owners, a view shows this login its own jobs only.
+GRANT SELECT ON @database.@view TO @login;
 
 -- name: user
 -- After each `dbjobs migrate --owners`. There is no right on a table.
