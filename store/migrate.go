@@ -32,12 +32,18 @@ type Schema struct {
 	MigratedAt time.Time `json:"migrated_at,omitzero"`
 }
 
-// read reads it. digest is that of this program's views and routines; those of a newer schema are not its business.
-func (c *Schema) read(ctx context.Context, q engine.Runner, digest string) error {
-	var there string
-	err := q.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&there), engine.Nullable(&c.Instance), &c.Owners, engine.At(&c.MigratedAt))
-	c.Outdated = err == nil && c.Version <= Latest && there != digest
-	return err
+// read reads it, and returns the digest of the views and routines that are there.
+func (c *Schema) read(ctx context.Context, q engine.Runner) (digest string, err error) {
+	err = q.Row(ctx, "installation", engine.Args{}, &c.Version, &c.Oldest, engine.Nullable(&digest), engine.Nullable(&c.Instance), &c.Owners, engine.At(&c.MigratedAt))
+	return digest, err
+}
+
+// compare finds out whether the views and routines, by their digest, are this program's: which it returns. Those of a newer
+// schema are not its business.
+func (c *Schema) compare(e *engine.Engine, digest string) ([]engine.Repeatable, error) {
+	ours, err := e.Repeatables(c.Owners)
+	c.Outdated = c.Version <= Latest && digest != engine.Digest(ours)
+	return ours, err
 }
 
 // Check returns nil or an error that wraps ErrSchema and says what to do.
@@ -56,26 +62,26 @@ func (c Schema) Check() error {
 
 // Schema reads the version of the schema. Without tables, it is Version 0 and no error.
 func (s *Store) Schema(ctx context.Context) (Schema, error) {
-	all, err := s.db.Engine().Repeatables()
-	if err != nil {
-		return Schema{}, err
-	}
-	return s.schema(ctx, engine.Digest(all))
-}
-
-func (s *Store) schema(ctx context.Context, digest string) (Schema, error) {
-	c := Schema{Latest: Latest}
-	err := c.read(ctx, s.db, digest)
-	if errors.Is(err, ErrSchema) || errors.Is(err, ErrNotFound) {
-		return c, nil
+	c, digest, err := s.schema(ctx)
+	if err == nil && c.Version > 0 {
+		_, err = c.compare(s.db.Engine(), digest)
 	}
 	return c, err
+}
+
+func (s *Store) schema(ctx context.Context) (c Schema, digest string, err error) {
+	c.Latest = Latest
+	digest, err = c.read(ctx, s.db)
+	if errors.Is(err, ErrSchema) || errors.Is(err, ErrNotFound) {
+		return c, "", nil
+	}
+	return c, digest, err
 }
 
 // CheckSchema is Schema and Check. It does not look at views and routines: commands need none of these, and to read the
 // texts of this program's takes longer than many a command.
 func (s *Store) CheckSchema(ctx context.Context) error {
-	c, err := s.schema(ctx, "")
+	c, _, err := s.schema(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,12 +99,19 @@ func (s *Store) SetInstance(ctx context.Context, name string) error {
 }
 
 // SetOwners lets rows belong to logins, or to nobody again.
+//
+// Crash window: where DDL ends a transaction, rows may have owners while the views are those without a barrier. The schema is
+// outdated then, and Migrate brings them in.
 func (s *Store) SetOwners(ctx context.Context, on bool) error {
 	return s.db.InTx(ctx, func(tx *engine.Tx) error {
 		if err := s.db.LockSchema(ctx, tx); err != nil {
 			return err
 		}
-		return s.db.Own(ctx, tx, on)
+		if err := s.db.Own(ctx, tx, on); err != nil {
+			return err
+		}
+		_, err := s.replace(ctx, tx)
+		return err
 	})
 }
 
@@ -135,7 +148,7 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 	for _, m := range all {
 		fmt.Fprintf(&b, "-- %s\n\n%s;\n\n", m.Name, strings.Join(m.Statements, ";\n\n"))
 	}
-	repeatables, err := e.Repeatables()
+	repeatables, err := e.Repeatables(owners)
 	if err != nil {
 		return "", err
 	}
@@ -171,10 +184,6 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	repeatables, err := s.db.Engine().Repeatables()
-	if err != nil {
-		return nil, err
-	}
 	was, err := s.Schema(ctx)
 	if err != nil {
 		return nil, err
@@ -184,13 +193,13 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	}
 	var applied []string
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		applied, err = s.migrate(ctx, tx, migrations, repeatables, was.Owners)
+		applied, err = s.migrate(ctx, tx, migrations, was.Owners)
 		return err
 	})
 	return applied, err
 }
 
-func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, repeatables []engine.Repeatable, owners bool) (applied []string, err error) {
+func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, owners bool) (applied []string, err error) {
 	if err := s.db.LockSchema(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -218,7 +227,7 @@ func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.
 			return nil, err
 		}
 	}
-	replaced, err := s.replace(ctx, tx, repeatables)
+	replaced, err := s.replace(ctx, tx)
 	if replaced {
 		applied = append(applied, "views and routines")
 	}
@@ -229,15 +238,19 @@ func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.
 }
 
 // replace brings in views and routines if they are not those of this program.
-func (s *Store) replace(ctx context.Context, tx *engine.Tx, repeatables []engine.Repeatable) (done bool, err error) {
+func (s *Store) replace(ctx context.Context, tx *engine.Tx) (done bool, err error) {
 	var now Schema
-	digest := engine.Digest(repeatables)
-	if err := now.read(ctx, tx, digest); err != nil || !now.Outdated {
+	digest, err := now.read(ctx, tx)
+	if err != nil {
 		return false, err
 	}
-	if err := s.db.Replace(ctx, tx, repeatables); err != nil {
+	ours, err := now.compare(s.db.Engine(), digest)
+	if err != nil || !now.Outdated {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, "record_repeatable", engine.Args{"repeatable": digest})
+	if err := s.db.Replace(ctx, tx, ours); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, "record_repeatable", engine.Args{"repeatable": engine.Digest(ours)})
 	return err == nil, err
 }

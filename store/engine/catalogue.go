@@ -72,7 +72,7 @@ func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []strin
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := db.e.Repeatables()
+	all, err := db.e.Repeatables(false)
 	if err != nil {
 		return nil, nil, nil, err
 	}

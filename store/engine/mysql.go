@@ -96,6 +96,7 @@ var mysqlEngine = &Engine{
 	clientSplits: true,
 	hides:        true,
 	views:        mysqlViews,
+	barrier:      mysqlBarrier,
 }
 
 // mysqlVersion makes the server's version readable, such as 10.11.14-MariaDB-0+deb12u2.

@@ -34,11 +34,32 @@ var (
 	creation = lazyregexp.New(`(?m)^CREATE (VIEW|FUNCTION|PROCEDURE) ([\w.]+)`)
 )
 
-// Repeatables returns the views and then the routines of the engine, in the order of the names of their files. Nobody may
-// change them: they are read once.
-func (e *Engine) Repeatables() ([]Repeatable, error) { return repeatables(e) }
+// Repeatables returns the views and then the routines of the engine, in the order of the names of their files. Where rows
+// belong to logins, a view that hides rows is a barrier, too. Nobody may change them: they are read once.
+func (e *Engine) Repeatables(owners bool) ([]Repeatable, error) {
+	if owners && e.barrier != "" {
+		return barred(e)
+	}
+	return repeatables(e)
+}
 
-var repeatables = kept((*Engine).readRepeatables)
+var (
+	repeatables = kept((*Engine).readRepeatables)
+	barred      = kept((*Engine).bar)
+)
+
+// bar ends each view with the barrier.
+func (e *Engine) bar() ([]Repeatable, error) {
+	all, err := repeatables(e)
+	out := slices.Clone(all)
+	for i, r := range out {
+		if r.Kind == "VIEW" {
+			out[i].Statements = slices.Clone(r.Statements)
+			out[i].Statements[0] += "\n" + e.barrier
+		}
+	}
+	return out, err
+}
 
 func (e *Engine) readRepeatables() (out []Repeatable, err error) {
 	for _, folders := range [][]string{{"sql/views", "sql/" + e.Name + "/views"}, {"sql/" + e.Name + "/routines"}} {

@@ -87,7 +87,7 @@ func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
 			columns[t.name] = strings.Join(t.columns, ", ")
 		}
 	}
-	all, err := e.Repeatables()
+	all, err := e.Repeatables(false)
 	if err != nil {
 		return "", err
 	}

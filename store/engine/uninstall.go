@@ -13,7 +13,7 @@ func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	if err != nil {
 		return err
 	}
-	repeatables, err := db.e.Repeatables()
+	repeatables, err := db.e.Repeatables(false)
 	if err != nil {
 		return err
 	}

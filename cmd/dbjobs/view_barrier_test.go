@@ -1,0 +1,85 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// A condition that fails, or keeps what it sees, is computed for no row that a view does not show: bob, who has no jobs, learns
+// nothing of ann's. Nor does he where the views were there before rows had owners. Without owners, a view costs nothing.
+func TestViewsAreABarrier(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("has no logins")
+		}
+		o := newOwned(t, d)
+		asBob, err := storetest.OpenSQL(t, o.asBob).Conn(t.Context()) // @seen is the session's
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer asBob.Close()
+		look := func() (learned []string) {
+			t.Helper()
+			for _, view := range o.named("VIEW") {
+				for _, column := range columnsOf(t, asBob, d.Table(view)) {
+					for _, condition := range probes(d.Engine, column) {
+						if d.Engine != "postgres" {
+							if _, err := asBob.ExecContext(t.Context(), "SET @seen = 0"); err != nil {
+								t.Fatal(err)
+							}
+						}
+						var n, seen int
+						err := asBob.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+d.Table(view)+" WHERE "+condition).Scan(&n)
+						if err == nil && d.Engine != "postgres" {
+							err = asBob.QueryRowContext(t.Context(), "SELECT @seen").Scan(&seen)
+						}
+						if err != nil || n > 0 || seen > 0 {
+							learned = append(learned, fmt.Sprintf("%s: WHERE %s: %d rows, %d seen, %v", view, condition, n, seen, err))
+						}
+					}
+				}
+			}
+			return learned
+		}
+		for _, l := range look() {
+			t.Error(l)
+		}
+		if d.Engine == "postgres" {
+			return
+		}
+		o.must(o.asAdmin, "", "migrate", "--owners=false")
+		if n := len(look()); n == 0 {
+			t.Error("without owners, nothing was computed: the probe shows nothing")
+		}
+		o.must(o.asAdmin, "", "migrate", "--owners")
+		for _, l := range look() {
+			t.Error("with owners again: ", l)
+		}
+	})
+}
+
+// probes are conditions that fail, or count, where they are computed for a row.
+func probes(engine, column string) []string {
+	if engine == "postgres" {
+		return []string{"1 / (length(" + column + "::text) * 0) > 0"}
+	}
+	return []string{"EXP(800 + LENGTH(COALESCE(" + column + ", ''))) > 0", "(@seen := @seen + LENGTH(COALESCE(" + column + ", '')) * 0 + 1) > 0"}
+}
+
+// columnsOf are the columns of a view.
+func columnsOf(t *testing.T, c *sql.Conn, view string) []string {
+	t.Helper()
+	rows, err := c.QueryContext(t.Context(), "SELECT * FROM "+view+" WHERE 1 = 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil || rows.Err() != nil {
+		t.Fatal(err, rows.Err())
+	}
+	return names
+}
