@@ -134,6 +134,7 @@ type Server struct {
 	Missing        []string // views and routines
 	BrokenIndexes  []string // of PostgreSQL: being built, or their building failed
 	Denied         []string // what the login may not do: "DELETE on dbjobs.runs"
+	Unbound        string   // why row security does not bind the login, on PostgreSQL where rows have owners; "": it does
 	Settings       map[string]string
 	Tables         []TableFacts // of PostgreSQL
 	FileFaults     []string     // of SQLite
@@ -162,6 +163,7 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 	for statement, scan := range map[string]func(*sql.Rows) error{
 		"server_settings": engine.Reads(&name, engine.Nullable(&value)).Each(func(string) error { v.Settings[name] = value; return nil }),
 		"broken_indexes":  engine.Reads(&name).Each(func(string) error { v.BrokenIndexes = append(v.BrokenIndexes, name); return nil }),
+		"unbound":         engine.Reads(&v.Unbound).Each(func(string) error { return nil }),
 		"server_tables":   engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) error { v.Tables = append(v.Tables, t); return nil }),
 		"file_size":       engine.Reads(&v.FileSize, &v.FileFree).Each(func(string) error { return nil }),
 		"file_faults": engine.Reads(&name).Each(func(string) error {

@@ -14,6 +14,7 @@ var actions = map[string]string{
 	"server_settings":    "read the settings of the database",
 	"room":               "ask how many connections there may be",
 	"connections":        "ask how many connections there are",
+	"unbound":            "ask whether row security binds the login",
 	"server_tables":      "read the statistics of the tables",
 	"finish_attempts":    "record the ends of attempts",
 	"advance":            "write plans",

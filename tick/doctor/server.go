@@ -50,6 +50,10 @@ func (e *exam) server(ctx context.Context) error {
 	if len(v.Denied) > 0 {
 		e.find("rights", Note, "", "grant what is missing if ticks use this login; a reader needs SELECT only", "this login may not do all that a tick does: %s", list(v.Denied, 4))
 	}
+	if v.Unbound != "" {
+		e.find("rights", Note, "", "let ticks log in as a member of dbjobs_ticker that is none of that: dbjobs migrate --print-grants ticker",
+			"rows have owners, and this login %s: no row security binds it, nor a text of a job that is executed with it", v.Unbound)
+	}
 	for _, s := range settings {
 		if strings.EqualFold(v.Settings[s.name], s.value) {
 			e.find(s.check, s.level, "", s.advice, "%s", s.problem)

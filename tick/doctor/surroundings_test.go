@@ -109,3 +109,34 @@ func TestRightsAreNamed(t *testing.T) {
 		}
 	})
 }
+
+// Where rows have owners, doctor names a login that no row security binds: here that which made the tables. Superusers, and
+// BYPASSRLS, are for superusers to make, and the login of the tests is none.
+func TestRightsThatNoRowSecurityBinds(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		login, bound := d.As(t)
+		if d.Engine == "postgres" {
+			t.Cleanup(func() { d.Exec(t, "REVOKE dbjobs_ticker FROM "+login) })
+		}
+		for _, owners := range []bool{false, true} {
+			if err := d.SetOwners(t.Context(), owners); err != nil {
+				t.Fatal(err)
+			}
+			if owners && d.Engine == "postgres" {
+				d.Exec(t, "GRANT dbjobs_ticker TO "+login)
+			}
+			for who, s := range map[string]*store.Store{"maker": d.Store, "ticker": bound} {
+				r, err := doctor.Examine(t.Context(), s, doctor.Options{Clock: d.Clock.Now, Version: "test"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				told := slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
+					return f.Check == "rights" && strings.Contains(f.Problem, "this login owns the tables: no row security binds it")
+				})
+				if want := owners && who == "maker" && d.Engine == "postgres"; told != want {
+					t.Errorf("%s, owners %t: told %t: %+v", who, owners, told, r.Findings)
+				}
+			}
+		}
+	})
+}

@@ -122,6 +122,9 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 				if strings.Contains(call.SQL, "LEFT JOIN") && strings.Contains(call.SQL, "UNION") && strings.Contains(call.SQL, "o.id IS NULL") {
 					continue // need_check, once an hour: it looks at all jobs by the keys
 				}
+				if strings.HasPrefix(call.SQL, "SHOW ") {
+					continue // of the server's settings and counters: there is no plan
+				}
 				plan := explain(t, d, call)
 				for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
 					t.Errorf("%s: %s:\n%s", call.SQL, problem, strings.Join(plan, "\n"))

@@ -1574,6 +1574,12 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
     WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.job_id LIMIT $1) AS failing
 ) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
 
+-- name: unbound
+SELECT CASE WHEN r.rolsuper THEN 'is a superuser' WHEN r.rolbypassrls THEN 'has BYPASSRLS' ELSE 'owns the tables' END
+FROM pg_catalog.pg_roles r
+WHERE r.rolname = session_user AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1)
+  AND (r.rolsuper OR r.rolbypassrls OR (SELECT pg_catalog.pg_has_role(session_user, c.relowner, 'member') FROM pg_catalog.pg_class c WHERE c.oid = 'dbjobs.jobs'::regclass));
+
 -- name: unmark_calendars
 -- arguments: ids
 UPDATE dbjobs.calendars SET planned = NULL WHERE name = ANY($1::text[]);

@@ -217,6 +217,14 @@ SELECT 'connections', least(
       - (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE a.usesysid = r.oid) END
     FROM pg_catalog.pg_roles r WHERE r.rolname = session_user));
 
+-- Why row security does not bind this login, where rows have owners.
+
+-- name: unbound
+SELECT CASE WHEN r.rolsuper THEN 'is a superuser' WHEN r.rolbypassrls THEN 'has BYPASSRLS' ELSE 'owns the tables' END
+FROM pg_catalog.pg_roles r
+WHERE r.rolname = session_user AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1)
+  AND (r.rolsuper OR r.rolbypassrls OR (SELECT pg_catalog.pg_has_role(session_user, c.relowner, 'member') FROM pg_catalog.pg_class c WHERE c.oid = 'dbjobs.jobs'::regclass));
+
 -- name: server_settings
 SELECT s.name, s.setting FROM pg_catalog.pg_settings s
 WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'transaction_read_only', 'in_hot_standby');
