@@ -231,7 +231,8 @@ PROVE = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json -- $(L
 .PHONY: prove
 prove: $(SERVERS) ## the suite with its long forms, then with the race detector: most of a day; PACKAGES=./tick a part
 	@failed=0; \
-	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=1 $(MAKE) queues release || failed=1;) \
+	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=1 $(MAKE) queues release || failed=1; \
+		(cd scripts/release && DBJOBS_PROVE=1 $(TEST) -count=1 -timeout 1h ./...) || failed=1;) \
 	DBJOBS_PROVE=1 $(SERVERS) -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
 	$(if $(RACE),$(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
