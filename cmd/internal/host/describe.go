@@ -113,6 +113,8 @@ func in(s manifest.Source) string {
 		return " in " + s.File
 	case s.Variable != "":
 		return " in " + s.Variable
+	case s.AWSSecret != "":
+		return " in the secret " + s.AWSSecret
 	}
 	return ""
 }

@@ -10,6 +10,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +23,11 @@ import (
 	"strings"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // Variable names the file with the settings, or holds their text.
@@ -281,7 +284,7 @@ func (s *Settings) Monitor(known *secret.Known) (executor.Heartbeat, *executor.H
 	}
 	to := executor.Heartbeat{Start: b.Start, Success: b.Success, Failure: b.Failure}
 	var err error
-	if b.Text != "" || b.File != "" || b.Variable != "" {
+	if b.Given() {
 		if to.URL, err = s.value(b.Source); err == nil {
 			err = to.Check(manifest.HeartbeatFacts())
 		}
@@ -302,6 +305,8 @@ func (s *Settings) value(from manifest.Source) (string, error) {
 		if v == "" {
 			return "", fmt.Errorf("the variable %s is not set, or empty", from.Variable)
 		}
+	case from.AWSSecret != "":
+		return s.secretOfAWS(from)
 	case from.File != "":
 		f, _, err := open(from.File)
 		if err != nil {
@@ -318,6 +323,18 @@ func (s *Settings) value(from manifest.Source) (string, error) {
 		}
 	}
 	return v, nil
+}
+
+// secretOfAWS reads a secret of Secrets Manager, within the patience of that.
+func (s *Settings) secretOfAWS(from manifest.Source) (string, error) {
+	v, err := aws.Secret(context.Background(), aws.Lookup(s.env), from.AWSSecret)
+	if err == nil && from.OfURL {
+		v, err = settings.SecretURL(from.AWSSecret, v)
+	}
+	if v = strings.TrimSpace(v); v == "" && err == nil {
+		err = fmt.Errorf("the secret %s is empty", from.AWSSecret)
+	}
+	return v, err
 }
 
 // secretVariables are the names of the secrets among variables.

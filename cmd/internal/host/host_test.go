@@ -1,7 +1,11 @@
 package host
 
 import (
+	"encoding/json"
 	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -88,6 +92,53 @@ func TestLeaves(t *testing.T) {
 }
 
 // A variable goes before the file; whom the file offers the secret to, it stays for.
+// A value may be in a secret of AWS: as it is, or, where it is the URL of a database, in the members that RDS writes.
+func TestSecretsOfAWS(t *testing.T) {
+	held := map[string]string{
+		"arn:ann": `{"engine":"postgres","host":"db","port":5433,"username":"ann","password":"geh@im","dbname":"jobs"}`,
+		"arn:bob": "postgres://bob:geheim@db/jobs\n",
+		"arn:rds": `{"username":"ann","password":"geheim"}`,
+		"arn:key": "{geheim}",
+	}
+	extension := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, found := held[r.URL.Query().Get("secretId")]
+		if !found {
+			http.Error(w, "ResourceNotFoundException", http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": text}) // the client sees what is missing
+	}))
+	defer extension.Close()
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(extension.URL, "http://"))
+	s, err := Load(lookup(map[string]string{"PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port, Variable: `
+owners: {ann: {url_aws_secret: arn:ann}, bob: {url_aws_secret: arn:bob}, carl: {url_aws_secret: arn:rds}, dan: {url_aws_secret: arn:gone}}
+targets: {shop: {url_aws_secret: arn:ann}}
+secrets: {KEY: {value_aws_secret: arn:key}}
+`}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := s.Leaves(&secret.Known{})
+	for name, want := range map[string]string{
+		"ann": "postgres://ann:geh%40im@db:5433/jobs", "bob": "postgres://bob:geheim@db/jobs",
+		"carl": "does not name engine, host and dbname", "dan": "ResourceNotFoundException",
+	} {
+		got, err := h.Logins[name]()
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) || err != nil && strings.Contains(got, "geheim") {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if v, err := h.Target("x", "shop"); err != nil || v != "postgres://ann:geh%40im@db:5433/jobs" {
+		t.Errorf("the target is %q, %v", v, err)
+	}
+	if v, err := h.Secret("x", "KEY"); err != nil || v != "{geheim}" {
+		t.Errorf("the secret is %q, %v", v, err)
+	}
+}
+
 func TestSecretVariables(t *testing.T) {
 	env := map[string]string{Variable: "secrets: {HOOK: {value: of the file, owners: [ann]}}", SecretPrefix + "HOOK": "of the variable", SecretPrefix + "b": "other"}
 	s, err := Load(lookup(env), []string{"HOME=/h", SecretPrefix + "HOOK=of the variable", SecretPrefix + "b=other", SecretPrefix + "=x"})
@@ -225,7 +276,7 @@ func TestMistakes(t *testing.T) {
 		{"addresses: [10.1.0.0/8]", "the range is 10.0.0.0/8"},
 		{"addresses: ['::ffff:10.1.0.0/104']", "the range is 10.0.0.0/8"},
 		{"addresses: ['::ffff:0.0.0.0/90']", "the range is ::"},
-		{"secrets: {HOOK: {}}", "needs value_file, value_env or value"},
+		{"secrets: {HOOK: {}}", "needs value_file, value_env, value_aws_secret or value"},
 		{"secrets: {HOOK: {value: geheim, value_env: HOOK}}", "more than one of"},
 		{"secrets: {HOOK: {valu: geheim}}", "did you mean value?"},
 		{"secrets: {HOOK: {value_file: hook}}", "want the absolute path of a file"},
@@ -249,7 +300,7 @@ func TestMistakes(t *testing.T) {
 		{"heartbeat: {url: 'https://h/geheim', failure: 'https://h'}", ":1:18: heartbeat.url: excludes start, success and failure"},
 		{"heartbeat: {url: 'https://h/geheim', url_env: A}", "more than one of"},
 		{"heartbeat: {url_env: A, start: 'https://h/geheim'}", "excludes start, success and failure"},
-		{"heartbeat: {}", "needs url_file, url_env or url"},
+		{"heartbeat: {}", "needs url_file, url_env, url_aws_secret or url"},
 		{"heartbeat: ftp://h/geheim", "heartbeat.url: want https or http"},
 		{"heartbeat: https://ann:geheim@h/", "a user and password are not sent by a heartbeat"},
 		{"heartbeat: 'https://h/geheim/${nam}'", "${nam} is not known; there are ${id}, ${name}, ${message} and ${secret:NAME}"},

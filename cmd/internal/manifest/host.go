@@ -35,7 +35,14 @@ type Host struct {
 // Source is where a value comes from: one of its texts is set. Without any, the file leaves the value open.
 type Source struct {
 	Text, File, Variable string
+	AWSSecret            string  // the ARN or the name of a secret of AWS Secrets Manager
+	OfURL                bool    // the value is the URL of a database, which a secret may hold in parts, as RDS writes them
 	Place                Problem // without a text
+}
+
+// Given reports whether the file says where the value comes from.
+func (s *Source) Given() bool {
+	return s.Text != "" || s.File != "" || s.Variable != "" || s.AWSSecret != ""
 }
 
 // Offer is a value with a name.
@@ -102,24 +109,25 @@ func (d *decoder) place(n *yaml.Node, path string) Problem {
 	return Problem{File: d.file, Line: n.Line, Column: n.Column, Path: path}
 }
 
-// sources are the keys of which one says where a value comes from: key, key_file and key_env.
+// sources are the keys of which one says where a value comes from: key, key_file, key_env and key_aws_secret.
 func (s *Source) sources(key string) []field {
-	return []field{{key, text(&s.Text)}, {key + "_file", absolute(&s.File, "file")}, {key + "_env", text(&s.Variable)}}
+	return []field{{key, text(&s.Text)}, {key + "_file", absolute(&s.File, "file")}, {key + "_env", text(&s.Variable)},
+		{key + "_aws_secret", text(&s.AWSSecret)}}
 }
 
 // one refuses several sources, and none where one is needed.
 func (s *Source) one(d *decoder, n *yaml.Node, path, key string, needed bool) {
 	given := 0
-	for _, text := range []string{s.Text, s.File, s.Variable} {
+	for _, text := range []string{s.Text, s.File, s.Variable, s.AWSSecret} {
 		if text != "" {
 			given++
 		}
 	}
 	switch {
 	case given > 1:
-		d.problem(n, path, "has more than one of %s, %s_file and %s_env", key, key, key)
+		d.problem(n, path, "has more than one of %s, %s_file, %s_env and %s_aws_secret", key, key, key, key)
 	case given == 0 && needed:
-		d.problem(n, path, "needs %s_file, %s_env or %s", key, key, key)
+		d.problem(n, path, "needs %s_file, %s_env, %s_aws_secret or %s", key, key, key, key)
 	}
 }
 
@@ -136,7 +144,7 @@ func readSource(d *decoder, n *yaml.Node, path, key string, s *Source, more []fi
 	if !ok {
 		return
 	}
-	s.Place = d.place(n, path)
+	s.Place, s.OfURL = d.place(n, path), key == "url"
 	if n.Kind != yaml.MappingNode {
 		text(&s.Text)(d, n, path)
 		return
@@ -292,7 +300,7 @@ func (h *Host) readHeartbeat(d *decoder, n *yaml.Node, path string) {
 	if len(d.problems) > before {
 		return
 	}
-	if b.Text == "" && (b.File != "" || b.Variable != "") {
+	if b.Text == "" && b.Given() {
 		of.URL = "https://localhost" // the one that is there is judged when it is read
 	}
 	if wrong, ok := errors.AsType[*executor.KeyError](of.Check(HeartbeatFacts())); ok {

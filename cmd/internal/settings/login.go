@@ -65,13 +65,30 @@ func (h held) address(id string) (string, error) {
 	schemes := map[string]string{"postgres": "postgres", "postgresql": "postgres", "aurora-postgresql": "postgres",
 		"mysql": "mysql", "mariadb": "mysql", "aurora-mysql": "mysql", "aurora": "mysql"}
 	if h.Host == "" || h.Database == "" || schemes[h.Engine] == "" {
-		return "", fmt.Errorf("the secret %s does not name engine, host and dbname (secrets that RDS manages never do); put the URL without user and password into %s",
-			id, URLVariable)
+		return "", fmt.Errorf("the secret %s does not name engine, host and dbname (secrets that RDS manages never do)", id)
 	}
 	u := url.URL{Scheme: schemes[h.Engine], Host: h.Host, Path: "/" + h.Database, User: url.User(h.Username)}
 	if h.Port != "" {
 		u.Host = net.JoinHostPort(h.Host, h.Port.String())
 	}
+	return u.String(), nil
+}
+
+// SecretURL is the URL that the text of a secret holds, or is made of the members that RDS writes. No error holds the text.
+func SecretURL(id, text string) (string, error) {
+	h, err := readHeld(id, text)
+	if err != nil || h.url != "" {
+		return h.url, err
+	}
+	raw, err := h.address(id)
+	if err != nil {
+		return "", fmt.Errorf("%w; keep the whole URL in a secret", err)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", fmt.Errorf("the secret %s: its host or port is none", id)
+	}
+	u.User = url.UserPassword(h.Username, h.Password)
 	return u.String(), nil
 }
 
@@ -108,7 +125,7 @@ func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error 
 	d.secrets.AddURL(h.url)
 	if d.URL == "" {
 		if d.URL, err = h.address(id); err != nil {
-			return fmt.Errorf("%s: %w", SecretVariable, err)
+			return fmt.Errorf("%s: %w; put the URL without user and password into %s", SecretVariable, err, URLVariable)
 		}
 	}
 	d.Login = func(ctx context.Context) (string, string, error) {
