@@ -99,7 +99,7 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 			_, _ = fmt.Sscanf(line, "Threads: %d", &threads) // the lines that it is not
 			_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &memory)
 		}
-		return use{len(files), threads, memory, c.backends(name)}
+		return use{len(files), threads, memory, c.backends(name, 1)}
 	}
 	for range 5 {
 		measure()

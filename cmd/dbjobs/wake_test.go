@@ -40,7 +40,7 @@ func TestLambdaSetsAlarms(t *testing.T) {
 	var r tick.Report
 	for range 2 {
 		r = f.report(f.invoke("{}", ample))
-		if n := c.backends(name); n != 0 {
+		if n := c.backends(name, 0); n != 0 {
 			t.Errorf("%d connections are kept", n)
 		}
 	}
