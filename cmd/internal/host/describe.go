@@ -26,7 +26,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 			err = usable(value)
 		}
 		wrong(o.Place, err)
-		r.Add("owner", o.Name, publicURL(value)+in(o.Source), where(o.Place), nil)
+		r.Add("owner", o.Name, strings.TrimSpace(publicURL(value)+in(o.Source)), where(o.Place), nil)
 	}
 	for _, o := range s.Targets {
 		value, err := s.value(o.Source)
@@ -34,7 +34,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 			err = usable(value)
 		}
 		wrong(o.Place, err)
-		r.Add("target", o.Name, publicURL(value)+in(o.Source), where(o.Place), o.Owners)
+		r.Add("target", o.Name, strings.TrimSpace(publicURL(value)+in(o.Source)), where(o.Place), o.Owners)
 	}
 	for _, p := range s.Programs {
 		wrong(p.Place, executor.Program{Path: p.Value}.Check())
@@ -123,7 +123,7 @@ func in(s manifest.Source) string {
 func publicURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
-	case err != nil:
+	case err != nil, raw == "": // it could not be read
 		return ""
 	case strings.HasPrefix(u.Scheme, "http"):
 		return u.Scheme + "://" + u.Host
