@@ -58,16 +58,21 @@ func TestSettingsAreAsNewForTheNextStep(t *testing.T) {
 		if len(accepted) < 100 {
 			t.Errorf("only %d settings were changed", len(accepted))
 		}
-		if err := s.step(accepted...); err != nil {
-			t.Fatal(err)
+		// A session that waits or is renewed for too long is left, so a slow machine may need several rounds.
+		for range 10 {
+			if err := s.step(accepted...); err != nil {
+				t.Fatal(err)
+			}
+			after, got := look()
+			if got != want {
+				t.Errorf("the next step finds\n%s\nnot\n%s", got, want)
+			}
+			if after == before {
+				return
+			}
+			before = after
 		}
-		after, got := look()
-		if got != want {
-			t.Errorf("the next step finds\n%s\nnot\n%s", got, want)
-		}
-		if after != before {
-			t.Error("the next step gets another session")
-		}
+		t.Error("the next step gets another session, each of ten times")
 	})
 }
 
