@@ -57,20 +57,27 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestScriptsOnEachEngine runs the stories about what a database does, each in a database of its own, on every engine. All
-// commands run as a login with the rights of a ticker, but for migrate and uninstall, which a migrator runs.
+// TestScriptsOnEachEngine runs the stories that need a database, each in one of its own. Those of testdata/engines are about
+// what differs by engine, or must hold on each; they run on every engine. Those of testdata/commands are about what commands say
+// and do, and run on SQLite and on one server in turn; with DBJOBS_PROVE on all. All commands run as a login with the rights of
+// a ticker, but for migrate and uninstall, which a migrator runs.
 // Where a story says call, a function is called; with DBJOBS_PROVE, each command is a process of its own on PostgreSQL.
 func TestScriptsOnEachEngine(t *testing.T) {
 	t.Parallel()
+	ran := map[string]bool{}
 	for _, engine := range storetest.Engines(t) {
 		dbjobs := asFunction
 		if engine == "postgres" && os.Getenv("DBJOBS_PROVE") != "" {
 			dbjobs = asProcess
 		}
+		files := storiesOn(t, engine)
+		for _, f := range files {
+			ran[f] = true
+		}
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			testscript.Run(t, testscript.Params{
-				Dir: "testdata/engines",
+				Files: files,
 				Setup: func(e *testscript.Env) error {
 					t := e.T().(testing.TB)
 					e.Values[theServers{}] = &servers{t: t}
@@ -88,6 +95,30 @@ func TestScriptsOnEachEngine(t *testing.T) {
 			})
 		})
 	}
+	if all := stories(t, "engines", "commands"); len(ran) != len(all) {
+		t.Errorf("%d stories of %d have an engine", len(ran), len(all))
+	}
+}
+
+// stories are the files of these folders of testdata.
+func stories(t *testing.T, folders ...string) (files []string) {
+	t.Helper()
+	for _, folder := range folders {
+		list, err := filepath.Glob("testdata/" + folder + "/*.txt")
+		if err != nil || len(list) == 0 {
+			t.Fatalf("no stories in %s: %v", folder, err)
+		}
+		files = append(files, list...)
+	}
+	return files
+}
+
+// storiesOn are the stories that an engine runs.
+func storiesOn(t *testing.T, engine string) []string {
+	t.Helper()
+	return append(stories(t, "engines"), slices.DeleteFunc(stories(t, "commands"), func(file string) bool {
+		return !slices.Contains(storetest.EnginesFor(t, file), engine)
+	})...)
 }
 
 // forEngine tells a story its database as the ticker reaches it, and as the migrator and the administrator do, and two URLs of it that cannot

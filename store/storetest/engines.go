@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"hash/fnv"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,6 +41,24 @@ func Engines(t testing.TB) []string {
 		}
 	}
 	return names
+}
+
+// EnginesFor are the engines for a case, by its name, of something that knows no engine: SQLite and one server of the list,
+// the same one each time. DBJOBS_PROVE has each case on every engine.
+func EnginesFor(t testing.TB, name string) []string {
+	t.Helper()
+	list := Engines(t)
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		return list
+	}
+	servers := slices.DeleteFunc(slices.Clone(list), func(e string) bool { return e == "sqlite" })
+	if len(servers) < 2 {
+		return list
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // which never fails
+	of := servers[h.Sum32()%uint32(len(servers))]
+	return slices.DeleteFunc(slices.Clone(list), func(e string) bool { return e != "sqlite" && e != of })
 }
 
 // Running are SQLite and the engines whose servers the environment names, whatever the list is: for a test over several
