@@ -39,7 +39,8 @@ var grown = map[string]string{
 const hookPart = "hXk29QmW7LpZr4"
 
 // TestAPlantedSecret: jobs use secrets wherever they may, against servers and programs that tell them to everybody. Nothing that
-// is printed, logged or recorded has a part of one, nor has the list of processes.
+// is printed, logged or recorded has a part of one, nor has the list of processes. In the bounded form one engine has all jobs;
+// the others have those of SQL, whose drivers and records differ, and one of each other kind.
 func TestAPlantedSecret(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
@@ -47,6 +48,7 @@ func TestAPlantedSecret(t *testing.T) {
 			t.Parallel()
 			g := newGardener(t)
 			o := &owner{gardener: g, engine: engine, raw: storetest.URL(t, engine), home: t.TempDir()}
+			o.whole = engine == storetest.Engines(t)[0] || os.Getenv("DBJOBS_PROVE") != ""
 			o.settings()
 			o.do("migrate")
 			o.do("apply", "-f", o.manifest())
@@ -68,6 +70,7 @@ func TestAPlantedSecret(t *testing.T) {
 type owner struct {
 	*gardener
 	engine, raw, home string
+	whole             bool // with all jobs
 	env               []string
 	echo              string // URL of a server that tells all that it is sent
 	jobs              []string
@@ -158,6 +161,9 @@ const everywhere = "${secret:PLAIN} ${secret:LONG} ${secret:DIGIT} ${secret:PEM}
 func (o *owner) manifest() string {
 	jobs := map[string]any{}
 	add := func(name string, job map[string]any) {
+		if !o.whole && !strings.HasPrefix(name, "sql-") && !slices.Contains([]string{"http-500", "http-hook", "exec-env", "shell-says", "shell-lists", "mail"}, name) {
+			return
+		}
 		jobs[name], job["on_startup"] = job, true
 		o.jobs = append(o.jobs, name)
 	}
