@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -127,23 +126,71 @@ func TestTakeReadsNoMoreThanItTakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			many(t, d, 400, 4000)
-			statement, want := "SELECT r.id FROM dbjobs_runs r FORCE INDEX (runs_queued) WHERE r.queued_in = 'reports' ORDER BY r.urgency, r.ready_at, r.id LIMIT 1 FOR UPDATE SKIP LOCKED", ` runs_queued `
+			first := "SELECT q.id FROM dbjobs_runs q FORCE INDEX (runs_queued) WHERE q.queued_in = 'reports'%s ORDER BY q.urgency, q.ready_at, q.id LIMIT 1%s"
+			statements, want := []string{ // a candidate, the next one, its lock, and all in one
+				fmt.Sprintf(first, "", ""), fmt.Sprintf(first, " AND (q.urgency > -1 OR q.urgency = -1 AND (q.ready_at > '2026-01-01' OR q.ready_at = '2026-01-01' AND q.id > 'a'))", ""),
+				fmt.Sprintf(first, " AND q.urgency = -1 AND q.ready_at = '2026-01-01' AND q.id = 'a'", " FOR UPDATE SKIP LOCKED"), fmt.Sprintf(first, "", " FOR UPDATE SKIP LOCKED"),
+			}, ` runs_queued `
 			if storetest.Dialect(engine) == "postgres" {
-				statement, want = "SELECT q.id FROM dbjobs.runs q WHERE q.state = 'queued' AND q.queue = 'reports' ORDER BY q.priority DESC, q.ready_at, q.id LIMIT 1 FOR UPDATE SKIP LOCKED", `using runs_queued on runs`
+				statements, want = []string{"SELECT q.id FROM dbjobs.runs q WHERE q.state = 'queued' AND q.queue = 'reports' ORDER BY q.priority DESC, q.ready_at, q.id LIMIT 1 FOR UPDATE SKIP LOCKED"}, `using runs_queued on runs`
 			}
-			if plan := planOf(t, d, statement); !regexp.MustCompile(want).MatchString(plan) || regexp.MustCompile(`Sort|filesort|Seq Scan`).MatchString(plan) {
-				t.Errorf("%s\n%s\nwant %s, and nothing sorted", statement, plan, want)
+			for _, st := range statements {
+				if plan := planOf(t, d, st); !regexp.MustCompile(want).MatchString(plan) || regexp.MustCompile(`Sort|filesort|Seq Scan`).MatchString(plan) {
+					t.Errorf("%s\n%s\nwant %s, and nothing sorted", st, plan, want)
+				}
 			}
 		})
 	}
 }
 
-// TestTakeTriesAgainAfterADeadlock: take may meet an INSERT in a deadlock. Where it loses, and the transaction is its own, it tries again.
+// TestTakePassesOverWhatIsLocked: the runs that another session has locked stay where they are, and the next one is taken.
+func TestTakePassesOverWhatIsLocked(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, 20, 20)
+			inOrder := "SELECT id FROM " + d.Table("runs") + " WHERE state = 'queued' AND queue = 'reports' ORDER BY priority DESC, ready_at, id LIMIT 1 OFFSET "
+			id := func(place int) (value string) {
+				if err := d.SQL.QueryRow(inOrder + fmt.Sprint(place)).Scan(&value); err != nil {
+					t.Fatal(err)
+				}
+				return value
+			}
+			other, err := d.SQL.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = other.Rollback() }()
+			for place := range 6 { // two priorities
+				if _, err := other.Exec("SELECT id FROM " + d.Table("runs") + " WHERE id = '" + id(place) + "' FOR UPDATE"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for n, place := range []int{6, 6, 0} { // what was taken is no more in its place
+				if n == 2 {
+					if err := other.Rollback(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want := id(place)
+				if got, err := taking(t, engine)["take"](d.SQL, 1); got != want || err != nil {
+					t.Errorf("take %d: %q, %v; want %q", n, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestTakeTriesAgainAfterADeadlock: take may meet a session that locks more than one run in a deadlock. Where it loses, and the
+// transaction is its own, it tries again.
 func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 	for _, engine := range withRoutines(t) {
 		t.Run(engine, func(t *testing.T) {
 			if engine != "mysql" {
-				t.Skip("PostgreSQL has no locks of gaps; MariaDB shows its routines no deadlock that is met while a row is written")
+				t.Skip("take locks one row on PostgreSQL; MariaDB shows its routines no deadlock that is met while a row is written")
 			}
 			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
 			if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
@@ -155,12 +202,6 @@ func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = other.Rollback() }() // after Commit it does nothing
-			inserted := func(id string, priority int) {
-				t.Helper()
-				if _, err := other.Exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, ready_at) SELECT '" + id + "', id, 'now:" + id + "', 'queued', 'reports', " + strconv.Itoa(priority) + ", utc_timestamp(6) FROM dbjobs_jobs"); err != nil {
-					t.Fatal(err)
-				}
-			}
 			// take cannot put its run among those that are not queued while this is locked.
 			if _, err := other.Exec("SELECT id FROM dbjobs_runs FORCE INDEX (runs_queued) WHERE queued_in IS NULL FOR UPDATE"); err != nil {
 				t.Fatal(err)
@@ -177,7 +218,10 @@ func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 			for d.Int(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE dbjobs_runs r SET%'") == 0 {
 				runtime.Gosched()
 			}
-			inserted("urgent", 100) // waits for take, which waits for this
+			// This waits for take, which waits for this, and has locked less.
+			if _, err := other.Exec("UPDATE dbjobs_runs SET priority = priority + 1 WHERE queued_in = 'reports' ORDER BY urgency, ready_at, id LIMIT 1"); err != nil {
+				t.Fatal(err)
+			}
 			if err := other.Commit(); err != nil {
 				t.Fatal(err)
 			}
