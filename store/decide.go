@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
@@ -31,6 +32,8 @@ type Batch struct {
 	Stuck   []Parked
 	Unheard []Unheard // events whose hooks could not be run
 	Waits   int       // for locks, until the time for it was over
+
+	Settlements map[string]*Settlement // of runs that were made, by their ids
 }
 
 // PassedOver is a job that was not decided for, since somebody else has locked something of it.
@@ -72,6 +75,7 @@ func (b *Batch) join(o Batch) {
 	for reason, n := range o.Gaps {
 		b.Gaps[reason] += n
 	}
+	maps.Copy(b.Settlements, o.Settlements)
 }
 
 // EndedRun is a run that a decision has ended.
@@ -131,7 +135,7 @@ type deciding struct {
 }
 
 func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
-	all := Batch{Now: p.now, Gaps: map[string]int{}}
+	all := Batch{Now: p.now, Gaps: map[string]int{}, Settlements: map[string]*Settlement{}}
 	if d.waits <= 0 {
 		all.passOver(p, nil, lockedLong)
 		return all, nil
@@ -192,7 +196,7 @@ func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
 					err = fmt.Errorf("%w: %v; please report this\n%s", errPanicked, r, debug.Stack())
 				}
 			}()
-			b = Batch{Now: p.now, Gaps: map[string]int{}}
+			b = Batch{Now: p.now, Gaps: map[string]int{}, Settlements: map[string]*Settlement{}}
 			return d.inTx(ctx, tx, p, &b)
 		})
 	})
@@ -335,6 +339,9 @@ func (b *Batch) add(w *writer, c *Snapshot, d *Decision) {
 	}
 	if d.Plan.Parked != "" {
 		b.Parked = append(b.Parked, Parked{c.name(), d.Plan.Parked})
+	}
+	if d.Settlement != nil {
+		b.Settlements[w.made[len(w.made)-1].ID] = d.Settlement
 	}
 	b.Moved += len(d.Updates)
 	for _, r := range d.Updates {

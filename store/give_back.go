@@ -32,7 +32,7 @@ func (s *Store) GiveBack(ctx context.Context, tasks []*Task) (given []*Task, err
 		}
 		mine := rows[:0]
 		for i, t := range tasks {
-			if free[delivered{t.Run.ID, t.Run.Fence}] {
+			if _, locked := free[delivered{t.Run.ID, t.Run.Fence}]; locked {
 				given, mine = append(given, t), append(mine, rows[i])
 			}
 		}

@@ -143,6 +143,9 @@ type Decision struct {
 	UnderWay int      // runs of the job that are under way after this decision
 	Park     bool     // the plan cannot be read, so only its error and its next run are written
 	Replan   bool     // the rules are written anew and the definitions are marked as planned
+
+	// Settlement is what settles the one run that was made together with its end, should it succeed; nil: a decision does.
+	Settlement *Settlement
 }
 
 // Nothing reports whether a decision changes nothing but the instant at which it was made. Such a

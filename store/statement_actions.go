@@ -17,6 +17,8 @@ var actions = map[string]string{
 	"unbound":            "ask whether row security binds the login",
 	"server_tables":      "read the statistics of the tables",
 	"finish_attempts":    "record the ends of attempts",
+	"lock_settling":      "look for plans to be written with the ends of runs",
+	"settle_plans":       "write plans",
 	"advance":            "write plans",
 	"advance_due":        "write plans",
 	"return_runs":        "give runs back",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -50,6 +51,11 @@ type endingRow struct {
 	Output   string `json:"output,omitempty"`
 	Result   any    `json:"result,omitempty"`
 	Waited   int64  `json:"waited_ms,omitempty"`
+
+	// Of one that settles its run.
+	JobID   int64 `json:"job_id,omitempty"`
+	Version int64 `json:"version,omitempty"`
+	Keep    int64 `json:"keep_ms,omitempty"`
 }
 
 // EndSteps records ends that finish their runs, all in one transaction, each only with the fence of its own delivery.
@@ -65,7 +71,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 	for i, e := range list {
 		rows[i] = s.endingRow(e)
 	}
-	var free map[delivered]bool
+	var free ended
 	waits := 1
 	if s.Engine().OneWriter { // it waits for the file, as anybody else would
 		waits = engine.Attempts
@@ -77,10 +83,12 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 	switch {
 	case err == nil:
 		for _, e := range list {
-			if e.Err = nil; !free[delivered{e.Task.Run.ID, e.Task.Run.Fence}] {
+			settled, written := free[delivered{e.Task.Run.ID, e.Task.Run.Fence}]
+			if e.Err = nil; !written {
 				e.Err = ErrAlone
 				continue
 			}
+			e.Task.Settled = settled
 			e.Task.Run.State, e.Task.Run.Error = e.End.Final, s.kept(cmp.Or(e.End.RunError, e.End.Error))
 		}
 	case s.Refused(ctx, err) && len(list) > 1:
@@ -101,8 +109,13 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 
 func (s *Store) endingRow(e *Ending) endingRow {
 	run, end := &e.Task.Run, &e.End
-	return endingRow{run.ID, run.Fence, run.Attempts, end.Final, s.kept(cmp.Or(end.RunError, end.Error)), end.State, end.Rows, s.kept(end.Error),
-		clip(end.Code), max(end.Line, 0), clip(end.Severity), s.kept(end.Detail), s.kept(end.Hint), s.told(end.Output), s.result(end.Result), e.Task.Waited.Milliseconds()}
+	row := endingRow{ID: run.ID, Fence: run.Fence, Number: run.Attempts, Final: end.Final, RunError: s.kept(cmp.Or(end.RunError, end.Error)),
+		State: end.State, Rows: end.Rows, Error: s.kept(end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
+		Detail: s.kept(end.Detail), Hint: s.kept(end.Hint), Output: s.told(end.Output), Result: s.result(end.Result), Waited: e.Task.Waited.Milliseconds()}
+	if with := e.Task.Settlement; with != nil && end.Final == Succeeded {
+		row.JobID, row.Version, row.Keep = with.JobID, with.Version, with.Keep.Milliseconds()
+	}
+	return row
 }
 
 // delivered is one delivery of a run: a list may hold two of the same run.
@@ -111,16 +124,25 @@ type delivered struct {
 	fence int
 }
 
+// ended are deliveries whose ends may be written, or are, each with whether its run is settled by that.
+type ended map[delivered]bool
+
 // finishRuns writes what it may of the rows, and tells which: by one statement, or where the engine has none that does
 // all, in one transaction.
-func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[delivered]bool, paused bool, err error) {
-	free = map[delivered]bool{}
+func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, paused bool, err error) {
 	if s.db.Has("finish_attempts") {
 		text, err := doc(rows)
 		if err != nil {
 			return nil, false, err
 		}
-		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "limit": len(rows), "now": s.now()}, collect(free, &paused))
+		free = ended{}
+		var one delivered
+		var settled bool
+		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "limit": len(rows), "now": s.now()}, func(r *sql.Rows) error {
+			err := r.Scan(&one.run, &one.fence, &paused, &settled)
+			free[one] = settled
+			return err
+		})
 		return free, paused, err
 	}
 	err = s.db.TryTx(ctx, func(tx *engine.Tx) error {
@@ -129,9 +151,13 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[deli
 		}
 		var mine []endingRow
 		for _, r := range rows {
-			if free[delivered{r.ID, r.Fence}] {
+			if _, locked := free[delivered{r.ID, r.Fence}]; locked {
 				mine = append(mine, r)
 			}
+		}
+		settling, err := s.lockSettling(ctx, tx, mine, free)
+		if err != nil {
+			return err
 		}
 		text, err := doc(mine)
 		if err != nil {
@@ -144,7 +170,13 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[deli
 		if n != int64(len(mine)) { // the guard where there are no locks
 			return fmt.Errorf("end runs: %w", engine.ErrConflict)
 		}
-		_, err = tx.Exec(ctx, "end_attempts", engine.Args{"rows": text, "now": s.now()})
+		if _, err = tx.Exec(ctx, "end_attempts", engine.Args{"rows": text, "now": s.now()}); err != nil || settling == "" {
+			return err
+		}
+		n, err = tx.Exec(ctx, "settle_plans", engine.Args{"rows": settling, "now": s.now()})
+		if err == nil && n != int64(strings.Count(settling, `"version"`)) {
+			return fmt.Errorf("settle runs: %w", engine.ErrConflict)
+		}
 		return err
 	})
 	return free, paused, err
@@ -152,8 +184,7 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free map[deli
 
 // lockEnding locks the runs of deliveries that are still the holder's, as far as nobody else has them locked, and tells
 // which those are.
-func (s *Store) lockEnding(ctx context.Context, tx *engine.Tx, rows any, paused *bool) (map[delivered]bool, error) {
-	free := map[delivered]bool{}
+func (s *Store) lockEnding(ctx context.Context, tx *engine.Tx, rows any, paused *bool) (ended, error) {
 	text, err := doc(rows)
 	if err != nil {
 		return nil, err
@@ -161,14 +192,11 @@ func (s *Store) lockEnding(ctx context.Context, tx *engine.Tx, rows any, paused 
 	if paused == nil {
 		paused = new(bool)
 	}
-	return free, tx.Query(ctx, "lock_ending", engine.Args{"rows": text, "now": s.now()}, collect(free, paused))
-}
-
-func collect(free map[delivered]bool, paused *bool) func(*sql.Rows) error {
-	return func(r *sql.Rows) error {
-		var one delivered
+	free := ended{}
+	var one delivered
+	return free, tx.Query(ctx, "lock_ending", engine.Args{"rows": text, "now": s.now()}, func(r *sql.Rows) error {
 		err := r.Scan(&one.run, &one.fence, paused)
-		free[one] = true
+		free[one] = false
 		return err
-	}
+	})
 }

@@ -22,6 +22,10 @@ type Task struct {
 	// began so much later.
 	Waited time.Duration
 	was    Run // before the delivery
+
+	// Settlement settles the run with its end, if it succeeds; nil: a decision does. Settled says that this was done.
+	Settlement *Settlement
+	Settled    bool
 }
 
 // StepAt is the step at a position counted from 1; nil beyond the last.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -176,6 +177,7 @@ func (p *pass) decideOf(ctx context.Context, n store.Need, owner string, seen *s
 		p.report.add(b.Batch)
 		p.progress()
 		p.kept = append(p.kept, b.Retention...)
+		maps.Copy(p.settlements, b.Settlements)
 	}
 	return passed, err
 }
@@ -207,5 +209,9 @@ func (p *pass) decideJob(now time.Time, c *store.Snapshot) (d store.Decision) {
 			d = store.Decision{Plan: plan}
 		}
 	}()
-	return decide.Job(now, c, p.decider)
+	d = decide.Job(now, c, p.decider)
+	if len(d.Made) == 1 && d.Made[0].Queue == OwnQueue && p.foreseen.Add(-1) >= 0 {
+		d.Settlement = decide.Settlement(now, c, &d, p.decider)
+	}
+	return d
 }

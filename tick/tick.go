@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -20,6 +21,8 @@ const (
 	lease      = 3 * heartbeat           // what a delivery or a heartbeat gives
 	look       = 1500 * time.Millisecond // between two looks for what is to be cancelled
 	decideSize = 1000                    // jobs a batch, unless Batch says otherwise
+
+	mostForeseen = 20_000 // runs that a pass makes and may settle with their ends: some megabytes
 )
 
 // Tick is a pass to be run. Store, Executors, Name, Holder and Now are required.
@@ -182,9 +185,13 @@ type pass struct {
 	crowds   store.Crowds
 	unraised bool           // the silence of the trigger, so that this pass may not end it
 	without  map[int64]bool // jobs whose decisions were refused in this pass
-	unkept   []store.Parked // of them, and of jobs whose runs were, those of which the database keeps no record that they are
-	began    time.Time
-	ends     time.Time // of the budget, by the host's clock
+	// settlements settle runs that this pass has made with their ends, by their ids; foreseen is of how many more that may be
+	// known, so that the memory of a pass has a bound.
+	settlements map[string]*store.Settlement
+	foreseen    atomic.Int64
+	unkept      []store.Parked // of them, and of jobs whose runs were, those of which the database keeps no record that they are
+	began       time.Time
+	ends        time.Time // of the budget, by the host's clock
 	workers
 }
 
@@ -202,6 +209,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.passed, p.waits = map[store.Need][]store.PassedOver{}, maxWaits
 	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
 	p.holder.Refused = &store.Refusals{}
+	p.settlements = map[string]*store.Settlement{}
+	p.foreseen.Store(mostForeseen)
 	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
 	p.init(t.Concurrency)
 	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {

@@ -105,6 +105,8 @@ func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, plac
 	for i, t := range tasks {
 		p.taken++
 		p.report.Started++
+		t.Settlement = p.settlements[t.Run.ID]
+		delete(p.settlements, t.Run.ID)
 		h := &held{Task: t, work: ctx, queue: queue, since: p.t.Now()}
 		h.run, h.stop = p.outlive(ctx)
 		p.mu.Lock()
@@ -310,6 +312,9 @@ func (p *pass) settle(r *result) {
 	if r.err != nil { // the lease ends, and the run is recovered
 		p.errs = append(p.errs, fmt.Errorf("run %s of job %s is recovered when its lease ends: %w", run.ID, r.held.Job.FullName(), r.err))
 		return
+	}
+	if with := r.held.Settlement; r.held.Settled {
+		p.kept = append(p.kept, with.Retention(p.probe.Now))
 	}
 	p.report.end(run, r.held.Job.FullName())
 	p.progress()

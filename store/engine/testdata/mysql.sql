@@ -509,10 +509,13 @@ UPDATE dbjobs_jobs SET removed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETI
 DELETE FROM dbjobs_job_schedules WHERE job_id IN (each_);
 
 -- name: finish_runs
--- arguments: rows, now
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number', final LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.final', run_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.run_error')) AS d
+-- arguments: rows, now, now, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number', final LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.final', run_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.run_error', job_id BIGINT PATH '$.job_id',
+  keep_ms BIGINT PATH '$.keep_ms')) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
-SET r.state = d.final, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.lease_until = NULL, r.error = d.run_error;
+SET r.state = d.final, r.finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), r.lease_until = NULL, r.error = d.run_error,
+  r.settled_at = CASE WHEN d.job_id IS NOT NULL THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) END,
+  r.expires_at = CASE WHEN d.job_id IS NOT NULL THEN DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * d.keep_ms MICROSECOND) END;
 
 -- name: finish_schedules
 -- arguments: each_ids
@@ -881,6 +884,14 @@ SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (each_) FOR UPDATE SKIP 
 -- arguments: each_ids
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts
 FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_settling
+-- arguments: rows
+SELECT d.run_id
+FROM (SELECT * FROM JSON_TABLE(?, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id',
+  job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version')) AS t) AS d
+STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version AND p.parked IS NULL
+WHERE (SELECT j.id FROM dbjobs_jobs j WHERE j.id = p.job_id AND CASE WHEN stale = 1 THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs_job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL FOR UPDATE SKIP LOCKED;
 
 -- name: lock_stale_after
 -- arguments: each_ids
@@ -1382,6 +1393,13 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 
 -- name: set_instance
 -- arguments: instance
 UPDATE dbjobs_installation SET instance = ? WHERE id = 1;
+
+-- name: settle_plans
+-- arguments: rows, now, now
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version', run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id')) AS d
+STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
+SET p.last_run_id = d.run_id, p.last_state = 'succeeded', p.last_finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.last_success_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.streak = 0,
+  p.cycles = p.cycles + 1, p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
 
 -- name: stale_calendars
 -- arguments: window

@@ -498,12 +498,17 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text,
-  hint text, output text, result text, waited_ms double precision) LIMIT $2
+  hint text, output text, result text, waited_ms double precision, job_id bigint, version bigint,
+  keep_ms double precision) LIMIT $2
 ), free AS (
-  SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
+  SELECT d.*, s.job_id AS settles FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
+  LEFT JOIN LATERAL (SELECT p.job_id FROM dbjobs.plans p
+    WHERE p.job_id = d.job_id AND p.version = d.version AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL OFFSET 0 FOR UPDATE SKIP LOCKED) AS s ON true
 ), moved AS (
-  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = d.run_error
+  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = d.run_error,
+    settled_at = CASE WHEN d.settles IS NOT NULL THEN coalesce($3::timestamptz, pg_catalog.statement_timestamp()) END,
+    expires_at = CASE WHEN d.settles IS NOT NULL THEN coalesce($3::timestamptz, pg_catalog.statement_timestamp()) + d.keep_ms * interval '1 millisecond' END
   FROM free AS d
   WHERE r.id = ANY(ARRAY(SELECT id FROM free)) AND r.id = d.id AND r.fence = d.fence
     AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
@@ -514,8 +519,13 @@ WITH d AS (
     result = d.result
   FROM moved AS d
   WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
+), counted AS (
+  UPDATE dbjobs.plans AS p SET last_run_id = d.id, last_state = d.final, last_finished_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()), last_success_at = coalesce($3::timestamptz, pg_catalog.statement_timestamp()), streak = 0,
+    cycles = p.cycles + 1, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
+  FROM moved AS d
+  WHERE p.job_id = ANY(ARRAY(SELECT settles FROM free)) AND p.job_id = d.settles
 )
-SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($3::timestamptz, pg_catalog.statement_timestamp())) FROM moved;
+SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($3::timestamptz, pg_catalog.statement_timestamp())), settles IS NOT NULL FROM moved;
 
 -- name: finish_jobs
 -- arguments: now, ids

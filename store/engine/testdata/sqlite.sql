@@ -507,8 +507,11 @@ DELETE FROM dbjobs_job_schedules WHERE job_id IN (SELECT value FROM json_each(?1
 
 -- name: finish_runs
 -- arguments: now, rows
-UPDATE dbjobs_runs AS r SET state = d.final, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), lease_until = NULL, error = d.run_error
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final, value ->> 'run_error' AS run_error FROM jsonb_each(?2)) AS d
+UPDATE dbjobs_runs AS r SET state = d.final, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), lease_until = NULL, error = d.run_error,
+  settled_at = CASE WHEN d.job_id IS NOT NULL THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) END,
+  expires_at = CASE WHEN d.job_id IS NOT NULL THEN strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (d.keep_ms / 1000.0) || ' seconds') END
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'final' AS final, value ->> 'run_error' AS run_error, value ->> 'job_id' AS job_id,
+  value ->> 'keep_ms' AS keep_ms FROM jsonb_each(?2)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: finish_schedules
@@ -864,6 +867,11 @@ SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_
 -- arguments: ids
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts
 FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND settled_at IS NOT NULL ORDER BY id ;
+
+-- name: lock_settling
+-- arguments: rows
+SELECT d.value ->> 'run_id' FROM jsonb_each(?1) AS d CROSS JOIN dbjobs_plans p
+ON p.job_id = d.value ->> 'job_id' AND p.version = d.value ->> 'version' AND p.parked IS NULL WHERE (SELECT j.id FROM dbjobs_jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs_job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL;
 
 -- name: lock_stale_after
 -- arguments: ids
@@ -1377,6 +1385,12 @@ UNION ALL SELECT 'query_only', CAST(query_only AS text) FROM pragma_query_only;
 -- name: set_instance
 -- arguments: instance
 UPDATE dbjobs_installation SET instance = ?1 WHERE id = 1;
+
+-- name: settle_plans
+-- arguments: now, rows
+UPDATE dbjobs_plans AS p SET last_run_id = d.run_id, last_state = 'succeeded', last_finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), last_success_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), streak = 0,
+  cycles = p.cycles + 1, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'run_id' AS run_id FROM jsonb_each(?2)) AS d WHERE p.job_id = d.job_id AND p.version = d.version;
 
 -- name: stale_calendars
 -- arguments: window

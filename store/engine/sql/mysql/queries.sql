@@ -206,10 +206,25 @@ FROM (SELECT * FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET 
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
 FOR UPDATE SKIP LOCKED;
 
+-- name: lock_settling
+SELECT d.run_id
+FROM (SELECT * FROM JSON_TABLE(:rows, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id',
+  job_id BIGINT PATH '$.job_id', version BIGINT PATH '$.version')) AS t) AS d
+STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version AND p.parked IS NULL
+WHERE @settles FOR UPDATE SKIP LOCKED;
+
+-- name: settle_plans
+UPDATE @rows(job_id bigint, version bigint, run_id uuid)
+STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
+SET p.last_run_id = d.run_id, p.last_state = 'succeeded', p.last_finished_at = @now, p.last_success_at = @now, p.streak = 0,
+  p.cycles = p.cycles + 1, p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
+
 -- name: finish_runs
-UPDATE @rows(id uuid, fence int, number int, final text, run_error text)
+UPDATE @rows(id uuid, fence int, number int, final text, run_error text, job_id bigint, keep_ms bigint)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
-SET r.state = d.final, r.finished_at = @now, r.lease_until = NULL, r.error = d.run_error;
+SET r.state = d.final, r.finished_at = @now, r.lease_until = NULL, r.error = d.run_error,
+  r.settled_at = CASE WHEN d.job_id IS NOT NULL THEN @now END,
+  r.expires_at = CASE WHEN d.job_id IS NOT NULL THEN DATE_ADD(@now, INTERVAL 1000 * d.keep_ms MICROSECOND) END;
 
 -- name: end_attempts
 UPDATE @rows(id uuid, fence int, number int, state text, rows_affected bigint, error text, code text,

@@ -92,18 +92,24 @@ ON CONFLICT DO NOTHING;
 -- of the list: it keeps none out. Without it, the planner takes any list for 100 rows, and reads all of a table of some
 -- thousand runs for each end. The state is compared so that the planner does not see which: by its statistics hardly a run
 -- is under way, and it would compare each of those that are with each end of the list. That the ids are a list of their own
--- leads it to the key: joined alone, it would read all runs as long as these are some thousand.
+-- leads it to the key: joined alone, it would read all runs as long as these are some thousand. A run that succeeded is settled
+-- with its end where that changes nothing but the facts of its plan: the plan has the version for which this is known,
+-- nobody else has it locked, the job was not edited, and no job runs after it.
 
 -- name: finish_attempts
 WITH d AS (
   SELECT * FROM @rows(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text,
-  result text, waited_ms double precision) LIMIT :limit
+  result text, waited_ms double precision, job_id bigint, version bigint, keep_ms double precision) LIMIT :limit
 ), free AS (
-  SELECT d.* FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
+  SELECT d.*, s.job_id AS settles FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
     WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
+  LEFT JOIN LATERAL (SELECT p.job_id FROM dbjobs.plans p
+    WHERE p.job_id = d.job_id AND p.version = d.version AND p.parked IS NULL AND @settles OFFSET 0 FOR UPDATE SKIP LOCKED) AS s ON true
 ), moved AS (
-  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
+  UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error,
+    settled_at = CASE WHEN d.settles IS NOT NULL THEN @now END,
+    expires_at = CASE WHEN d.settles IS NOT NULL THEN @now + d.keep_ms * interval '1 millisecond' END
   FROM free AS d
   WHERE r.id = ANY(ARRAY(SELECT id FROM free)) AND r.id = d.id AND r.fence = d.fence
     AND CASE WHEN r.state = 'running' THEN true ELSE false END AND r.attempts = d.number RETURNING d.*
@@ -114,8 +120,13 @@ WITH d AS (
     result = d.result
   FROM moved AS d
   WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running'
+), counted AS (
+  UPDATE dbjobs.plans AS p SET last_run_id = d.id, last_state = d.final, last_finished_at = @now, last_success_at = @now, streak = 0,
+    cycles = p.cycles + 1, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+  FROM moved AS d
+  WHERE p.job_id = ANY(ARRAY(SELECT settles FROM free)) AND p.job_id = d.settles
 )
-SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) FROM moved;
+SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), settles IS NOT NULL FROM moved;
 
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)

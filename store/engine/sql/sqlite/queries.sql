@@ -39,9 +39,20 @@ SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all
 FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.runs r
 ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number';
 
+-- name: lock_settling
+SELECT d.value ->> 'run_id' FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.plans p
+ON p.job_id = d.value ->> 'job_id' AND p.version = d.value ->> 'version' AND p.parked IS NULL WHERE @settles;
+
+-- name: settle_plans
+UPDATE dbjobs.plans AS p SET last_run_id = d.run_id, last_state = 'succeeded', last_finished_at = @now, last_success_at = @now, streak = 0,
+  cycles = p.cycles + 1, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+FROM @rows(job_id bigint, version bigint, run_id uuid) WHERE p.job_id = d.job_id AND p.version = d.version;
+
 -- name: finish_runs
-UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error
-FROM @rows(id uuid, fence int, number int, final text, run_error text)
+UPDATE dbjobs.runs AS r SET state = d.final, finished_at = @now, lease_until = NULL, error = d.run_error,
+  settled_at = CASE WHEN d.job_id IS NOT NULL THEN @now END,
+  expires_at = CASE WHEN d.job_id IS NOT NULL THEN strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (d.keep_ms / 1000.0) || ' seconds') END
+FROM @rows(id uuid, fence int, number int, final text, run_error text, job_id bigint, keep_ms bigint)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: end_attempts

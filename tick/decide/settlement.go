@@ -1,0 +1,35 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// Settlement looks ahead of a decision that has made one run: it is what the next decision would write if that run succeeded
+// and nothing else happened meanwhile. It is nil where that is more than the facts of the run in the plan, such as runs of
+// other jobs, or less certain. Then the next decision is made when the run has ended.
+//
+// It is Job that decides ahead, too: there is no other place that knows the policies.
+func Settlement(now time.Time, c *store.Snapshot, made *store.Decision, p *Pass) *store.Settlement {
+	plan := made.Plan
+	if len(c.Runs) > 0 || c.Stale || c.AfterChanged || c.Group != nil || len(made.Made) != 1 || made.Made[0].State != store.Queued || plan.Parked != "" ||
+		made.Replan || made.Pause != "" || made.Remove != "" {
+		return nil
+	}
+	plan.Version++
+	run := made.Made[0]
+	run.State, run.FinishedAt = store.Succeeded, now
+	after := *c
+	after.Plan, after.Runs = plan, []store.Run{run}
+	next := Job(now, &after, p)
+	plan.LastRunID, plan.LastState, plan.LastFinishedAt, plan.LastSuccessAt, plan.Streak = run.ID, run.State, now, now, 0
+	plan.Cycles++
+	only := next.Plan == plan && len(next.Updates) == 1 && len(next.Retention) == 1 && !next.Park && !next.Replan && next.Pause == "" && next.Remove == "" &&
+		len(next.Made)+len(next.Gaps)+len(next.Cancel)+len(next.Events)+len(next.Ends)+len(next.Met) == 0
+	if !only {
+		return nil
+	}
+	u, kept := &next.Updates[0], &next.Retention[0]
+	return &store.Settlement{JobID: plan.JobID, Version: plan.Version, Keep: u.ExpiresAt.Sub(u.Run.FinishedAt), Below: kept.Below, Age: now.Sub(kept.Since)}
+}
