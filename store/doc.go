@@ -72,6 +72,7 @@
 //	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
 //	take.go, give_back.go, work.go     delivering runs, taking that back, heartbeats
 //	step_end.go, step_ends.go          ending steps and runs, by themselves and together
+//	settlement.go                      settling a run with its end, where no decision is needed
 //	output.go, step_facts.go           what attempts tell, and what later steps read of that
 //	hook.go                            events of jobs, and the runs that they make
 //	after.go, ends.go                  which jobs run after which; ends of runs that wait for those of other jobs

@@ -181,6 +181,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 			}
 			var k Task
 			var tried int
+			tasks = slices.Grow(tasks, min(len(free), limit))
 			rd := engine.Reads(append(scanRun(&k.Run), counter[int]{&tried}, engine.At(&k.Now))...)
 			err := tx.Query(ctx, "lock_queued", engine.Args{"now": s.now(), "ids": free, "limit": limit}, rd.Each(func(fault string) error {
 				k.Run.Fault = fault
@@ -209,9 +210,9 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 	if err := s.readTasks(ctx, tx, all); err != nil {
 		return nil, nil, err
 	}
-	var taken []string
-	var rows []attemptRow
+	taken, rows := make([]string, 0, len(all)), make([]attemptRow, 0, len(all))
 	var why []endRow
+	tasks = all[:0] // in place: a task is large
 	for i := range all {
 		k := &all[i]
 		r := &k.Run

@@ -150,3 +150,25 @@ func (p *pass) leftOver(ctx context.Context) error {
 	}
 	return err
 }
+
+// outlive is a context that ends at the deadline of ctx, but only a grace after ctx is cancelled: a pass
+// that has to stop takes no more runs, and those that execute may end.
+func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	if p.t.Grace <= 0 {
+		return context.WithCancelCause(ctx)
+	}
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	released := func() {}
+	if end, ok := ctx.Deadline(); ok {
+		out, released = context.WithDeadline(out, end)
+	}
+	unwatched := context.AfterFunc(ctx, func() {
+		over := time.AfterFunc(p.t.Grace, func() { cancel(nil) })
+		context.AfterFunc(out, func() { over.Stop() })
+	})
+	return out, func(cause error) {
+		unwatched()
+		cancel(cause)
+		released()
+	}
+}

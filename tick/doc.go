@@ -96,7 +96,9 @@
 //     (store/step_end.go), or together with the ends of other runs, with Store.EndSteps
 //     (store/step_ends.go). An atomic step records its end inside its own transaction, with
 //     Store.EndStepIn (store/step_end.go). After the last step the run is succeeded.
-//  9. The pass decides once more for jobs whose run ended: decision.settle
+//     Where Settlement (tick/decide/settlement.go) has found beforehand that the success of the run changes
+//     nothing but the facts of its plan, its end settles it, too: Store.lockSettling (store/settlement.go).
+//  9. Otherwise the pass decides once more for jobs whose run ended: decision.settle
 //     (tick/decide/ended_runs.go) counts the run in the job's plan, and makes a waiting run for each
 //     job that runs after this one. Where that is an event with a hook, decision.raise
 //     (tick/decide/hook.go) notes it, and Batch.raise (store/hook.go) makes the run of the hook.
@@ -121,6 +123,8 @@
 //     schedules and pauses in a transaction of its own. A command that changes a definition in place,
 //     such as Store.AlterJob (store/alter.go), locks its row and nothing before it; one that skips
 //     times, Store.Skips (store/skip.go), locks the plan alone.
+//
+// An end that settles its run, Store.lockSettling (store/settlement.go), locks the plan after the run, and never waits for it.
 //
 // Plans, runs and definitions are locked with SKIP LOCKED: what another session holds is left to a
 // later pass, because waiting for it would delay every job of the batch. Taking a run, ending it,
@@ -151,6 +155,8 @@
 //     alarm, cli.ring (cmd/dbjobs/wake.go): the platform tries again, or the safety trigger comes.
 //   - While a program runs, runGroup (tick/executor/process.go): a shell beside the tick, watch
 //     (tick/executor/process_watch.go), kills its process group. The run is delivered again.
+//   - Around the COMMIT of ends that settle their runs, Store.finishRuns (store/step_ends.go): the end, the run and the
+//     plan go together. What could not be settled so is settled by a decision.
 //   - Before an ended run is settled: the next pass settles it, decision.settle
 //     (tick/decide/ended_runs.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its

@@ -32,6 +32,7 @@ func (w *workers) init(size int) {
 		w.size = fewPlaces
 	}
 	w.pace, w.news, w.running = -1, make(chan struct{}, 1), map[delivery]*held{}
+	w.newest = map[string]*held{}
 	w.recorder.enough = make(chan struct{}, 1)
 	w.hands, w.over = make(chan *held), make(chan struct{})
 }

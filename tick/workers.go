@@ -21,6 +21,7 @@ type workers struct {
 	news     chan struct{}
 	mu       sync.Mutex
 	running  map[delivery]*held // all of them: executing, waiting for a place, or ending
+	newest   map[string]*held   // of each run, its last delivery
 	busy     int                // places that are taken
 	line     line
 	placed   []*held       // a place is free for each
@@ -110,12 +111,10 @@ func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, plac
 		h := &held{Task: t, work: ctx, queue: queue, since: p.t.Now()}
 		h.run, h.stop = p.outlive(ctx)
 		p.mu.Lock()
-		for as, other := range p.running {
-			if as.run == t.Run.ID {
-				other.stop(store.ErrOutdated)
-			}
+		if other := p.newest[t.Run.ID]; other != nil {
+			other.stop(store.ErrOutdated)
 		}
-		p.running[deliveryOf(&t)] = h
+		p.running[deliveryOf(&t)], p.newest[t.Run.ID] = h, h
 		if i < places {
 			h.since = time.Time{}
 			p.placed = append(p.placed, h)
@@ -160,28 +159,6 @@ func (p *pass) execute(h *held) {
 	p.ended = append(p.ended, &result{h, err})
 	p.vacate(h)
 	p.tell()
-}
-
-// outlive is a context that ends at the deadline of ctx, but only a grace after ctx is cancelled: a pass
-// that has to stop takes no more runs, and those that execute may end.
-func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	if p.t.Grace <= 0 {
-		return context.WithCancelCause(ctx)
-	}
-	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	released := func() {}
-	if end, ok := ctx.Deadline(); ok {
-		out, released = context.WithDeadline(out, end)
-	}
-	unwatched := context.AfterFunc(ctx, func() {
-		over := time.AfterFunc(p.t.Grace, func() { cancel(nil) })
-		context.AfterFunc(out, func() { over.Stop() })
-	})
-	return out, func(cause error) {
-		unwatched()
-		cancel(cause)
-		released()
-	}
 }
 
 // quiet reports whether nothing is left: no run executes here, none could be taken, and no decision has
@@ -325,6 +302,9 @@ func (p *pass) forget(h *held) {
 	h.stop(nil)
 	p.mu.Lock()
 	delete(p.running, deliveryOf(&h.Task))
+	if p.newest[h.Run.ID] == h {
+		delete(p.newest, h.Run.ID)
+	}
 	left := len(p.running)
 	p.mu.Unlock()
 	if left == 0 && p.stop != nil {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -105,11 +106,11 @@ func (c *postgresJobConn) reset(ctx context.Context) error {
 			return errPooled
 		}
 	}
-	left := fmt.Sprintf("RESET ROLE; SELECT pg_catalog.setseed('%.17f'), pg_catalog.pg_my_temp_schema()", rand.Float64())
+	left := fmt.Sprintf("SELECT pg_catalog.setseed('%.17f'), pg_catalog.pg_my_temp_schema()", rand.Float64())
 	if hasLoginTriggers(c.pg().ParameterStatus("server_version")) {
 		left += ", (SELECT pg_catalog.count(*) FROM pg_catalog.pg_event_trigger WHERE evtevent OPERATOR(pg_catalog.=) 'login')"
 	}
-	told, err := c.ask(ctx, "DISCARD ALL", left)
+	told, err := c.ask(ctx, "DISCARD ALL", "RESET ROLE", left)
 	if err != nil {
 		return err
 	}
@@ -127,18 +128,25 @@ func hasLoginTriggers(version string) bool {
 	return err != nil || n >= 17 // a version that is not understood, such as 18beta1, is new
 }
 
-// ask sends messages, each with statements of its own transaction, in one trip. The answer is the last row of all.
-func (c *postgresJobConn) ask(ctx context.Context, messages ...string) (values []string, err error) {
+// ask sends statements in one trip, to be answered together. The answer is the last row of all. Each is executed by itself
+// up to the first that fails: DISCARD ALL ends its transaction.
+func (c *postgresJobConn) ask(ctx context.Context, statements ...string) (values []string, err error) {
 	to := c.pg().Frontend()
-	for _, text := range messages {
-		to.SendQuery(&pgproto3.Query{String: text})
+	for _, text := range statements {
+		to.SendParse(&pgproto3.Parse{Query: text})
+		to.SendBind(&pgproto3.Bind{})
+		to.SendExecute(&pgproto3.Execute{})
 	}
+	to.SendSync(&pgproto3.Sync{})
 	if err := to.Flush(); err != nil {
 		return nil, err
 	}
+	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg())) // once: the driver would watch each message by itself
+	stop.Watch(ctx)
+	defer stop.Unwatch()
 	var refused error
-	for answered := 0; answered < len(messages); {
-		m, err := c.pg().ReceiveMessage(ctx)
+	for {
+		m, err := c.pg().ReceiveMessage(context.Background())
 		if err != nil { // answers are still to come: the connection is of no more use
 			return nil, err
 		}
@@ -151,10 +159,9 @@ func (c *postgresJobConn) ask(ctx context.Context, messages ...string) (values [
 		case *pgproto3.ErrorResponse:
 			refused = cmp.Or[error](refused, pgconn.ErrorResponseToPgError(m))
 		case *pgproto3.ReadyForQuery:
-			answered++
+			return values, refused
 		}
 	}
-	return values, refused
 }
 
 // postgresLasts finds what DISCARD ALL does not undo: settings of one's own names, which are empty afterwards instead of
@@ -165,5 +172,14 @@ var (
 )
 
 func postgresLasts(text string) bool {
+	if !hasWord(text, "do", "load", "set", "dblink", "replication") { // most texts: to look closer takes longer than to execute some
+		return false
+	}
 	return lastsInPostgres.MatchString(onConflict.ReplaceAllString(text, "conflict"))
+}
+
+// hasWord reports whether a text has one of these words, in lower case, anywhere.
+func hasWord(text string, words ...string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }

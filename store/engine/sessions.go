@@ -23,8 +23,10 @@ type Sessions struct {
 	e      *Engine
 	renews bool
 	work   sync.WaitGroup
-	begun  context.Context // of what goes on beside attempts
-	stop   context.CancelFunc
+	// renewals are for those who have renewed a session, see renewAll.
+	renewals chan renewing
+	begun    context.Context // of what goes on beside attempts
+	stop     context.CancelFunc
 
 	mu      sync.Mutex
 	free    []*Session
@@ -68,7 +70,7 @@ func (db *DB) JobSessions(o Options) (*Sessions, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sessions{db: db, pool: pool, e: db.e, renews: o.Wrap == nil && db.around == nil}
+	s := &Sessions{db: db, pool: pool, e: db.e, renews: o.Wrap == nil && db.around == nil, renewals: make(chan renewing)}
 	s.begun, s.stop = context.WithCancel(context.Background())
 	db.mu.Lock()
 	db.sessions = append(db.sessions, s)
@@ -202,10 +204,32 @@ func (s *Session) Release(well bool) {
 		s.end()
 		return
 	}
-	go func() {
-		defer p.work.Done()
-		p.deliver(p.renew(s, reset, queue))
-	}()
+	r := renewing{s, reset, queue}
+	select {
+	case p.renewals <- r:
+	default:
+		go p.renewAll(r)
+	}
+}
+
+// renewing is a session to be renewed.
+type renewing struct {
+	s              *Session
+	reset, replace bool
+}
+
+// renewAll renews a session, and then others, until the sessions are closed: for each, a new goroutine would have to grow
+// its stack again.
+func (p *Sessions) renewAll(r renewing) {
+	for {
+		p.deliver(p.renew(r.s, r.reset, r.replace))
+		p.work.Done()
+		select {
+		case r = <-p.renewals:
+		case <-p.begun.Done():
+			return
+		}
+	}
 }
 
 // renew makes a session as new, or opens another one in its place if it is likely to be needed; nil if neither.

@@ -20,9 +20,10 @@ func Settlement(now time.Time, c *store.Snapshot, made *store.Decision, p *Pass)
 	plan.Version++
 	run := made.Made[0]
 	run.State, run.FinishedAt = store.Succeeded, now
-	after := *c
-	after.Plan, after.Runs = plan, []store.Run{run}
-	next := Job(now, &after, p)
+	was := c.Plan
+	c.Plan, c.Runs = plan, []store.Run{run}
+	next := Job(now, c, p)
+	c.Plan, c.Runs = was, nil
 	plan.LastRunID, plan.LastState, plan.LastFinishedAt, plan.LastSuccessAt, plan.Streak = run.ID, run.State, now, now, 0
 	plan.Cycles++
 	only := next.Plan == plan && len(next.Updates) == 1 && len(next.Retention) == 1 && !next.Park && !next.Replan && next.Pause == "" && next.Remove == "" &&
