@@ -2,7 +2,6 @@ package tick_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -64,31 +63,36 @@ func TestSettledWithItsEnd(t *testing.T) {
 	}
 }
 
-// Somebody decides for the job while its run ends: the end waits for nobody, and a later pass settles the run.
-func TestSettledLaterWhereThePlanIsLocked(t *testing.T) {
-	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Call("")}}}})
-		ticktest.Run(t, d)
-		d.Clock.Add(5 * time.Minute)
-		var tx *sql.Tx
-		r, err := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (_ executor.Result, err error) {
-			if tx, err = d.SQL.BeginTx(t.Context(), nil); err == nil {
-				_, err = tx.ExecContext(t.Context(), "SELECT job_id FROM "+d.Table("plans")+" FOR UPDATE")
-			}
-			return executor.Result{}, err
-		}).Run(t.Context())
-		if tx != nil {
-			defer func() { _ = tx.Rollback() }()
-		}
-		if run := ticktest.LastRun(t, d, "job"); err != nil || r.Succeeded != 1 || run.State != store.Succeeded || !run.SettledAt.IsZero() {
-			t.Fatalf("%v: %+v: %+v", err, r, run)
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-		ticktest.Run(t, d)
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("plans")+" WHERE cycles = 1"); n != 1 || ticktest.LastRun(t, d, "job").SettledAt.IsZero() {
-			t.Errorf("it is not settled: %d", n)
-		}
-	})
+// Somebody decides for the job while its run ends: the end waits for nobody, and a later pass settles the run. Nor does it wait
+// for who edits the job.
+func TestSettledWhereSomethingIsLocked(t *testing.T) {
+	for table, open := range map[string]int{"plans": 1, "jobs": 0} {
+		t.Run(table, func(t *testing.T) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Run(t, d)
+				d.Clock.Add(5 * time.Minute)
+				tx, err := d.SQL.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = tx.Rollback() }()
+				r, err := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+					_, err := tx.ExecContext(t.Context(), "SELECT * FROM "+d.Table(table)+" FOR UPDATE")
+					return executor.Result{}, err
+				}).Run(t.Context())
+				unsettled := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'succeeded' AND settled_at IS NULL")
+				if err != nil || r.Succeeded != 1 || unsettled != open {
+					t.Fatalf("%v: %d are not settled: %+v", err, unsettled, r)
+				}
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
+				ticktest.Run(t, d)
+				if n := d.Int(t, "SELECT count(*) FROM "+d.Table("plans")+" WHERE cycles = 1"); n != 1 || ticktest.LastRun(t, d, "job").SettledAt.IsZero() {
+					t.Errorf("it is not settled: %d", n)
+				}
+			})
+		})
+	}
 }
