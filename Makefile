@@ -32,19 +32,23 @@ DBJOBS_TEST_DATABASES ?= sqlite,postgres,mariadb
 export DBJOBS_TEST_DATABASES
 
 SERVERS = .build/testservers
+SUITE   = .build/suite
 
 # Programs that tests start beside the servers.
 TOOLS = pgbouncer,exim,chromium,at,psql,mariadb-client,sqlite3
 
 # Tests are short and there is memory: to collect garbage less often saves up to a fifth of their time. The program itself
 # sets the same, so it runs as it does elsewhere.
-test legs check prove imports queues: export GOGC ?= 400
+test test-pooled test-mysql-part check prove imports queues: export GOGC ?= 400
 
 # go test, but the failures come together at the end, with a count, and each package is named as it ends. Without the
 # tables for debuggers, to link a test's program takes a third less; stack traces need none of them.
 TOLD = $(GO) tool -modfile=$(CURDIR)/scripts/test/go.mod gotestsum --hide-summary=skipped
 LINK = -ldflags='-s -w'
 TEST = $(TOLD) --format pkgname -- $(LINK)
+
+# Tests in several legs at once, by programs that stay linked: see scripts/suite.
+LEGS = $(TOLD) --format pkgname --raw-command -- $(SUITE)
 
 .PHONY: help
 help:
@@ -106,35 +110,30 @@ WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
 
 # All legs use the same servers. The real pg_cron and pgAgent are among them, for what is read from other schedulers.
 .PHONY: test
-test: $(SERVERS) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; about 8 minutes on two cores
+test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; about 6 minutes on two cores
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
-	DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) \
+	@DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) \
 		-tools systemd,$(TOOLS)$(if $(WITH_POSTGRES),$(comma)pgagent$(comma)pgbouncer-stable) $(NOTE) -- \
-		$(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES) legs
-
-.PHONY: legs
-legs:
-	cd scripts/triggers && $(TEST) -count=1 ./...
-	cd scripts/dialects && $(TEST) -count=1 ./...
-	cd scripts/release && $(TEST) -count=1 ./...
-	$(if $(WITH_POSTGRES),cd scripts/queues && $(TEST) -count=1 ./...)
+		env DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES) $(LEGS) $(MAIN) $(RACED) $(MODULES) $(if $(WITH_POSTGRES),$(POOLED) $(QUEUES))
 	$(if $(WITH_POSTGRES),@$(NODE_QUEUES))
-	$(if $(WITH_POSTGRES),DBJOBS_REQUIRE_IMPORTS=1 )$(TEST) -parallel 4 -count=1 -timeout 45m ./...
-	$(if $(WITH_POSTGRES),@$(POOLED))
-	DBJOBS_TEST_DATABASES=$(if $(WITH_POSTGRES),postgres,sqlite) $(TEST) $(RACE) -skip '$(CASES)' -parallel 4 -count=1 -timeout 45m \
-		./store/... ./tick ./cmd/internal/settings
+
+LIMITS  = -test.parallel=4 -test.timeout=45m
+MAIN    = '$(if $(WITH_POSTGRES),DBJOBS_REQUIRE_IMPORTS=1); ; $(LIMITS); ./...'
+RACED   = 'race DBJOBS_TEST_DATABASES=$(if $(WITH_POSTGRES),postgres,sqlite); $(RACE); $(LIMITS) -test.skip=$(CASES); ./store/... ./tick ./cmd/internal/settings'
+MODULES = $(foreach module,triggers dialects release,'; -C scripts/$(module); $(LIMITS); ./...')
+QUEUES  = '; -C scripts/queues; $(LIMITS); ./...'
 
 # Every database behind a pooler of transactions with two sessions, over TLS: the store's tests, and of the pass's those of
 # what a step does in a session: half a minute of CPU, the server's included. Left out is what asks PostgreSQL itself, or its
 # socket, and what gives the URL a setting that a pooler refuses (Harm). Other tests need a session of their own, which no
 # pooler of transactions gives: what TestSessionOfAJobHarmsNobody leaves in one, such as a lock, others find and wait for.
-POOLED = DBJOBS_TEST_DATABASES=pgbouncer $(TEST) -parallel 4 -count=1 -timeout 20m -skip 'SearchPath|UnixSockets' ./store && \
-	DBJOBS_TEST_DATABASES=pgbouncer $(TEST) -parallel 4 -count=1 -timeout 20m -run '^Test(Timeout|Cancel|Arguments|Atomic|StepFact|Told|SQLTells|Output|Delivery)' -skip Harm ./tick
+POOLED = 'pooled DBJOBS_TEST_DATABASES=pgbouncer; ; $(LIMITS) -test.skip=SearchPath|UnixSockets; ./store' \
+	'pooled DBJOBS_TEST_DATABASES=pgbouncer; ; $(LIMITS) -test.skip=Harm -test.run=^Test(Timeout|Cancel|Arguments|Atomic|StepFact|Told|SQLTells|Output|Delivery); ./tick'
 
 .PHONY: test-pooled
-test-pooled: $(SERVERS) ## the store, and what steps do, behind PgBouncer; a part of make test
-	DBJOBS_TEST_DATABASES=postgres $(SERVERS) -tools pgbouncer-stable -- sh -c "$(POOLED)"
+test-pooled: $(SERVERS) $(SUITE) ## the store, and what steps do, behind PgBouncer; a part of make test
+	DBJOBS_TEST_DATABASES=postgres $(SERVERS) -tools pgbouncer-stable -- $(LEGS) $(POOLED)
 
 # MySQL is in no release of Debian, so what it runs on is newer than the rest, and comes from elsewhere: see scripts/testservers.
 .PHONY: test-mysql
@@ -145,15 +144,11 @@ test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; no
 
 # About a minute of it, for .ci/run, and then on a server with all settings at once that others have.
 .PHONY: test-mysql-part
-test-mysql-part: $(SERVERS)
-	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools mariadb-client -- $(MAKE) --no-print-directory DBJOBS_TEST_DATABASES=mysql mysql-legs
+test-mysql-part: $(SERVERS) $(SUITE)
+	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools mariadb-client -- $(LEGS) '; ; $(LIMITS) -test.skip=SearchPath; ./store/...' \
+		'; ; $(LIMITS) -test.run=^Test(AtomicStep|Arguments|FactsBy|SessionFails|SQLTells|Retry|ParkedFor); ./tick' \
+		'; ; $(LIMITS) -test.run=^Test(EightTicks|CrashAtEveryCall)$$; ./tick/crash'
 	@$(MAKE) --no-print-directory test-variants VARIANTS='$(COMBINED)'
-
-.PHONY: mysql-legs
-mysql-legs:
-	$(TEST) -parallel 4 -count=1 -timeout 15m -skip SearchPath ./store/...
-	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(AtomicStep|Arguments|FactsBy|SessionFails|SQLTells|Retry|ParkedFor)' ./tick
-	$(TEST) -parallel 4 -count=1 -timeout 15m -run '^Test(EightTicks|CrashAtEveryCall)$$' ./tick/crash
 
 COMBINED = mysql --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL --sql-require-primary-key=ON \
 	--gtid-mode=ON --enforce-gtid-consistency=ON --lower-case-table-names=1
@@ -180,12 +175,12 @@ export VARIANTS
 # The first of them makes the tables and alters them; the others go through all that the program does, with the rights of the
 # README, in databases of their own collations, and in sessions with settings of their own.
 .PHONY: test-variants
-test-variants: $(SERVERS) ## a story on MySQL and MariaDB, on servers with other settings each; minutes
+test-variants: $(SERVERS) $(SUITE) ## a story on MySQL and MariaDB, on servers with other settings each; minutes
 	@failed=0; printf '%s\n' "$$VARIANTS" | { while read -r engine args; do \
 		env DBJOBS_TEST_DATABASES=$$engine "DBJOBS_TEST_$$(echo $$engine | tr a-z A-Z)_ARGS=$$args" $(SERVERS) -- \
-			$(TEST) -parallel 4 -count=1 -timeout 30m -run $(STORY) ./store ./tick </dev/null || failed=1; done; exit $$failed; }
+			$(LEGS) '; ; $(LIMITS) -test.run=$(STORY); ./store ./tick' </dev/null || failed=1; done; exit $$failed; }
 
-STORY = '^Test(Migrators|TablesCan|TheSchemaAs|ApplyIs|Uninstall|Encodings|SettingsOf|RightsOfTheReadme)'
+STORY = ^Test(Migrators|TablesCan|TheSchemaAs|ApplyIs|Uninstall|Encodings|SettingsOf|RightsOfTheReadme)
 
 # The suite, less its long proofs, on the versions that make test does not have; make test-all has those of make test, too. The
 # table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites,
@@ -274,6 +269,8 @@ clean: ## remove what was built (fetched servers stay in the user's cache)
 	rm -rf .build
 
 # Go knows better than make whether it is up to date.
-.PHONY: $(SERVERS)
+.PHONY: $(SERVERS) $(SUITE)
 $(SERVERS):
 	@$(GO) build -o $@ ./scripts/testservers
+$(SUITE):
+	@$(GO) build -o $@ ./scripts/suite

@@ -1,0 +1,100 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// events prints lines of programs that run side by side, each line whole.
+type events struct{ sync.Mutex }
+
+func (e *events) copy(from io.Reader) error {
+	for r := bufio.NewReader(from); ; {
+		line, err := r.ReadBytes('\n')
+		e.Lock()
+		_, failed := os.Stdout.Write(line)
+		e.Unlock()
+		switch {
+		case failed != nil:
+			return failed
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// runAll runs programs, and reports whether all have passed. That with the most source of tests begins first, as a guess of how
+// long it takes: a long one that begins last would leave a core idle.
+func runAll(ctx context.Context, programs []program, atOnce int) (passed bool, err error) {
+	converter, err := exec.CommandContext(ctx, "go", "tool", "-n", "test2json").Output()
+	if err != nil {
+		return false, fmt.Errorf("find test2json: %w", err)
+	}
+	slices.SortStableFunc(programs, func(a, b program) int { return cmp.Compare(b.source, a.source) })
+	var (
+		all   sync.WaitGroup
+		mu    sync.Mutex
+		lines events
+		errs  []error
+		next  = make(chan program)
+	)
+	passed = true
+	for range atOnce {
+		all.Go(func() {
+			for p := range next {
+				ok, err := p.test(ctx, strings.TrimSpace(string(converter)), &lines)
+				mu.Lock()
+				passed, errs = passed && ok, append(errs, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, p := range programs {
+		if ctx.Err() == nil {
+			next <- p
+		}
+	}
+	close(next)
+	all.Wait()
+	return passed, errors.Join(append(errs, context.Cause(ctx))...)
+}
+
+// test runs the program in its package's folder, and reports whether its tests have passed. When ctx ends, the program and all
+// that it has started get SIGTERM.
+func (p program) test(ctx context.Context, converter string, lines *events) (passed bool, err error) {
+	args := append([]string{"-t", "-p", p.label, p.file, "-test.v=test2json", "-test.paniconexit0"}, p.run...)
+	cmd := exec.CommandContext(ctx, converter, args...)
+	cmd.Dir, cmd.Env = p.dir, append(append(os.Environ(), "PWD="+p.dir), p.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, fmt.Errorf("run the tests of %s: %w", p.label, err)
+	}
+	copied := lines.copy(out)
+	err = cmd.Wait()
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.Exited() {
+		return false, copied // its events say what failed
+	}
+	return err == nil, errors.Join(err, copied)
+}
