@@ -120,7 +120,7 @@ test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, 
 
 LIMITS  = -test.parallel=4 -test.timeout=45m
 MAIN    = '$(if $(WITH_POSTGRES),DBJOBS_REQUIRE_IMPORTS=1); ; $(LIMITS); ./...'
-RACED   = 'race DBJOBS_TEST_DATABASES=$(if $(WITH_POSTGRES),postgres,sqlite); $(RACE); $(LIMITS) -test.skip=$(CASES); ./store/... ./tick ./cmd/internal/settings'
+RACED   = 'race GORACE=atexit_sleep_ms=0 DBJOBS_TEST_DATABASES=$(if $(WITH_POSTGRES),postgres,sqlite); $(RACE); $(LIMITS) -test.skip=$(CASES); ./store/... ./tick ./cmd/internal/settings'
 MODULES = $(foreach module,triggers dialects release,'; -C scripts/$(module); $(LIMITS); ./...')
 QUEUES  = '; -C scripts/queues; $(LIMITS); ./...'
 
