@@ -26,6 +26,10 @@ type Definitions struct {
 	Groups    []Group    `json:"groups,omitempty"`
 	Calendars []Calendar `json:"calendars,omitempty"`
 	Renames   []Rename   `json:"-"`
+
+	// Checked says that each job has been through Normalize and Validate, and has not been changed since: that takes as long
+	// again as all else that is done with a job which is there as it should be.
+	Checked bool `json:"-"`
 }
 
 // ApplyOptions say how definitions are brought in.
@@ -107,13 +111,16 @@ type applier struct {
 	calendars map[string]Calendar // that the definitions name, as they are by now
 	schedules map[string]Schedule // of the definitions, as they are by now
 	known     knownJobs
+	kinds     kinds // of the jobs that are there
 	done      doneJobs
+	checked   bool // the jobs of the definitions are
 	changes   []Change
 	log       []json.RawMessage // rows of the change log that are to be written
 	dry       dryRun
 }
 
 func (a *applier) all(ctx context.Context, d Definitions) error {
+	a.checked = d.Checked
 	if err := a.renames(ctx, d); err != nil {
 		return err
 	}

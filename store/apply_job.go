@@ -140,9 +140,11 @@ func (a *applier) fit(jobs []Job) []fitting {
 		var err error
 		if !a.s.db.Engine().KnowsLogins && j.Owner != "" {
 			err = &FieldError{"job " + j.Name, "owner", "SQLite has no logins; remove this key"}
-		} else {
+		} else if !a.checked {
 			j.Normalize()
 			err = j.Validate()
+		} else if asked == "" {
+			err = firstError("job "+j.FullName(), check{"owner", optionalName(j.Owner)})
 		}
 		list[i] = fitting{j, asked, err}
 	}

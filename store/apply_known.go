@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -136,15 +137,7 @@ func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) 
 		ids[i], place[k.ID] = k.ID, i
 	}
 	list := make([]Job, len(known))
-	var j Job
-	var input borrowed
-	err := a.tx.Query(ctx, "batch_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanJob(&j), &input)...).Each(func(fault string) error {
-		j.fault = fault
-		list[place[j.ID]] = j
-		j = Job{}
-		return nil
-	}))
-	if err != nil {
+	if err := a.readKnown(ctx, ids, func(id int64) *Job { return &list[place[id]] }); err != nil {
 		return nil, err
 	}
 	list = slices.DeleteFunc(list, func(j Job) bool { return j.ID == 0 }) // deleted by plain SQL just now
@@ -152,9 +145,73 @@ func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) 
 	for i := range list {
 		jobs[i] = &list[i]
 	}
-	err = a.s.complete(ctx, a.tx, jobs)
+	err := a.s.complete(ctx, a.tx, jobs, "known_links")
 	for _, j := range jobs {
 		a.dry.job(j)
 	}
 	return list, err
+}
+
+// readKnown reads the rows of jobs into their places. Most jobs of a file are alike in what they are planned from: of each kind
+// one is read whole, and of the others what else there is.
+func (a *applier) readKnown(ctx context.Context, ids []int64, at func(id int64) *Job) error {
+	var j Job
+	var input borrowed
+	unknown := map[int64]string{} // what they are planned from
+	err := a.tx.Query(ctx, "known_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanBeside(&j), &input)...).Each(func(fault string) error {
+		j.fault = fault
+		if kind := a.kinds.get(input); kind == nil {
+			unknown[j.ID] = string(input)
+		} else {
+			j.as(kind)
+		}
+		*at(j.ID) = j
+		j = Job{}
+		return nil
+	}))
+	for len(unknown) > 0 && err == nil { // once, or again where somebody changed the one that was to stand for others
+		err = a.readKinds(ctx, unknown, at)
+	}
+	return err
+}
+
+// readKinds reads one job of each kind whole, and takes all that are known by then out of the list.
+func (a *applier) readKinds(ctx context.Context, unknown map[int64]string, at func(id int64) *Job) error {
+	first := map[string]int64{}
+	for id, input := range unknown {
+		first[input] = id
+	}
+	for _, id := range first {
+		delete(unknown, id)
+		*at(id) = Job{} // unless it is still there
+	}
+	var j Job
+	var input string
+	err := a.tx.Query(ctx, "batch_jobs", engine.Args{"ids": slices.Sorted(maps.Values(first))}, engine.Reads(append(scanJob(&j), &input)...).Each(func(fault string) error {
+		j.fault = fault
+		*at(j.ID) = j
+		a.kinds.put(input, new(j))
+		j = Job{}
+		return nil
+	}))
+	for id, input := range unknown {
+		if kind := a.kinds.get([]byte(input)); kind != nil {
+			at(id).as(kind)
+			delete(unknown, id)
+		}
+	}
+	return err
+}
+
+// as makes a job of which scanBeside has read one of the same kind.
+func (j *Job) as(kind *Job) {
+	all := *kind
+	all.fault = engine.JoinFaults(j.fault, kind.fault)
+	all.ID, all.Owner, all.Name, all.Manifest, all.CreatedAt, all.changedAt = j.ID, j.Owner, j.Name, j.Manifest, j.CreatedAt, j.changedAt
+	for i := range policies {
+		if p := &policies[i]; p.isBeside() {
+			*p.field(&all).(*string) = *p.field(j).(*string)
+		}
+	}
+	*j = all
 }

@@ -180,6 +180,9 @@ func (k *kinds) get(input []byte) *Job {
 func (k *kinds) put(input string, j *Job) {
 	k.Lock()
 	defer k.Unlock()
+	if k.jobs == nil {
+		k.jobs = map[string]*Job{}
+	}
 	k.jobs[input] = j
 }
 

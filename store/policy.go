@@ -240,15 +240,22 @@ func list(texts []string) engine.Document {
 	return engine.Document(canonical(b))
 }
 
-// The columns of jobs as the statements name them: to read them in the order of scanJob, and to
-// write them from a document of rows, with the types that the macro @rows knows.
-var jobColumns, jobFields, jobTypes, jobValues, jobChanges, jobChangesByName = jobTexts()
+// isBeside reports whether the column is none of those that a job is planned from. All of them are texts.
+func (p *Policy) isBeside() bool { return p.column != "" && !slices.Contains(planInput, p.column) }
 
-func jobTexts() (columns, fields, types, values, changes, changesByName string) {
+// The columns of jobs as the statements name them: to read them in the order of scanJob, and to
+// write them from a document of rows, with the types that the macro @rows knows. Those beside are what a job is not planned from.
+var jobColumns, jobBeside, jobFields, jobTypes, jobValues, jobChanges, jobChangesByName = jobTexts()
+
+func jobTexts() (columns, beside, fields, types, values, changes, changesByName string) {
 	written, kinds := make([]string, 0, len(policies)+1), make([]string, 0, len(policies)+1)
+	others := []string{"id", "owner", "name"}
 	for i := range policies {
 		if p := &policies[i]; p.column != "" {
 			written, kinds = append(written, p.column), append(kinds, p.column+" "+p.kind())
+			if p.isBeside() {
+				others = append(others, p.column)
+			}
 		}
 	}
 	each := func(format string, names []string) string {
@@ -266,7 +273,8 @@ func jobTexts() (columns, fields, types, values, changes, changesByName string) 
 	}
 	read := slices.Concat([]string{"id", "owner", "name"}, written, []string{"manifest", "created_at", "changed_at", "removed_at"})
 	written, kinds = append(written, "manifest"), append(kinds, "manifest text")
-	return each("j.NAME", read), each("NAME", written), each("NAME", kinds), each("d.NAME", written), each("NAME = d.NAME", written),
+	others = append(others, "manifest", "created_at", "changed_at")
+	return each("j.NAME", read), each("j.NAME", others), each("NAME", written), each("NAME", kinds), each("d.NAME", written), each("NAME = d.NAME", written),
 		each("j.NAME = d.NAME", written)
 }
 
@@ -296,6 +304,17 @@ func scanJob(j *Job) []any {
 		}
 	}
 	return append(into, engine.Nullable(&j.Manifest), must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, engine.At(&j.removedAt))
+}
+
+// scanBeside gives the destinations of @job_beside.
+func scanBeside(j *Job) []any {
+	into := []any{&j.ID, &j.Owner, &j.Name}
+	for i := range policies {
+		if p := &policies[i]; p.isBeside() {
+			into = append(into, p.scan(j))
+		}
+	}
+	return append(into, engine.Nullable(&j.Manifest), must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)})
 }
 
 // jobRow is the row of insert_jobs and update_jobs.

@@ -36,7 +36,7 @@ func (s *Store) statuses(ctx context.Context, q engine.Runner, ids ...int64) ([]
 	for i := range list {
 		jobs[i] = &list[i].Job
 	}
-	if err := s.complete(ctx, q, jobs); err != nil {
+	if err := s.complete(ctx, q, jobs, "job_links"); err != nil {
 		return nil, err
 	}
 	for i := range list {
@@ -49,8 +49,9 @@ func (s *Store) statuses(ctx context.Context, q engine.Runner, ids ...int64) ([]
 // page bounds how many ids or names a statement that reads is given.
 const page = 5000
 
-// complete adds steps, schedules and the names behind ids to jobs that were read.
-func (s *Store) complete(ctx context.Context, q engine.Runner, jobs []*Job) error {
+// complete adds steps, schedules and the names behind ids to jobs that were read. The statement for links says whether it is
+// of interest that one is stale.
+func (s *Store) complete(ctx context.Context, q engine.Runner, jobs []*Job, links string) error {
 	index := make(map[int64]*Job, len(jobs))
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
@@ -58,10 +59,14 @@ func (s *Store) complete(ctx context.Context, q engine.Runner, jobs []*Job) erro
 	}
 	for part := range slices.Chunk(ids, page) {
 		in := engine.Args{"ids": part}
-		for _, add := range []func(context.Context, engine.Runner, engine.Args, map[int64]*Job) error{s.addRules, s.addLinks, s.addSteps} {
-			if err := add(ctx, q, in, index); err != nil {
-				return err
-			}
+		if err := s.addRules(ctx, q, in, index); err != nil {
+			return err
+		}
+		if err := s.addLinks(ctx, q, links, in, index); err != nil {
+			return err
+		}
+		if err := s.addSteps(ctx, q, in, index); err != nil {
+			return err
 		}
 	}
 	for _, j := range jobs {
@@ -82,8 +87,8 @@ func (s *Store) addRules(ctx context.Context, q engine.Runner, in engine.Args, i
 }
 
 // addLinks reads which shared schedules the jobs use, and after which jobs they run.
-func (s *Store) addLinks(ctx context.Context, q engine.Runner, in engine.Args, index map[int64]*Job) error {
-	return q.Query(ctx, "job_links", in, func(r *sql.Rows) error {
+func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string, in engine.Args, index map[int64]*Job) error {
+	return q.Query(ctx, statement, in, func(r *sql.Rows) error {
 		var job, id int64
 		var name sql.NullString
 		var link, schedule bool

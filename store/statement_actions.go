@@ -88,6 +88,8 @@ var actions = map[string]string{
 	"installation":       "read the version of the schema",
 	"intervals":          "read the intervals of runs",
 	"job_links":          "read the schedules of jobs",
+	"known_jobs":         "read job definitions",
+	"known_links":        "read the schedules of jobs",
 	"insert_after":       "write after which jobs the jobs run",
 	"delete_after":       "write after which jobs the jobs run",
 	"lock_stale_after":   "lock after which jobs the jobs run",

@@ -61,7 +61,7 @@ func (s *Store) owners() []string { return append([]string{""}, s.served...) }
 
 // macros are those of the statements that stand for lists in Go.
 var macros = map[string]string{
-	"@job_columns": jobColumns, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
+	"@job_columns": jobColumns, "@job_beside": jobBeside, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
 	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@tried": runTried, "@attempt_columns": attemptColumns,
 	"@run_columns": runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
 	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",

@@ -61,6 +61,16 @@ func (j *Job) Normalize() {
 
 // canonical writes equal JSON in one form: an engine may have reordered it. Numbers keep all their digits.
 func canonical(raw json.RawMessage) json.RawMessage {
+	if isOrdered(raw) { // as most specs are, which are short
+		var out bytes.Buffer
+		if json.Compact(&out, raw) == nil {
+			return out.Bytes()
+		}
+	}
+	return encodedAnew(raw)
+}
+
+func encodedAnew(raw json.RawMessage) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
@@ -74,6 +84,38 @@ func canonical(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return bytes.TrimSpace(out.Bytes())
+}
+
+// isOrdered reports whether JSON, if it is some, has its canonical form but for spaces: the keys of each object in their order,
+// and no text that may be written in another way.
+func isOrdered(raw []byte) bool {
+	if bytes.IndexByte(raw, '\\') >= 0 || bytes.Contains(raw, []byte("\u2028")) || bytes.Contains(raw, []byte("\u2029")) || !utf8.Valid(raw) {
+		return false
+	}
+	var last [][]byte // the keys before, of the objects and lists that are open
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			last = append(last, nil)
+		case '}', ']':
+			last = last[:max(len(last)-1, 0)]
+		case '"':
+			n := bytes.IndexByte(raw[i+1:], '"')
+			if n < 0 {
+				return false
+			}
+			text := raw[i+1 : i+1+n]
+			i += n + 1
+			if !bytes.HasPrefix(bytes.TrimLeft(raw[i+1:], " \t\r\n"), []byte(":")) {
+				continue
+			}
+			if len(last) == 0 || last[len(last)-1] != nil && bytes.Compare(last[len(last)-1], text) >= 0 {
+				return false
+			}
+			last[len(last)-1] = text
+		}
+	}
+	return true
 }
 
 // Or returns r, with the fields that r leaves open taken from other.

@@ -322,6 +322,9 @@ FROM dbjobs.jobs WHERE id @among ORDER BY id;
 -- name: batch_jobs
 SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY j.id;
 
+-- name: known_jobs
+SELECT @job_beside, j.plan_input FROM dbjobs.jobs j WHERE j.id @among;
+
 -- What is left on record of jobs whose plans are new: that of one that was deleted is made again from it.
 
 -- name: recall
@@ -788,6 +791,17 @@ SELECT l.job_id, s.id, s.name,
   (SELECT CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.schedules y WHERE y.id = l.schedule_id), NULL, NULL, NULL
 FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
 WHERE l.job_id @among
+UNION ALL
+SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
+FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
+WHERE a.job_id @among ORDER BY 1, 3;
+
+-- The same, without what is stale, and without the jobs' own rules.
+
+-- name: known_links
+SELECT l.job_id, s.id, s.name, 0, 0, NULL, NULL, NULL
+FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE l.job_id @among AND s.job_id IS NULL
 UNION ALL
 SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
 FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id

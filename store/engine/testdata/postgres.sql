@@ -814,6 +814,21 @@ SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE manifest = $1 AND remove
 -- arguments: job, occurrence
 SELECT id FROM dbjobs.runs WHERE job_id = $1 AND occurrence = $2;
 
+-- name: known_jobs
+-- arguments: ids
+SELECT j.id, j.owner, j.name, j.description, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure,
+  j.manifest, j.created_at, j.changed_at, j.plan_input FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]);
+
+-- name: known_links
+-- arguments: ids
+SELECT l.job_id, s.id, s.name, 0, 0, NULL, NULL, NULL
+FROM dbjobs.job_schedules l LEFT JOIN dbjobs.schedules s ON s.id = l.schedule_id
+WHERE l.job_id = ANY($1::bigint[]) AND s.job_id IS NULL
+UNION ALL
+SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
+FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
+WHERE a.job_id = ANY($1::bigint[]) ORDER BY 1, 3;
+
 -- name: link_own_rules
 -- arguments: now, ids
 INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)

@@ -788,6 +788,21 @@ SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE manifest = ?1 AND remove
 -- arguments: job, occurrence
 SELECT id FROM dbjobs_runs WHERE job_id = ?1 AND occurrence = ?2;
 
+-- name: known_jobs
+-- arguments: ids
+SELECT j.id, j.owner, j.name, j.description, j.heartbeat_url, j.heartbeat_start, j.heartbeat_success, j.heartbeat_failure,
+  j.manifest, j.created_at, j.changed_at, j.plan_input FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1));
+
+-- name: known_links
+-- arguments: ids
+SELECT l.job_id, s.id, s.name, 0, 0, NULL, NULL, NULL
+FROM dbjobs_job_schedules l LEFT JOIN dbjobs_schedules s ON s.id = l.schedule_id
+WHERE l.job_id IN (SELECT value FROM json_each(?1)) AND s.job_id IS NULL
+UNION ALL
+SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
+FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
+WHERE a.job_id IN (SELECT value FROM json_each(?1)) ORDER BY 1, 3;
+
 -- name: link_own_rules
 -- arguments: now, ids
 INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
