@@ -78,6 +78,7 @@ func Read(inputs []Input, o Options) (*Manifest, error) {
 	if len(problems) > 0 {
 		return nil, bounded(problems[0].File, problems)
 	}
+	r.m.Checked = true
 	return r.m, nil
 }
 

@@ -2,10 +2,9 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -125,31 +124,23 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.problems = append(d.problems, Problem{File: d.file, Line: line, Column: column, Text: fmt.Sprintf("found the byte %#x, which is not UTF-8", data[at])})
 		return nil
 	}
-	loader, err := yaml.NewLoader(bytes.NewReader(data))
-	if err != nil {
-		d.syntax(data, err)
-		return nil
-	}
-	var doc, more yaml.Node
-	if err := loader.Load(&doc); err != nil && !errors.Is(err, io.EOF) {
-		d.syntax(data, err)
-		return nil
-	}
-	if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
-		if !d.ofHost {
-			d.problem(nil, "", "the file is empty; it needs at least jobs: or schedules:")
+	if len(data) >= manyBytes {
+		if root := parseInParts(data, runtime.GOMAXPROCS(0)); root != nil {
+			return root
 		}
-		return nil
 	}
-	switch err := loader.Load(&more); {
-	case err == nil:
-		d.problem(&more, "", "a second document begins here; a file has only one")
-		return nil
-	case !errors.Is(err, io.EOF):
+	root, more, err := parse(data)
+	switch {
+	case err != nil:
 		d.syntax(data, err)
 		return nil
+	case more != nil:
+		d.problem(more, "", "a second document begins here; a file has only one")
+		return nil
+	case root == nil && !d.ofHost:
+		d.problem(nil, "", "the file is empty; it needs at least jobs: or schedules:")
 	}
-	return doc.Content[0]
+	return root
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
@@ -174,6 +165,7 @@ type file struct {
 	job      *jobReading        // nil: no job was read yet
 	names    map[string]bool    // of the schedules read so far
 	defined  map[string]Problem // where definitions are; nil: there are no others
+	rules    map[ruleText]bool  // that were read, and what parseRule says of them
 
 	calendars map[string]*rules.Calendar // of the calendars read so far; another is looked for in the database
 

@@ -29,6 +29,7 @@ func (f *file) readInParts(jobs []pair) bool {
 		part, read := *f, *f.decoder
 		read.problems, read.targets, read.places = nil, nil, nil
 		read.values, read.bytes = 0, 0
+		part.rules = nil
 		part.decoder, part.m, part.job = &read, &Manifest{Definitions: store.Definitions{Jobs: make([]store.Job, 0, len(some))}}, nil
 		parts = append(parts, &part)
 		work.Go(func() {

@@ -102,13 +102,40 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 	if d.Calendar = f.calendars[s.Calendar]; d.Calendar != nil { // that of the database is read when the rule is planned
 		d.OnHoliday = s.OnHoliday
 	}
-	r, err := rules.Parse(s.Rule, d)
+	hours, err := f.parseRule(s.Rule, d, zoneless)
 	if err != nil {
 		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(err.Error(), "rule: "))
-	} else if zoneless && f.hasHours(r, s.Rule) {
+	} else if hours {
 		f.m.Zoneless = append(f.m.Zoneless, subject)
 	}
 	return err == nil
+}
+
+// ruleText is a rule with all that it is read by.
+type ruleText struct {
+	text     string
+	by       rules.Defaults
+	zoneless bool
+}
+
+// parseRule parses a rule, once where several jobs have the same one. Of one without a zone it says whether it has hours.
+func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (hours bool, err error) {
+	if !strings.Contains(text, "~") { // with it, the name chooses a time
+		d.Seed = ""
+	}
+	key := ruleText{text, d, zoneless}
+	if hours, known := f.rules[key]; known {
+		return hours, nil
+	}
+	r, err := rules.Parse(text, d)
+	if err != nil {
+		return false, err
+	}
+	if f.rules == nil {
+		f.rules = map[ruleText]bool{}
+	}
+	f.rules[key] = zoneless && f.hasHours(r, text)
+	return f.rules[key], nil
 }
 
 // hasHours reports whether a rule in UTC is a cron text that means other times in another zone, as every five minutes

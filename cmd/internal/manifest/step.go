@@ -63,6 +63,8 @@ func does() []string {
 type given struct {
 	values map[string]any
 	wrong  bool // they do not fit together, and that was reported
+	made   json.RawMessage
+	of     int // how many values made it
 }
 
 // fields returns the keys of all executors. If keys do not fit together, the problem is at the last
@@ -106,6 +108,9 @@ func (g *given) spec(d *decoder, n *yaml.Node, step, path string) json.RawMessag
 	if !whole || g.wrong {
 		return nil
 	}
+	if g.made != nil && g.of == len(g.values) {
+		return g.made
+	}
 	spec, err := kind.Spec(g.values)
 	for name := range g.values {
 		if !slices.Contains(keyNames(kind.Keys), name) {
@@ -121,6 +126,7 @@ func (g *given) spec(d *decoder, n *yaml.Node, step, path string) json.RawMessag
 		}
 		d.problem(n, path, "%s", misnamed(err))
 	}
+	g.made, g.of = spec, len(g.values)
 	return spec
 }
 
