@@ -74,6 +74,34 @@ func TestPlacesAreAShareOfWhatTheServerHasLeft(t *testing.T) {
 	}
 }
 
+// A run that has ended gives its place away before its end is on record, and gives it away once: there are never more at a time
+// than places.
+func TestAPlaceIsGivenAwayOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		const runs, places = 60, 3
+		queued(t, d, runs)
+		var mu sync.Mutex
+		var here, most int
+		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			count := func(more int) {
+				mu.Lock()
+				defer mu.Unlock()
+				here += more
+				most = max(most, here)
+			}
+			count(1)
+			defer count(-1)
+			_, err := d.Now(ctx) // so that others may begin meanwhile
+			return executor.Result{}, err
+		})
+		tk.Concurrency, tk.Queues = places, []string{"others"}
+		r, err := tk.Work(t.Context())
+		if err != nil || r.Succeeded != runs || most > places {
+			t.Errorf("%v: %d of %d succeeded, at most %d at once; there are %d places", err, r.Succeeded, runs, most, places)
+		}
+	})
+}
+
 // heard closes a channel when something is logged.
 type heard struct {
 	is   chan struct{}
