@@ -39,7 +39,7 @@ TOOLS = pgbouncer,exim,chromium,at,psql,mariadb-client,sqlite3
 
 # Tests are short and there is memory: to collect garbage less often saves up to a fifth of their time. The program itself
 # sets the same, so it runs as it does elsewhere.
-test test-pooled test-mysql-part check prove imports queues: export GOGC ?= 400
+test test-pooled test-mysql-part short prove imports queues: export GOGC ?= 400
 
 # go test, but the failures come together at the end, with a count, and each package is named as it ends. Without the
 # tables for debuggers, to link a test's program takes a third less; stack traces need none of them.
@@ -201,7 +201,11 @@ test-all: $(SERVERS) ## the suite on every engine and version, with one table at
 
 # What ran before is not run again, unless what it reads has changed since. The linters have vetted.
 .PHONY: check
-check: lint ## the linters, and the tests on SQLite in their short form: for while one works
+check: ## the linters, beside them the tests on SQLite in their short form: for while one works
+	@$(MAKE) --no-print-directory --keep-going -j2 lint short
+
+.PHONY: short
+short:
 	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -timeout 5m $$($(GO) list ./... | grep -vE '/tick/(crash|load)$$')
 
 # npm fetches two of the queues, and Node, as .build/queues. It is the only thing that testservers cannot come by.
