@@ -13,7 +13,7 @@ func PostgresTexts() (statements map[string]string, schema string, err error) {
 		return nil, "", err
 	}
 	statements = map[string]string{"lock": postgres.SchemaLock}
-	all := postgres.Statements(words)
+	all := Statements(postgres)
 	for _, name := range all.Names() {
 		if statements[name], _, err = all.Text(name); err != nil {
 			return nil, "", err

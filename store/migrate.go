@@ -153,7 +153,7 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 		return "", err
 	}
 	fmt.Fprintf(&b, "-- views and routines\n\n%s", e.RepeatableText(repeatables))
-	statements := e.Statements(words)
+	statements := Statements(e)
 	known := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram),
 		"repeatable": "'" + engine.Digest(repeatables) + "'"}
 	for _, name := range []string{"first_installation", "record_migration", "record_repeatable"} {

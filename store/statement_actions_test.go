@@ -14,7 +14,7 @@ func TestStatementsHaveActions(t *testing.T) {
 		"remove", "request", "return", "set", "update"}
 	var names []string
 	for _, e := range engine.All() {
-		names = append(names, e.Statements(words).Names()...)
+		names = append(names, Statements(e).Names()...)
 	}
 	for _, name := range names {
 		if verb, _, _ := strings.Cut(name, "_"); actions[name] == "" && !slices.Contains(verbs, verb) {

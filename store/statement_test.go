@@ -21,7 +21,7 @@ func TestStatements(t *testing.T) {
 	left := regexp.MustCompile(`--|@\w+|[^:]:[a-z_]+|dbjobs\.`)
 	numbered := regexp.MustCompile(`[$?][0-9]`)
 	for _, e := range engine.All() {
-		statements := e.Statements(words)
+		statements := Statements(e)
 		for _, name := range statements.Names() {
 			text, arguments, err := statements.Text(name)
 			if err != nil {
@@ -85,7 +85,7 @@ func TestStatementsAreTheGoldenOnes(t *testing.T) {
 // finalTexts are the statements as they are sent, by name, with their arguments in the order of the placeholders.
 func finalTexts(t *testing.T, e *engine.Engine) map[string]string {
 	final := map[string]string{}
-	statements := e.Statements(words)
+	statements := Statements(e)
 	for _, name := range statements.Names() {
 		text, arguments, err := statements.Text(name)
 		if err != nil {

@@ -69,6 +69,9 @@ var macros = map[string]string{
 
 var words = engine.NewWords(macros)
 
+// Statements returns the statements that the store sends to an engine.
+func Statements(e *engine.Engine) *engine.Statements { return e.Statements(words) }
+
 // Open connects and makes sure that the database answers. It does not read the schema; CheckSchema
 // and Probe do. Errors wrap ErrUnreachable, ErrSchema (no SQLite file) or ErrReadOnly, or are a
 // *URLError.

@@ -33,10 +33,10 @@ func runsOf(t *testing.T, d *storetest.DB, job string) (list []string) {
 // A job that runs after several has a run for each interval that ends for all of them at the same time:
 // it begins where the earliest of theirs does. What the others have alone makes none.
 func TestAfterAll(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "often", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", Overlap: "wait-all", Steps: ok},
+			{Name: "often", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", MissedLimit: 9, Overlap: "wait-all", Steps: ok},
 			{Name: "rarely", Own: &store.Schedule{Rule: "every 1h"}, Steps: ok},
 			{Name: "both", After: []store.After{{Job: "often"}, {Job: "rarely"}}, Steps: ok},
 			{Name: "after both", After: []store.After{{Job: "both"}}, Steps: ok},
@@ -68,7 +68,7 @@ const waitsForOthers = 31 * 24 * time.Hour
 
 // One of the jobs fails, and is tried again by hand; another one is run again for the same interval.
 func TestAfterAllOnceForAnInterval(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -120,7 +120,7 @@ func TestAfterAllOnceForAnInterval(t *testing.T) {
 // What is run by hand has no interval: the runs meet where they follow the same one. Arguments are
 // handed on.
 func TestAfterAllByHand(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (a text, b text)")
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		places := map[string]string{"postgres": "$1, $2"}[d.Engine] + map[string]string{"sqlite": "?, ?", "mariadb": "?, ?"}[d.Engine]

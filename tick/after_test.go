@@ -43,7 +43,7 @@ func TestAfter(t *testing.T) {
 
 // A job runs after the ends that it names: a success, a failure, or any.
 func TestAfterOtherEnds(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok, bad := []store.Step{ticktest.Step("", "SELECT 1")}, []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
 		defs := store.Definitions{Jobs: []store.Job{
 			{Name: "good", Own: ticktest.EveryFiveMinutes(), Steps: ok},
@@ -104,7 +104,7 @@ func TestAfterOtherEnds(t *testing.T) {
 
 // The jobs of a file may turn round after which ones they run.
 func TestAfterTurnedRound(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		one, two := store.Job{Name: "one", Steps: ok}, store.Job{Name: "two", After: []store.After{{Job: "one"}}, Steps: ok}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{one, two}})
@@ -151,7 +151,7 @@ func TestAfterByPlainSQL(t *testing.T) {
 
 // A circle that plain SQL closes parks the job, and a pass over it ends; opened anywhere, the job is back.
 func TestAfterInACircleParks(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok}, {Name: "second", After: []store.After{{Job: "first"}}, Steps: ok}, {Name: "third", After: []store.After{{Job: "second"}}, Steps: ok}}})
@@ -194,7 +194,7 @@ func TestAfterInACircleParks(t *testing.T) {
 
 // A job that is disabled or aborted does not run after its predecessor.
 func TestAfterOfADisabledJob(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "first", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
@@ -219,7 +219,7 @@ func TestAfterOfADisabledJob(t *testing.T) {
 
 // A predecessor that was removed and made again is followed again.
 func TestAfterAJobThatWasMadeAgain(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Jobs: []store.Job{
 			{Name: "load", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
 			{Name: "tell", After: []store.After{{Job: "load"}}, Steps: []store.Step{ticktest.Step("", "SELECT 2")}},
@@ -260,7 +260,7 @@ func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 
 // A job wakes when its predecessor is settled, whichever need that was decided for.
 func TestAfterWakesWhicheverNeedSettlesThePredecessor(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		needs := []store.Need{store.JobChanged, store.PauseChanged, store.RunWakes, store.Due}
 		steps := []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
 		var defs store.Definitions

@@ -82,7 +82,7 @@ func TestTakenAheadIsGivenBack(t *testing.T) {
 
 // The budget ends what executes, and what waits behind it has not begun.
 func TestTakenAheadIsGivenBackAtTheEndOfTheBudget(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 4)
 		tk, executed := aheadOf(t, d, func(ctx context.Context) { <-ctx.Done() })
 		tk.Budget = 5 * time.Second
@@ -99,7 +99,7 @@ func TestTakenAheadIsGivenBackAtTheEndOfTheBudget(t *testing.T) {
 // A run whose next loss would be its last is taken for a place that is free, never to wait, and what is behind it waits for
 // its turn in the queue.
 func TestTakenAheadIsNothingThatMayBeDeliveredOnceOnly(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 6)
 		for what, set := range map[string]string{"once": "UPDATE " + d.Table("jobs") + " SET max_deliveries = 1", "lost before": "UPDATE " + d.Table("runs") + " SET losses = 2"} {
 			d.Exec(t, set)
@@ -119,7 +119,7 @@ func TestTakenAheadIsNothingThatMayBeDeliveredOnceOnly(t *testing.T) {
 
 // A run that is to be cancelled while it waits never begins.
 func TestTakenAheadAndCancelledDoesNotBegin(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ids := queued(t, d, 4)
 		looked := make(chan struct{}, 100)
 		var calls storetest.Calls

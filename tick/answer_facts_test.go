@@ -51,7 +51,7 @@ func TestAnswersTellLaterSteps(t *testing.T) {
 		"program":    {"echo 7; exit 3", []any{"${steps.ask.code}", "${steps.ask.output}"}, "succeeded | 3 | 7\n"},
 		"program, 0": {"true", []any{"${steps.ask.code}"}, "succeeded | 0"},
 	}
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
 		host := &executor.Host{Addresses: []executor.Addresses{{Range: netip.MustParsePrefix("127.0.0.0/8")}}, Programs: []executor.Program{{Path: "/bin/sh"}}}
 		tk := ticktest.New(t, d.Store)

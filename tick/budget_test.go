@@ -17,7 +17,7 @@ import (
 
 // A budget that is used up ends the pass, which says so and gives the run back.
 func TestBudgetUsedUpIsNoError(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
 		ticktest.Request(t, d, "job")
 		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
@@ -42,7 +42,7 @@ func TestBudgetUsedUpIsNoError(t *testing.T) {
 
 // A run starts only where its timeout fits what is left of the budget; one that never fits is left, and told of.
 func TestBudgetTooSmallForARunLeavesIt(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		job := func(name string, timeout time.Duration, priority int) store.Job {
 			return store.Job{Name: name, Timeout: store.Duration(timeout), Priority: priority, Steps: []store.Step{ticktest.Call("")}}
 		}
@@ -139,7 +139,7 @@ func TestGraceLetsRunsEnd(t *testing.T) {
 		"longer than its budget": {grace: time.Hour, budget: 6 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Steps: []store.Step{ticktest.Call("")}}, {Name: "two", Steps: []store.Step{ticktest.Call("")}}}})
 				ticktest.Request(t, d, "one")
 				ticktest.Request(t, d, "two")

@@ -94,7 +94,7 @@ func TestCalendarSkipsAndMoves(t *testing.T) {
 		"next": "22T06; 23T06; 24T06; 28T06; 29T06; next 30T06",
 	} {
 		t.Run(on, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				d.Clock.Set(day(21, 8))
 				ticktest.Apply(t, d, holidays(on, "2026-12-25 Christmas Day"))
 				shows(t, d, map[string]string{"skip": "2026-12-25 skipped: Christmas Day", "next": "2026-12-28 instead of 2026-12-25: Christmas Day"}[on])
@@ -104,7 +104,7 @@ func TestCalendarSkipsAndMoves(t *testing.T) {
 			})
 		})
 	}
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) { // the last working day of the month: the 31st is a holiday
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) { // the last working day of the month: the 31st is a holiday
 		d.Clock.Set(day(21, 8))
 		defs := holidays("previous", "2026-12-31 New Year's Eve")
 		defs.Schedules[0].Rule = "monthly on the last weekday at 6:00"
@@ -117,7 +117,7 @@ func TestCalendarSkipsAndMoves(t *testing.T) {
 // An edit of a calendar reaches the plans that were made before it, by apply at once and by plain SQL in the next pass. What
 // was decided stays decided, and what is due and stays a working day runs.
 func TestCalendarEdited(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		calendars := d.Table("calendars")
 		d.Clock.Set(day(21, 8))
 		ticktest.Apply(t, d, holidays("next", "2026-12-25 Christmas Day"))
@@ -224,7 +224,7 @@ func TestCalendarWhoseScheduleIsLocked(t *testing.T) {
 
 // A calendar that takes the name of another one, by plain SQL, is noticed like an edit of the days.
 func TestCalendarThatTakesTheNameOfAnother(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))
 		defs := holidays("skip", "2026-12-25")
 		defs.Calendars = append(defs.Calendars, store.Calendar{Name: "draft", WorkingDays: "MO-FR", Days: []string{"2026-12-22"}})
@@ -241,7 +241,7 @@ func TestCalendarThatTakesTheNameOfAnother(t *testing.T) {
 // SQL opens a day that is over, after an outage in which another day was due: the one that was due runs, and nothing runs for the
 // one before it.
 func TestCalendarOpensADayThatIsOver(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))
 		ticktest.Apply(t, d, holidays("skip", "2026-12-22"))
 		ticktest.Run(t, d)
@@ -255,7 +255,7 @@ func TestCalendarOpensADayThatIsOver(t *testing.T) {
 // A command opens a day before its time comes, and no pass is made until that has come: it runs, because the command says when it
 // was.
 func TestCalendarOpensADayInTime(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(23, 8))
 		ticktest.Apply(t, d, holidays("skip", "2026-12-24"))
 		ticktest.Run(t, d)

@@ -50,7 +50,7 @@ func TestCancelReachesAStatementSoon(t *testing.T) {
 
 // A request to cancel a run that waits is heeded by the next pass.
 func TestCancelOfAWaitingRun(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, wait := store.Attempts(5), store.Duration(time.Minute)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Retry: store.Retry{Attempts: &attempts, Backoff: &wait},
 			Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}}}})

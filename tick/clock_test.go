@@ -17,7 +17,7 @@ import (
 
 // A database whose clock is a year ahead of the host's is refused: nothing of the year is used up.
 func TestClockAYearAheadIsRefused(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Grouped("job", "", 0)}})
 		ticktest.DecideOnly(t, d)
 		right := d.Clock.Now()
@@ -128,7 +128,7 @@ func decideAnd(t *testing.T, d *storetest.DB) tick.Report {
 
 // A database's clock that jumps back makes nothing run again, and what comes after the jump is decided once.
 func TestClockThatJumpsBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := ticktest.Grouped("job", "", 0)
 		j.Overlap, j.Missed, j.MissedLimit = "wait-all", "all", 10
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})

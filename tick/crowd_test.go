@@ -32,7 +32,7 @@ func crowd(t *testing.T, d *storetest.DB, job string, n int) {
 // However many runs of a hook wait, a pass reads all of them for its first two decisions only. It executes them in their order,
 // one at a time. DBJOBS_CROWD=1000 has that number of them, and -v says how long it takes.
 func TestCrowdIsReadOnce(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		n := 240
 		if given := os.Getenv("DBJOBS_CROWD"); given != "" {
 			n, _ = strconv.Atoi(given)

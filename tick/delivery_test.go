@@ -16,7 +16,7 @@ import (
 
 // A run whose holder died is delivered again when its lease is over, and the late end is refused.
 func TestDeliveryAgainWhenAHolderDied(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestDeliveryAgainNotWhileAHolderLives(t *testing.T) {
 
 // A run with one delivery that is cut short is lost, and not executed again.
 func TestDeliveryOnceExecutesOnce(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Call("")}}}})
 		ticktest.Request(t, d, "job")
 		executed := 0
@@ -183,7 +183,7 @@ func TestDeliveryGoesOnAfterAnUnansweredCommit(t *testing.T) {
 
 // An end that is recorded twice counts once: the second one is refused, and does not touch the step that came after.
 func TestDeliveryEndsOnce(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
 		ticktest.Request(t, d, "job")
 		ticktest.Run(t, d)

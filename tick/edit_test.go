@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,52 +16,63 @@ import (
 // Each edit is one statement of plain SQL, at 08:31 on a job of "every 20m" that was planned and has run at 08:20. What the old
 // rule still owes from then on is no run; when the next decision is due shows that the edit was noticed.
 func TestEditIsNoticedByTheNextTick(t *testing.T) {
-	for _, c := range []struct {
-		name, edit string // with the tables of %[1]s jobs, %[2]s schedules, %[3]s links
+	cases := []struct {
+		name, edit string // of the job, with the tables of %[1]s jobs, %[2]s schedules, %[3]s links
 		next       time.Time
 		runs       int // up to 09:31
 	}{
 		{"rule", "UPDATE %[2]s SET rule = 'every 30m' WHERE name = 'mine'", ticktest.Morning(9, 0), 3},
 		{"zone", "UPDATE %[2]s SET rule = '0 9 * * *', zone = 'Atlantic/Azores' WHERE name = 'mine'", ticktest.Morning(10, 0), 1},
 		{"reading of clock changes", "UPDATE %[2]s SET ambiguous = 'both' WHERE name = 'mine'", ticktest.Morning(8, 40), 4},
-		{"a link more", "INSERT INTO %[3]s (job_id, schedule_id) SELECT j.id, s.id FROM %[1]s j, %[2]s s WHERE s.name = 'other'", ticktest.Morning(8, 35), 13},
-		{"another link", "UPDATE %[3]s SET schedule_id = (SELECT id FROM %[2]s WHERE name = 'other')", ticktest.Morning(8, 35), 13},
-		{"validity", "UPDATE %[1]s SET not_after = " + "%[4]s", ticktest.Morning(8, 40), 2},
-		{"disabled", "UPDATE %[1]s SET enabled = false", time.Time{}, 1},
-		{"policy", "UPDATE %[1]s SET max_runs = 2", ticktest.Morning(8, 40), 2},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-				planned(t, d)
-				d.Exec(t, edit(d, c.edit))
-				if r := ticktest.Run(t, d); r.Decided != 1 || r.Made != 0 {
-					t.Errorf("the tick after the edit: %+v", r)
-				}
-				if j, err := d.Job(t.Context(), "job"); err != nil || !j.NextRun.Equal(c.next) {
-					t.Errorf("%v: next %s", err, j.NextRun)
-				}
-				if r := ticktest.Run(t, d); r.Decided != 0 {
-					t.Errorf("noticed twice: %+v", r)
-				}
-				each(t, d, 5*time.Minute, 12)
-				if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")); n != c.runs {
-					t.Errorf("%d runs", n)
-				}
-			})
-		})
+		{"a link more", "INSERT INTO %[3]s (job_id, schedule_id) SELECT j.id, s.id FROM %[1]s j, %[2]s s WHERE j.name = 'job' AND s.name = 'other'", ticktest.Morning(8, 35), 13},
+		{"another link", "UPDATE %[3]s SET schedule_id = (SELECT id FROM %[2]s WHERE name = 'other') WHERE job_id = (SELECT id FROM %[1]s WHERE name = 'job')", ticktest.Morning(8, 35), 13},
+		{"validity", "UPDATE %[1]s SET not_after = " + "%[4]s WHERE name = 'job'", ticktest.Morning(8, 40), 2},
+		{"disabled", "UPDATE %[1]s SET enabled = false WHERE name = 'job'", time.Time{}, 1},
+		{"policy", "UPDATE %[1]s SET max_runs = 2 WHERE name = 'job'", ticktest.Morning(8, 40), 2},
 	}
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		var names []string
+		for _, c := range cases {
+			names = append(names, c.name)
+		}
+		planned(t, d, names...)
+		for _, c := range cases {
+			d.Exec(t, strings.NewReplacer("'mine'", "'mine "+c.name+"'", "'job'", "'job "+c.name+"'").Replace(edit(d, c.edit)))
+		}
+		if r := ticktest.Run(t, d); r.Decided != len(cases) || r.Made != 0 {
+			t.Errorf("the tick after the edits: %+v", r)
+		}
+		for _, c := range cases {
+			if j, err := d.Job(t.Context(), "job "+c.name); err != nil || !j.NextRun.Equal(c.next) {
+				t.Errorf("%s: %v: next %s", c.name, err, j.NextRun)
+			}
+		}
+		if r := ticktest.Run(t, d); r.Decided != 0 {
+			t.Errorf("noticed twice: %+v", r)
+		}
+		each(t, d, 5*time.Minute, 12)
+		for _, c := range cases {
+			if got := ticktest.States(t, d, "job "+c.name); len(got) != c.runs {
+				t.Errorf("%s: %d runs", c.name, len(got))
+			}
+		}
+	})
 }
 
-// planned is a job of "every 20m" at 08:31 that has run at 08:20, and a schedule "every 5m" that it does not use.
-func planned(t testing.TB, d *storetest.DB) {
+// planned are jobs of "every 20m" at 08:31 that have run at 08:20, each with a schedule of its own, "mine", with its name if it
+// has one, and a schedule "every 5m" that they do not use.
+func planned(t testing.TB, d *storetest.DB, names ...string) {
 	t.Helper()
-	ticktest.Apply(t, d, store.Definitions{
-		Schedules: []store.Schedule{{Name: "mine", Rule: "every 20m"}, {Name: "other", Rule: "every 5m"}},
-		Jobs:      []store.Job{{Name: "job", Schedules: []string{"mine"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
-	})
+	defs := store.Definitions{Schedules: []store.Schedule{{Name: "other", Rule: "every 5m"}}}
+	for _, name := range names {
+		own := strings.TrimSpace("mine " + name)
+		defs.Schedules = append(defs.Schedules, store.Schedule{Name: own, Rule: "every 20m"})
+		defs.Jobs = append(defs.Jobs, store.Job{Name: strings.TrimSpace("job " + name), Schedules: []string{own}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
+	}
+	ticktest.Apply(t, d, defs)
 	ticktest.Run(t, d)
 	d.Clock.Set(ticktest.Morning(8, 20))
-	if r := ticktest.Run(t, d); r.Succeeded != 1 {
+	if r := ticktest.Run(t, d); r.Succeeded != len(names) {
 		t.Fatalf("%+v", r)
 	}
 	d.Clock.Set(ticktest.Morning(8, 31))
@@ -73,7 +85,7 @@ func edit(d *storetest.DB, statement string) string {
 
 // What no tick has seen owes nothing.
 func TestEditBeforeTheFirstTick(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Missed: "all", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		d.Clock.Add(31 * time.Minute)
@@ -96,7 +108,7 @@ func TestEditThatStaysOpenBlocksNothing(t *testing.T) {
 		if d.Engine == "sqlite" {
 			t.Skip("one writer at a time")
 		}
-		planned(t, d)
+		planned(t, d, "")
 		for _, st := range []string{"UPDATE %[2]s SET rule = 'every 15m' WHERE name = 'mine'", "UPDATE %[1]s SET priority = 2"} {
 			d.Exec(t, edit(d, st))
 		}
@@ -134,7 +146,7 @@ func TestEditThatStaysOpenBlocksNothing(t *testing.T) {
 // A job that is enabled shortly before a nominal time runs at that time, though the tick comes
 // after it.
 func TestEditThatEnablesKeepsTheNextTime(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := ticktest.Hourly("job")
 		j.Disabled = true
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
@@ -155,7 +167,7 @@ func TestEditThatEnablesKeepsTheNextTime(t *testing.T) {
 
 // A job that is enabled, and loses a schedule with the same edit, runs nothing of the time before.
 func TestEditThatEnablesAndUnlinksFiresNothingBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}, {Name: "other", Rule: "every 2h"}},
 			Jobs: []store.Job{{Name: "job", Missed: "all", Disabled: true, Schedules: []string{"hours", "other"},
@@ -178,7 +190,7 @@ func TestEditThatEnablesAndUnlinksFiresNothingBack(t *testing.T) {
 
 // A job whose validity is extended runs nothing of the time in which it was over.
 func TestEditOfNotAfterFiresNothingBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := ticktest.Hourly("job")
 		j.Missed, j.NotAfter = "all", d.Clock.Now().Add(90*time.Minute)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
@@ -252,7 +264,7 @@ func TestEditOfAnOwnRuleNeedsNoLink(t *testing.T) {
 
 // A run that somebody put back by plain SQL runs again, with the attempts that it had on record.
 func TestEditThatPutsARunBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job"), ticktest.Hourly("other")}})
 		ticktest.Run(t, d)
 		d.Clock.Add(time.Hour)

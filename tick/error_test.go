@@ -43,7 +43,7 @@ func TestErrorKeepsTheFirstCause(t *testing.T) {
 		"nothing failed":      {[]store.Step{ticktest.Call("load"), way(ticktest.Call("alert"), "fail", "fail")}, `step "alert" succeeded, and its on_success is fail`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				d.Exec(t, "CREATE TABLE effects (n int)")
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: c.steps}}})
 				seen := map[string]int{}
@@ -96,7 +96,7 @@ func TestErrorKeepsTheFirstCause(t *testing.T) {
 
 // A run that is opened again tells what failed since then.
 func TestErrorOfARetriedRunIsTheNewOne(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		load := ticktest.Call("load")
 		load.OnFailure = "step:alert"
 		alert := ticktest.Call("alert")
@@ -129,7 +129,7 @@ func TestErrorOfARetriedRunIsTheNewOne(t *testing.T) {
 
 // A report is mailed: it has the error that is on record, whatever length an engine's had.
 func TestErrorReportedIsTheErrorOnRecord(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
 		ticktest.Request(t, d, "job")
 		r, err := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
@@ -147,7 +147,7 @@ func TestErrorReportedIsTheErrorOnRecord(t *testing.T) {
 
 // A run that fails because its step went well says so.
 func TestErrorOfARunThatFailsOnSuccess(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		st := ticktest.Step("alarm", "SELECT 1")
 		st.OnSuccess = "fail"
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})

@@ -87,7 +87,7 @@ func TestForServesAScheduleFinerThanAMinute(t *testing.T) {
 
 // A limit on runs is one for all passes of a tick.
 func TestForCountsItsLimitOverAllPasses(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
 		tk, _ := repeating(t, d)
 		tk.Limit = 2
@@ -128,7 +128,7 @@ func TestForRestsWhileAJobStaysDue(t *testing.T) {
 
 // What became due while a pass went on does not wait for the rest that keeps a database from being asked for nothing.
 func TestForGoesOnAtOnceAfterALongPass(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := lastingJob("a")
 		j.Own = &store.Schedule{Rule: "every 5s"}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
@@ -152,7 +152,7 @@ func TestForGoesOnAtOnceAfterALongPass(t *testing.T) {
 
 // The end of its context ends a sleep, and is no error. A run outlives the length, and not the budget.
 func TestForEndsInTime(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
 		ctx, cancel := context.WithCancel(t.Context())
 		tk := ticktest.NewDoing(t, d, nil)

@@ -68,7 +68,7 @@ func TestGroupCapsSeveralJobs(t *testing.T) {
 
 // All runs of a group get their turn within one pass.
 func TestGroupIsServedInOnePass(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}}
 		for i := range 7 {
 			j := ticktest.Grouped(fmt.Sprint("job ", i), "g", 0)
@@ -86,7 +86,7 @@ func TestGroupIsServedInOnePass(t *testing.T) {
 
 // A job whose group does not exist is parked until it does; others go on.
 func TestGroupThatIsUnknownParksItsJobOnly(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{ticktest.Grouped("a", "nowhere", 0)}}, store.ApplyOptions{})
 		if err == nil || !strings.Contains(err.Error(), "group: there is no group") {
 			t.Fatalf("refused: %v", err)
@@ -182,7 +182,7 @@ func TestGroupCapIsExceededWithoutTheLock(t *testing.T) {
 // Whose turn it is in a group is so whatever else comes due in the same pass: a run that waited is not passed by one that is
 // new, or it might wait for ever.
 func TestGroupServesTheOldestFirst(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		daily := func(name, rule string) store.Job {
 			j := ticktest.Grouped(name, "one", 0)
 			j.Own = &store.Schedule{Rule: rule}

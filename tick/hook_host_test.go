@@ -12,7 +12,7 @@ import (
 
 // The hooks of the host are for the events for which a job names none, and only those: a job has its own, or "none".
 func TestHookOfTheHost(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		load := func(name string, on store.Hooks) store.Job {
 			return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), On: on, Steps: []store.Step{ticktest.Call("")}}
@@ -74,7 +74,7 @@ func TestHookOfTheHostIsItsOwn(t *testing.T) {
 
 // The word none stays as it is in a definition, also through a file; a job of that name is named with its owner.
 func TestHookThatIsNone(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		defs := store.Definitions{Jobs: []store.Job{{Name: "load", On: store.Hooks{Failed: store.NoHook}, Steps: ok}, {Name: "none", Steps: ok}}}
 		if d.Engine != "sqlite" {

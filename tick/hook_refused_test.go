@@ -14,7 +14,7 @@ import (
 
 // A report names the first events whose hooks could not run, and counts all.
 func TestHookThatManyMissIsToldOnce(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Jobs: []store.Job{{Name: "off", Disabled: true, Steps: []store.Step{ticktest.Call("")}}}}
 		for i := range 25 {
 			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("load ", i), Own: ticktest.EveryFiveMinutes(), On: store.Hooks{Failed: "off"}, Steps: []store.Step{ticktest.Call("")}})

@@ -88,7 +88,7 @@ func pass(t *testing.T, tk *tick.Tick) tick.Report {
 
 // A hook runs once for each run that failed and for the first that succeeds again, in the same pass, and gets the facts.
 func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (event varchar(99), job varchar(99), error varchar(99), streak varchar(99))")
 		tell := ticktest.StepWith(true, "INSERT INTO effects VALUES ("+places(d, 4)+")", "${args.event}", "${args.job}", "${args.error}", "${args.streak}/${args.attempts}")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -126,7 +126,7 @@ func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
 
 // A run that is opened again and fails again raises its event again.
 func TestHookOfARunThatFailsAgain(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
 		tk, run := hookedRun(t, d, &broken)
 		for i := 1; i <= 3; i++ {
@@ -149,7 +149,7 @@ func TestHookOfARunThatFailsAgain(t *testing.T) {
 
 // Each end of a run raises its event, also where a run that was opened again ends without another delivery: here by plain SQL.
 func TestHookOfARunThatFailsUndelivered(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
 		tk, run := hookedRun(t, d, &broken)
 		pass(t, tk)
@@ -169,7 +169,7 @@ func TestHookOfARunThatFailsUndelivered(t *testing.T) {
 
 // The end of an atomic step that was not atomic pauses its job. The hook runs, and the job is paused once.
 func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		commits := func(name, onError string) store.Job {
 			st := ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT")
@@ -204,7 +204,7 @@ func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
 
 // After an outage, one event tells all that was missed, and one that a run is late. A pause tells nothing.
 func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Call("")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			hooked(store.Job{Name: "often", Own: ticktest.EveryFiveMinutes(), Steps: ok}),
@@ -236,7 +236,7 @@ func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
 
 // Hooks hear that a job paused itself, was parked (once), and lost a run.
 func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Call("")}
 		paused := hooked(store.Job{Name: "paused", OnError: store.OnErrorPause, Steps: ok})
 		paused.On.Failed = "" // it tells less, and how much is each job's own
@@ -277,7 +277,7 @@ func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
 
 // A hook that fails calls no hook, also where it is its own, and nothing follows it: no pass goes on for ever.
 func TestHookOfAHookIsNotFollowed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
 		tk := failing(t, d, &broken)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -313,7 +313,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 
 // A hook is of the same owner where the name has none, wherever it stands in the file; one that is nowhere is refused.
 func TestHookIsNamed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
 		defs := store.Definitions{Jobs: []store.Job{hooked(store.Job{Name: "load", Steps: ok}), {Name: "tell", Steps: ok}}}
 		ticktest.Apply(t, d, defs)

@@ -258,7 +258,7 @@ func (h *hostile) put(c hostileCase) error {
 }
 
 // together has the cases that are tried at once: each by itself in the whole form, and where it changes a column by which
-// rows are found; else four, of different tables as far as there are any.
+// rows are found; else eight, of different tables as far as there are any.
 func together(cases []hostileCase, prove bool) (groups [][]hostileCase) {
 	var others []hostileCase
 	for _, c := range cases {
@@ -268,7 +268,7 @@ func together(cases []hostileCase, prove bool) (groups [][]hostileCase) {
 			others = append(others, c)
 		}
 	}
-	const atOnce = 4
+	const atOnce = 8
 	n := (len(others) + atOnce - 1) / atOnce
 	for i := range n {
 		var group []hostileCase

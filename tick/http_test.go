@@ -17,7 +17,7 @@ import (
 
 // A server that says when it wants the next request is heeded, up to max_backoff; all requests of a run have the same key.
 func TestRetryAfterIsHeeded(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		var mu sync.Mutex
 		after := map[string]string{"/soon": "90", "/late": "86400"}
 		keys := map[string][]string{}

@@ -2,9 +2,24 @@ package tick_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(storetest.MainOnEach(m, strings.Fields(elsewhere)...)) }
+
+// elsewhere are the statements that the tests of this package do not send: those of the doctor, the commands and the simulation,
+// whose own tests run on every engine, and what single engines have no use for here.
+const elsewhere = `
+accounted_gaps accounted_rules accounted_runs calendar_users catalogue coming_jobs contents count_jobs delete_calendar
+delete_first_attempts delete_gaps delete_schedule durations engine examine_after examine_attempts examine_calendars examine_gaps
+examine_groups examine_links examine_numbers examine_orphans examine_pauses examine_queued examine_runs examine_stuck
+examine_ticks examine_twice examine_unplanned failures_of_job figures first_users hooked_jobs job_names keyed_run lock_altered
+lock_jobs nominal_runs oldest_kept open_runs owners path removed_job rename_job rename_schedule run_by_number run_latest
+run_undecided runs_longest runs_under_way runs_unwell schedule_jobs server_settings standing standing_jobs stretches stuck
+triggers waiting_ends
+mysql:bury_runs
+postgres:broken_indexes postgres:repeatables_there postgres:server_tables postgres:unbound
+sqlite:file_faults sqlite:file_size sqlite:next_of_owner sqlite:own_plans sqlite:set_instance sqlite:unserved`

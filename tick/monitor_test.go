@@ -60,7 +60,7 @@ func requested(t *testing.T, d *storetest.DB, job string) store.Run {
 
 // A signal says that a run begins, at each delivery, and that it has succeeded or failed; a try that is to be repeated is no end.
 func TestHeartbeatOfRuns(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, url, got := monitored(t, d, nil)
 		tries, none := store.Attempts(2), 0
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -105,7 +105,7 @@ func TestHeartbeatOfRuns(t *testing.T) {
 
 // No run waits for its heartbeat: the service takes the start only when it sees in the database that the run has ended.
 func TestHeartbeatDelaysNoRun(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		var id string
 		ended := func(ctx context.Context) bool {
 			for ctx.Err() == nil {
@@ -161,7 +161,7 @@ func TestHeartbeatOfARunThatIsNotTold(t *testing.T) {
 
 // After the holder of a run died, the next delivery sends the signals.
 func TestHeartbeatAfterACrash(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, url, got := monitored(t, d, nil)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Heartbeat: store.Heartbeat{URL: url}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		id := requested(t, d, "job").ID

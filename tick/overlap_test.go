@@ -33,7 +33,7 @@ var policyTable = []struct{ overlap, missed, want string }{
 
 // Each value of overlap goes with each value of missed.
 func TestOverlapWithMissed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		var defs store.Definitions
 		for _, row := range policyTable {
 			j := ticktest.Grouped(row.overlap+" "+row.missed, "", 0)
@@ -68,7 +68,7 @@ func TestOverlapWithMissed(t *testing.T) {
 
 // With replace, a new time cancels the run that waits, and asks the one that runs to end.
 func TestOverlapReplaceMakesWayForTheNewest(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: "replace", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		decide := func() {
 			t.Helper()

@@ -101,7 +101,7 @@ func lastingJob(name string) store.Job {
 func TestPassLeavesWhatBecomesDueToTheNext(t *testing.T) {
 	for _, c := range []struct{ overlap, missed string }{{"wait", "latest"}, {"wait-all", "all"}, {"skip", "latest"}, {"replace", "latest"}, {"allow", "all"}} {
 		t.Run(c.overlap, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				j := lastingJob("a")
 				j.Own, j.Overlap, j.Missed = &store.Schedule{Rule: "every 5s"}, c.overlap, c.missed
 				if c.overlap == "allow" {
@@ -129,7 +129,7 @@ func TestPassLeavesWhatBecomesDueToTheNext(t *testing.T) {
 
 // What follows from the runs of a pass belongs to it: who waits for them, those after them, and further tries.
 func TestPassRunsWhatFollowsFromIt(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, backoff, jitter := store.Attempts(3), store.Duration(0), 0
 		first, second, third := lastingJob("first"), lastingJob("second"), lastingJob("third")
 		first.Own, first.Missed, first.Overlap = &store.Schedule{Rule: "every 5s"}, "all", "wait-all"
@@ -189,11 +189,11 @@ func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 		"what follows on it": {{Name: "a", Own: rule, Steps: quick}, {Name: "f", After: []store.After{{Job: "a"}}, Steps: long}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
 				ticktest.Run(t, d)
 				d.Clock.Add(10 * time.Second)
-				for range 6 {
+				for range 4 {
 					// What it finds, its own run, and what follows on that.
 					most := 2 + d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE settled_at IS NULL")
 					began := d.Clock.Now()
@@ -227,7 +227,7 @@ func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 
 // A batch that was not written is not told of.
 func TestPassReportsNoBatchThatFailed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d)
 		d.Clock.Add(6 * time.Minute)
@@ -296,7 +296,7 @@ func TestPassBesideAnotherLosesNothing(t *testing.T) {
 
 // What became due during a pass is for the next one: its summary says so, and names no time that is over.
 func TestPassReportsANextTimeToCome(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		own := func(rule string) *store.Schedule { return &store.Schedule{Rule: rule} }
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "slow", Own: own("every 1h"), Steps: []store.Step{ticktest.Call("")}},

@@ -12,7 +12,7 @@ import (
 
 // A job is paused after as many failures in a row as its policy says.
 func TestPauseAfterFailures(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		bad := []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "at once", Own: ticktest.EveryFiveMinutes(), OnError: "pause", Steps: bad},
@@ -49,7 +49,7 @@ func TestPauseAfterFailures(t *testing.T) {
 // A job whose runs execute side by side pauses itself once, also where they fail one after the other. Resumed, it pauses
 // itself again.
 func TestPauseAfterFailuresSideBySide(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		load := store.Job{Name: "load", OnError: store.OnErrorPause, Overlap: store.OverlapAllow, MaxRunning: 3, On: store.Hooks{Paused: "tell"}, Steps: []store.Step{ticktest.Call("")}}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{load, {Name: "tell", Steps: []store.Step{ticktest.Call("")}}}})
 		paused := func(want int) {

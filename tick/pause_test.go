@@ -70,12 +70,12 @@ func TestPauseOfEachScope(t *testing.T) {
 				if err != nil || j.State != "paused" || j.Paused.By != "ada" || j.Paused.Reason != "inventory" {
 					t.Errorf("%s: %v: %s, %+v", on, err, j.State, j.Paused)
 				}
-				if made := each(t, d, 5*time.Minute, 4); made != 0 {
+				if made := each(t, d, 5*time.Minute, 2); made != 0 {
 					t.Errorf("%s: %d runs made while paused", on, made)
 				}
 				resume(t, d, on.Scope, on.Name, missed)
 				r := ticktest.Run(t, d)
-				if want := map[bool]int{true: 4}[missed]; r.Made != want || r.Succeeded != want || r.Gaps[store.Paused] != 1-want/4 {
+				if want := map[bool]int{true: 2}[missed]; r.Made != want || r.Succeeded != want || r.Gaps[store.Paused] != 1-want/2 {
 					t.Errorf("%s, resumed with missed %v: %+v", on, missed, r)
 				}
 				if made := each(t, d, 5*time.Minute, 1); made != 1 {
@@ -88,7 +88,7 @@ func TestPauseOfEachScope(t *testing.T) {
 			t.Fatalf("%v: %+v", err, list)
 		}
 		for _, p := range list {
-			if p.ResumedBy != "bob" || p.ResumedAt.Sub(p.Since) != 20*time.Minute || p.Missed == (p.ID%2 == 1) {
+			if p.ResumedBy != "bob" || p.ResumedAt.Sub(p.Since) != 10*time.Minute || p.Missed == (p.ID%2 == 1) {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -100,7 +100,7 @@ func TestPauseOfEachScope(t *testing.T) {
 
 // A pause that ends by itself, without anybody who resumes it.
 func TestPauseEndsByItself(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}},
 			Jobs: []store.Job{{Name: "job", Schedules: []string{"hours"}, MaxRuns: 1, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
@@ -138,7 +138,7 @@ func TestPauseEndsByItself(t *testing.T) {
 
 // One of two schedules is paused: the other's times go on, and so do the runs that it made.
 func TestPauseOfOneScheduleLeavesTheOther(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "fives", Rule: "every 5m"}, {Name: "sixes", Rule: "every 6m"}},
 			Jobs: []store.Job{{Name: "job", Schedules: []string{"fives", "sixes"}, Overlap: "allow", MaxRunning: 9,
@@ -249,7 +249,7 @@ func TestPauseOfWhatThereIsNotIsRefused(t *testing.T) {
 
 // While a job is paused, neither its times nor its requests run; the times are a gap afterwards.
 func TestPauseHoldsAndIsAGap(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d)
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{Reason: "inventory"}); err != nil {
@@ -352,7 +352,7 @@ func TestPauseResumedWithinAPass(t *testing.T) {
 
 // A pause of a tag that plain SQL begins and ends holds and wakes the tag's jobs, and no others.
 func TestPauseOfATagResumedWakesItsJobs(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j, idle := ticktest.Hourly("job"), store.Job{Name: "idle", Tags: []string{"nightly", "etl"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		j.Tags = []string{"etl"}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j, idle, ticktest.Hourly("untagged")}})

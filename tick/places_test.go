@@ -20,12 +20,12 @@ import (
 func TestPlacesAreAShareOfWhatTheServerHasLeft(t *testing.T) {
 	for _, c := range []struct{ left, given, places int }{{1000, 0, 8}, {24, 0, 6}, {3, 0, 2}, {1000, 3, 3}} {
 		t.Run(fmt.Sprint(c.left, "/", c.given), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				places := c.places
 				if d.Engine == "sqlite" && c.given == 0 {
 					places = 4
 				}
-				const runs = 40
+				const runs = 24
 				queued(t, d, runs)
 				// The first have begun before the question. Who comes after the answer leaves when as many as there may be are here.
 				asked, full := make(chan struct{}), make(chan struct{})

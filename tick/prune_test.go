@@ -122,7 +122,7 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 
 // A job keeps as many runs, or for as long, as its policy says.
 func TestPruneKeepsWhatIsToBeKept(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "few", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
 			{Name: "young", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},

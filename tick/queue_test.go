@@ -100,7 +100,7 @@ func TestQueuesAreTakenFromInTurn(t *testing.T) {
 
 // A worker takes from the queues that it names, and from no others.
 func TestQueuesOfAWorkerAreThoseNamed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 2, "a", "b", "tick")
 		tk, executed := worker(t, d)
 		tk.Queues, tk.Concurrency = []string{"b", "nobody's", "tick", "b"}, 1
@@ -115,7 +115,7 @@ func TestQueuesOfAWorkerAreThoseNamed(t *testing.T) {
 
 // What is free is shared out among the queues, and a queue that has little leaves the rest to the others.
 func TestQueuesShareWhatIsFree(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 6, "a")
 		inQueues(t, d, 1, "z")
 		var mu sync.Mutex
@@ -146,7 +146,7 @@ func TestQueuesShareWhatIsFree(t *testing.T) {
 
 // While everything is paused, a worker gets nothing.
 func TestQueuesArePausedWithTheDatabase(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 1, "a")
 		d.Exec(t, "INSERT INTO "+d.Table("pauses")+" (scope) VALUES ('all')")
 		tk, _ := worker(t, d)

@@ -12,7 +12,7 @@ import (
 // A quiet pass says which jobs are parked or failing when it parks one, and once an hour: cron mails what
 // a pass prints, and a nightly job that failed would else send a mail each minute.
 func TestStatesAreRemindedOfOnceAnHour(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		reminds := func(why string, want bool) {
 			t.Helper()

@@ -84,7 +84,7 @@ func TestRemoveWhenDone(t *testing.T) {
 
 // What a manifest still says of a job that is done is no reason to run it again; another definition is.
 func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := once()
 		j.Own.Rule, j.MaxRuns, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
 		follower := store.Job{Name: "follower", Queue: "another", After: []store.After{{Job: "job"}}, Steps: j.Steps}
@@ -198,7 +198,7 @@ func TestRemoveWhenDoneSparesWhatIsEdited(t *testing.T) {
 
 // A job that is removed before any pass has seen it needs none afterwards.
 func TestRemoveBeforeTheFirstPass(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		asked, err := d.RunNow(t.Context(), "job", store.Request{})
 		if err != nil {

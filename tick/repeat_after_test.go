@@ -169,7 +169,7 @@ func TestRepeatAfter(t *testing.T) {
 
 // The intervals join what became runs, whatever lies between.
 func TestRepeatAfterIntervals(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "another", RepeatAfter: store.Duration(5 * time.Minute), Missed: "skip",
 			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		(&course{DB: d}).follow(t, "08:00 tick take; 08:01 end=succeeded tick; 09:00 tick; 09:05 tick take")
@@ -190,7 +190,7 @@ func TestRepeatAfterIntervals(t *testing.T) {
 func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 	for name, ends := range map[string]bool{"the run has ended": true, "the run is open": false} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				right := d.Clock.Now()
 				ahead := right.AddDate(1, 0, 0)
 				d.Clock.Set(ahead.Add(-time.Hour))

@@ -12,7 +12,7 @@ import (
 
 // A run that is opened again waits behind what is active, like every request, and makes no gap of an occurrence.
 func TestRequestToRetryWaitsItsTurn(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}}}})
 		ticktest.Run(t, d)
 		d.Clock.Add(5 * time.Minute)
@@ -53,7 +53,7 @@ func TestRequestToRetryWaitsItsTurn(t *testing.T) {
 
 // A lost run has its deliveries again; who lost it can finish nothing of it.
 func TestRequestToRetryALostRun(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Request(t, d, "job")
 		ticktest.DecideOnly(t, d)
@@ -82,7 +82,7 @@ func TestRequestToRetryALostRun(t *testing.T) {
 // A run that was requested for a later time waits for it. Until then it takes no nominal time away from
 // a job that skips those that overlap.
 func TestRequestForALaterTimeHoldsUpNothing(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: store.OverlapSkip,
 			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d)

@@ -17,7 +17,7 @@ import (
 // A step that fails is tried again when its back-off is over, and not before; an atomic step takes
 // effect once.
 func TestRetryWaitsForItsBackoff(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (run varchar(60), n int)")
 		mark := map[string]string{"postgres": "$1, $2", "mariadb": "?, ?", "sqlite": "?1, ?2"}[d.Engine]
 		tries, wait := store.Attempts(2), store.Duration(time.Minute)
@@ -59,7 +59,7 @@ func TestRetryWaitsForItsBackoff(t *testing.T) {
 
 // The pass that backed off reports the wake of a retry, though it decided nothing, and a further pass heeds it.
 func TestRetryIsTheNextRunOfTheReport(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(2), store.Duration(5*time.Second), 0
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Retry: store.Retry{Attempts: &tries, Backoff: &wait, Jitter: &jitter},
 			Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
@@ -126,7 +126,7 @@ func TestRetryUntilTheNextOccurrence(t *testing.T) {
 		"of the job, and not the step's": {new(store.Attempts(0)), new(store.Attempts(5)), "01-05T08:05 waiting; 01-05T08:10 waiting predecessor; next 01-05T08:15"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				fails := ticktest.Step("", "SELECT * FROM nowhere")
 				fails.Retry.Attempts = c.step
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Retry: store.Retry{Attempts: c.job, Backoff: new(store.Duration(time.Hour))},
@@ -150,7 +150,7 @@ func TestRetryUntilTheNextOccurrence(t *testing.T) {
 
 // Tries without a bound end when the next nominal time comes, whose run has tries of its own.
 func TestRetryUntilNextEndsThere(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, wait, share := store.Attempts(0), store.Duration(time.Minute), 0
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")},
 			Retry: store.Retry{Attempts: &attempts, Backoff: &wait, MaxBackoff: &wait, Jitter: &share}}}})
@@ -171,7 +171,7 @@ func TestRetryUntilNextEndsThere(t *testing.T) {
 // Runs that are tried until the next occurrence are not tried beyond it, though another pass decides that one: two of
 // them, each ready again while the other runs, would keep a pass for ever.
 func TestRetryUntilNextKeepsNoPass(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, backoff, jitter := store.Attempts(0), store.Duration(time.Second), 0
 		jobs := []store.Job{lastingJob("a"), lastingJob("b")}
 		for i := range jobs {

@@ -15,7 +15,7 @@ import (
 // The first pass after a silence says since when the trigger was silent, and only that one. A trigger that comes once an
 // hour, or has come a few times, is not silent in between.
 func TestSilenceOfATriggerIsTold(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := ticktest.New(t, d.Store)
 		tk.Late = 15 * time.Minute
 		silent := func(after time.Duration) bool {
@@ -74,7 +74,7 @@ func silentHost(t *testing.T, d *storetest.DB, hook string) *tick.Tick {
 
 // The hook that the host has for late runs once for a silence, in the pass that finds it, and gets the facts.
 func TestHookOfASilence(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "tell")
 		since := d.Clock.Now().Add(-time.Hour - time.Minute)
 		if r := pass(t, tk); len(r.Runs) != 1 || r.Runs[0].State != store.Succeeded || !r.SilentSince.Equal(since) {
@@ -133,7 +133,7 @@ func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
 // A hook that cannot run is reported and holds up nothing; neither does one that is switched off. While everything is
 // paused, the run waits.
 func TestHookOfASilenceThatCannotRun(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "nobody")
 		if r := pass(t, tk); len(r.Unheard) != 1 || r.Unheard[0].Job != "" || !strings.HasSuffix(r.Unheard[0].Hook, "nobody") || r.Unheard[0].Error != "there is no such job" {
 			t.Errorf("%+v", r.Unheard)

@@ -14,7 +14,7 @@ import (
 
 // A skipped time becomes a gap of its own when it has come, and the next one runs. What was undone runs.
 func TestSkippedTimesAreGaps(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "tens", Rule: "every 10m"}},
 			Jobs: []store.Job{
@@ -178,7 +178,7 @@ func TestSkipsAtOnceLoseNothing(t *testing.T) {
 
 // Between the moment that a skipped time comes and the pass that decides it, commands leave its skip alone.
 func TestSkipsOfTimesThatHaveComeStay(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll,
 			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d) // 08:00
@@ -209,7 +209,7 @@ func TestSkipsOfTimesThatHaveComeStay(t *testing.T) {
 
 // The next times of a job that is paused are those after its pause.
 func TestSkipsBeginAfterThePause(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d) // 08:00
 		subject := store.Subject{Scope: store.ScopeJob, Name: "job"}
@@ -258,7 +258,7 @@ func TestPassBesideASkip(t *testing.T) {
 
 // A skipped time that comes in a pause is not decided until the pause ends, and stays skipped until then.
 func TestSkipsStayInAPause(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d) // 08:00
 		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{}); err != nil {

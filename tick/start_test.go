@@ -15,7 +15,7 @@ import (
 // A start schedule is resolved to its first time.
 // What a start schedule comes to, made by apply, or by plain SQL, which does not say what it is resolved to.
 func TestStartIsTheNotBefore(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		st := []store.Step{ticktest.Step("", "SELECT 1")}
 		bring := func(start string) string {
 			t.Helper()
@@ -68,7 +68,7 @@ func TestStartIsTheNotBefore(t *testing.T) {
 // A start that has no time, or none before not_after, is refused by apply, and else by the first
 // pass.
 func TestStartWithoutATimeIsRefused(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: is before the first time of start, 2026-01-05T17:30:00Z"} {
 			j := store.Job{Name: "job", Start: start, NotAfter: ticktest.Morning(9, 0), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start})

@@ -11,7 +11,7 @@ import (
 
 // A job with on_startup runs once for each start of the host.
 func TestStartupRunsOnceForEachStart(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "warm", OnStartup: true, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		want := []int{0, 1, 0, 1, 0}
 		for i, id := range []string{"", "boot-1", "boot-1", "boot-2", ""} {
@@ -28,7 +28,7 @@ func TestStartupRunsOnceForEachStart(t *testing.T) {
 
 // Hosts that tick one database in turn report their starts in turn, and each start has one run.
 func TestStartupOfTwoHostsRunsOnceEach(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", OnStartup: true, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		for i := range 6 {
 			tk := ticktest.New(t, d.Store)

@@ -13,7 +13,7 @@ import (
 
 // A job goes through all states, each by what is done to it.
 func TestStatesOfAJob(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		is := func(want string) {
@@ -77,7 +77,7 @@ func TestStatesOfAJob(t *testing.T) {
 
 // The outlook: how late the last run was, what comes, and how long nobody has looked.
 func TestStatesAndOutlookOfAJob(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxRuns: 3,
 			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		look := func() (store.JobStatus, decide.Forecast) {

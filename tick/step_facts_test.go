@@ -120,7 +120,7 @@ func TestStepsTellLaterOnes(t *testing.T) {
 // What a step has told is on record with its end: a process may die before the next step begins. What
 // nobody names is not kept.
 func TestStepFactsSurviveACrash(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
 		ask := ticktest.Step("ask", "SELECT 1 AS n")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -153,7 +153,7 @@ func TestStepFactsSurviveACrash(t *testing.T) {
 
 // A step that ended its run has told something, too, for a run that is opened again behind it.
 func TestStepFactsOfTheLastStep(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
 		check := ticktest.Step("check", "SELECT 7 AS n")
 		check.Spec = []byte(`{"sql": ["SELECT 7 AS n"], "fail_if": "rows"}`)

@@ -168,7 +168,7 @@ func TestTargetOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusing.Close()
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		urls := map[string]string{
 			"silent-pg": "postgres://ann:geheimnis@" + silent.Addr().String() + "/shop?connect_timeout=2", "silent-my": "mysql://ann:geheimnis@" + silent.Addr().String() + "/shop?timeout=2s",
 			"refusing-pg": "postgres://ann:geheimnis@" + refusing.Addr().String() + "/shop", "refusing-my": "mysql://ann:geheimnis@" + refusing.Addr().String() + "/shop",
@@ -224,7 +224,7 @@ func TestTargetOutOfReach(t *testing.T) {
 
 // What the host does not allow fails the attempt, with the line of the settings that would.
 func TestTargetNotAllowed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		h := &executor.Host{Targets: map[string]executor.Target{"shop": {URL: func() (string, error) { return d.URL, nil }, Owners: []string{"nobody"}}}}
 		for name, c := range map[string]struct {
 			host *executor.Host
@@ -243,7 +243,7 @@ func TestTargetNotAllowed(t *testing.T) {
 // An SQLite file that belongs to another program keeps its mode; one that is named as read-only is not written; and from none
 // does a step reach another file.
 func TestTargetFile(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		path := filepath.Join(t.TempDir(), "shop.db")
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -51,7 +51,7 @@ func TestTimeoutStopsTheStatementOnTheServer(t *testing.T) {
 
 // A connection that has the deadline of the step may end before the step's context does. That is the timeout, too.
 func TestTimeoutWhereTheConnectionEndsFirst(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		st := ticktest.Call("")
 		st.Timeout = store.Duration(20 * time.Millisecond)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
@@ -66,7 +66,7 @@ func TestTimeoutWhereTheConnectionEndsFirst(t *testing.T) {
 			return executor.Result{}, os.ErrDeadlineExceeded
 		})
 		tk.Now = d.Clock.Now
-		for try := 0; try < 50 && first < 3; try++ {
+		for try := 0; try < 50 && first < 1; try++ {
 			ticktest.Request(t, d, "job")
 			if r, err := tk.Run(t.Context()); err != nil || r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 20ms") {
 				t.Fatalf("try %d: %v: %+v", try, err, r)
@@ -103,7 +103,7 @@ func TestTimeoutOfARunEndsItsSteps(t *testing.T) {
 
 // It counts from the first delivery, over the waits between the tries and over deliveries.
 func TestTimeoutOfARunCountsFromItsFirstDelivery(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(0), store.Duration(4*time.Minute), 0
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "retried", Timeout: store.Duration(10 * time.Minute), Retry: store.Retry{Attempts: &tries, Backoff: &wait, MaxBackoff: &wait, Jitter: &jitter}, Steps: []store.Step{ticktest.Call("")}},

@@ -235,7 +235,7 @@ func (r *restless) edit() {
 // time, and nothing later than its alarm or the safety trigger. DBJOBS_PROVE makes it 10,000 edits.
 func TestAlarmsUnderRandomEdits(t *testing.T) {
 	t.Parallel()
-	edits, seed := 300, uint64(1)
+	edits, seed := 100, uint64(1)
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		edits = 10_000
 	}

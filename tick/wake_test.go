@@ -78,7 +78,7 @@ func TestADayOfThreeJobs(t *testing.T) {
 	if os.Getenv("DBJOBS_PROVE") != "" {
 		often = time.Minute
 	}
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		at := func(rule string) store.Job {
 			return store.Job{Name: rule, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		}
@@ -148,7 +148,7 @@ func TestADayOfThreeJobs(t *testing.T) {
 
 // The alarm is for whatever is next, and nothing is set where nothing is.
 func TestAlarmForWhatIsNext(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, b := waking(t, d)
 		fail := true
 		tk.Executors["doing"] = ticktest.Doing(func(context.Context, executor.Request) (executor.Result, error) {
@@ -211,7 +211,7 @@ func TestAlarmForWhatIsNext(t *testing.T) {
 
 // What a pass leaves is looked at again: at once after one that got on with it; else after as long as it has been due.
 func TestAlarmForWhatIsLeft(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, _ := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("one"), ticktest.Hourly("two")}})
 		mustRun(t, tk)
@@ -234,7 +234,7 @@ func TestAlarmForWhatIsLeft(t *testing.T) {
 // An alarm that cannot be set is an error of the pass, which has done its work all the same. A database that does not answer
 // is asked again in a minute, one that is not the one that is meant is not.
 func TestAlarmThatCannotBeSet(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, b := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
 		mustRun(t, tk)
@@ -270,7 +270,7 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 // While a run executes, there is an alarm for what becomes due beside it, and for the end of its lease: the platform starts
 // another pass, which goes on from there.
 func TestAlarmWhileARunExecutes(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, _ := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "long", Own: &store.Schedule{Rule: "every 1h"}, Steps: []store.Step{ticktest.Call("")}}}})
 		mustRun(t, tk)

@@ -84,6 +84,16 @@ func (e *Engine) Statements(words *Words) *Statements {
 // Names returns the names of all statements in alphabetical order.
 func (all *Statements) Names() []string { return slices.Sorted(maps.Keys(all.load())) }
 
+// Used returns the names of the statements that this process has needed so far, in alphabetical order.
+func (all *Statements) Used() (names []string) {
+	all.ready.Range(func(name, _ any) bool {
+		names = append(names, name.(string))
+		return true
+	})
+	slices.Sort(names)
+	return names
+}
+
 // Text returns the final text of a statement, and the names of its arguments in the order of their
 // placeholders.
 func (all *Statements) Text(name string) (text string, arguments []string, err error) {

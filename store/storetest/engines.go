@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"hash/fnv"
 	"os"
 	"slices"
@@ -26,11 +27,7 @@ var engines = []struct {
 // Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.
 func Engines(t testing.TB) []string {
 	t.Helper()
-	list := os.Getenv("DBJOBS_TEST_DATABASES")
-	if list == "" {
-		list = "sqlite"
-	}
-	names := strings.Split(list, ",")
+	names := strings.Split(list(), ",")
 	for _, n := range names {
 		known := false
 		for _, e := range engines {
@@ -60,6 +57,8 @@ func EnginesFor(t testing.TB, name string) []string {
 	of := servers[h.Sum32()%uint32(len(servers))]
 	return slices.DeleteFunc(slices.Clone(list), func(e string) bool { return e != "sqlite" && e != of })
 }
+
+func list() string { return cmp.Or(os.Getenv("DBJOBS_TEST_DATABASES"), "sqlite") }
 
 // Running are SQLite and the engines whose servers the environment names, whatever the list is: for a test over several
 // databases at once, which is not one of an engine.

@@ -123,13 +123,27 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 // on a server mostly waits. The test itself is done when Each returns.
 func Each(t *testing.T, fn func(t *testing.T, d *DB)) {
 	t.Helper()
+	each(t, Engines(t), fn)
+}
+
+func each(t *testing.T, list []string, fn func(t *testing.T, d *DB)) {
+	t.Helper()
 	t.Parallel()
-	for _, e := range Engines(t) {
+	for _, e := range list {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
 			fn(t, Open(t, e, store.Options{}))
 		})
 	}
+}
+
+// OnTwo runs a test of a policy on SQLite and on one of the servers of the list. Pure Go decides there, and the statements are
+// those of many other tests, which together send each to every engine (MainOnEach). The name of the test says which server it
+// is. DBJOBS_PROVE runs the test on every engine, as Each does. What an engine does by itself belongs on Each: locks, sessions,
+// transactions, types, rights, and the order and number of rows.
+func OnTwo(t *testing.T, fn func(t *testing.T, d *DB)) {
+	t.Helper()
+	each(t, EnginesFor(t, t.Name()), fn)
 }
 
 // InTurn runs case number i of a table of cases about policies, which know no engine, on one engine
