@@ -178,9 +178,9 @@ func TestEightTicks(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		for _, g := range variants[storetest.Dialect(e)] {
 			t.Run(e+"/"+cmp.Or(string(g), "all guards"), func(t *testing.T) {
-				jobs := 64
+				jobs := 32
 				if g != allGuards { // those who lose try again, and again
-					jobs = 32
+					jobs = 16
 				}
 				if os.Getenv("DBJOBS_PROVE") != "" && g != atCommit { // there, of two that read a page at all one loses
 					jobs = 2000

@@ -229,13 +229,13 @@ func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) 
 // DBJOBS_CRASH=engine/stage/call/fault, as a violation is named, runs that one alone, with DBJOBS_PROVE=1 any.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
-	crashesOnEach(t, stagesOf, 1)
+	crashesOn(t, storetest.Engines(t), stagesOf, 1)
 }
 
-// crashesOnEach breaks a course at each call on every engine. The bounded form tries the number of calls that is bounded
-// for the engine, divided by parts.
-func crashesOnEach(t *testing.T, stages func(engine string) []stage, parts int) {
-	for _, e := range storetest.Engines(t) {
+// crashesOn breaks a course at each call on engines. The bounded form tries the number of calls that is bounded for the
+// engine, divided by parts.
+func crashesOn(t *testing.T, engines []string, stages func(engine string) []stage, parts int) {
+	for _, e := range engines {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
 			crashes(t, e, stages(e), func(m *model) []crash {
@@ -268,7 +268,7 @@ func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 // The silence of a trigger makes one run of the host's hook, whatever breaks in the pass that finds it.
 func TestCrashAtEveryCallOfASilence(t *testing.T) {
 	t.Parallel()
-	for _, e := range storetest.Engines(t) {
+	for _, e := range storetest.EnginesFor(t, t.Name()) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
 			crashes(t, e, silence(), func(m *model) []crash {

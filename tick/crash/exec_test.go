@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -100,5 +101,5 @@ func executing(string) []stage {
 // same run each time, and no run is forgotten.
 func TestCrashAtEveryCallOfPrograms(t *testing.T) {
 	t.Parallel()
-	crashesOnEach(t, executing, 4)
+	crashesOn(t, storetest.EnginesFor(t, t.Name()), executing, 4)
 }

@@ -104,5 +104,5 @@ func requesting(string) []stage {
 // the same key, and no run is forgotten.
 func TestCrashAtEveryCallOfRequests(t *testing.T) {
 	t.Parallel()
-	crashesOnEach(t, requesting, 2)
+	crashesOn(t, storetest.EnginesFor(t, t.Name()), requesting, 2)
 }

@@ -28,7 +28,7 @@ func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		t.Skip("PgBouncer stands before PostgreSQL")
 	}
-	const runs, ticks, tables = 400, 8, 8
+	const runs, ticks, tables = 160, 8, 8
 	d := storetest.Open(t, "postgres", store.Options{})
 	for i := range tables {
 		d.Exec(t, fmt.Sprintf("CREATE TABLE effects_%d (n int, run uuid, scheduled_for timestamptz, told text)", i))

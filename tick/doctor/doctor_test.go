@@ -35,7 +35,7 @@ func examine(t *testing.T, d *storetest.DB) (found []string, all doctor.Report) 
 // command and one by SQL, overlaps, a chain, also after a job that is done and gone, a hook, and history that is too old.
 func lived(t *testing.T, d *storetest.DB) {
 	t.Helper()
-	ok := []store.Step{ticktest.Step("", "SELECT 1")}
+	ok, tk := []store.Step{ticktest.Call("")}, ticktest.NewDoing(t, d, ticktest.Nothing{}.Execute)
 	rule := func(text string) *store.Schedule { return &store.Schedule{Rule: text} }
 	apply := func(minutes string) {
 		ticktest.Apply(t, d, store.Definitions{
@@ -55,9 +55,16 @@ func lived(t *testing.T, d *storetest.DB) {
 			}})
 	}
 	apply("2m")
+	run := func() {
+		t.Helper()
+		if _, err := tk.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	pass := func(minutes int) {
+		t.Helper()
 		for range minutes {
-			ticktest.Run(t, d)
+			run()
 			d.Clock.Add(time.Minute)
 		}
 	}
@@ -75,7 +82,7 @@ func lived(t *testing.T, d *storetest.DB) {
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 1m' WHERE rule = 'every 10m'")
 	pass(10)
 	d.Clock.Add(time.Minute)
-	ticktest.Run(t, d)
+	run()
 }
 
 // What passes leave is sound: nothing is found.
