@@ -5,6 +5,10 @@ MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: begins w
 BEGIN
   DECLARE CONTINUE HANDLER FOR 1305 SET mine = true;
   SET mine = false;
+  -- A session may say which number its next row gets, also where a definer writes it. The last one of all would leave none for others.
+  IF @@insert_id <> 0 THEN
+    CALL dbjobs_refuse('JB004', 'insert_id is set in this session, and the server numbers the rows here; call from another session');
+  END IF;
   SAVEPOINT dbjobs_call;
   ROLLBACK TO SAVEPOINT dbjobs_call;
   IF mine THEN
