@@ -70,6 +70,9 @@ type stage struct {
 
 // run runs a stage: passes, three minutes apart, until it is quiet. Leases end and back-offs are over within that.
 func (w *world) run(s *stage, f *fault) error {
+	for x := f; x != nil; x = x.then {
+		x.inOrder = s.beside == 0
+	}
 	w.d.Clock.Set(w.began.Add(s.at))
 	if s.edit != nil {
 		s.edit(w)
