@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,21 +22,39 @@ import (
 // events prints lines of programs that run side by side, each line whole.
 type events struct{ sync.Mutex }
 
-func (e *events) copy(from io.Reader) error {
+func (e *events) copy(from io.Reader) (last event, err error) {
 	for r := bufio.NewReader(from); ; {
 		line, err := r.ReadBytes('\n')
-		e.Lock()
-		_, failed := os.Stdout.Write(line)
-		e.Unlock()
+		if len(line) > 0 {
+			last = event{}
+			if err := json.Unmarshal(line, &last); err != nil {
+				return last, fmt.Errorf("read %q: %w", line, err)
+			}
+			if err := e.print(line); err != nil {
+				return last, err
+			}
+		}
 		switch {
-		case failed != nil:
-			return failed
 		case errors.Is(err, io.EOF):
-			return nil
+			return last, nil
 		case err != nil:
-			return err
+			return last, err
 		}
 	}
+}
+
+func (e *events) print(line []byte) error {
+	e.Lock()
+	defer e.Unlock()
+	_, err := os.Stdout.Write(line)
+	return err
+}
+
+// event is what of one is needed here.
+type event struct {
+	Action  string
+	Package string
+	Test    string `json:",omitempty"`
 }
 
 // runAll runs programs, and reports whether all have passed. That with the most source of tests begins first, as a guess of how
@@ -91,10 +110,19 @@ func (p program) test(ctx context.Context, converter string, lines *events) (pas
 	if err := cmd.Start(); err != nil {
 		return false, fmt.Errorf("run the tests of %s: %w", p.label, err)
 	}
-	copied := lines.copy(out)
+	last, copied := lines.copy(out)
 	err = cmd.Wait()
-	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.Exited() {
-		return false, copied // its events say what failed
+	exit := new(exec.ExitError)
+	if !errors.As(err, &exit) || !exit.Exited() {
+		return err == nil, errors.Join(err, copied)
 	}
-	return err == nil, errors.Join(err, copied)
+	if last.Action == "fail" && last.Test == "" {
+		return false, copied
+	}
+	// A program that ends without a word, as one that is killed, has no event of its own end.
+	line, err := json.Marshal(event{Action: "fail", Package: p.label})
+	if err != nil {
+		return false, err
+	}
+	return false, errors.Join(copied, lines.print(append(line, '\n')))
 }
