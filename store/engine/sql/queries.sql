@@ -404,7 +404,7 @@ ORDER BY r.created_at, r.id LIMIT :limit;
 SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
 
 -- name: batch_pauses
-SELECT @pause_columns FROM dbjobs.pauses p
+SELECT @pause_columns FROM dbjobs.pauses p @by_end
 WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > :since AND (p.scope <> 'job' OR p.subject_id @among) ORDER BY p.id;
 
 -- name: lock_groups
@@ -1041,7 +1041,7 @@ WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :si
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
 -- name: failures_of_job
--- overridden: postgres
+-- overridden: mysql, postgres
 SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
 FROM dbjobs.runs r CROSS JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until

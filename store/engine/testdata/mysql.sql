@@ -90,7 +90,7 @@ WHERE s.job_id IN (each_) AND (SELECT l.job_id FROM dbjobs_job_schedules l WHERE
 
 -- name: batch_pauses
 -- arguments: since, each_ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
 WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ? AND (p.scope <> 'job' OR p.subject_id IN (each_)) ORDER BY p.id;
 
 -- name: batch_plans
@@ -475,7 +475,7 @@ FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (r
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_open)
     WHERE open_job_id IS NOT NULL AND r.created_at < ? AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
-STRAIGHT_JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = f.job_id
+STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) LEFT JOIN dbjobs_jobs j ON j.id = f.job_id
 WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ? AND a.finished_at < ?
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
 
@@ -483,7 +483,7 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
 -- arguments: job, since, until, limit
 SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, r.job_id, r.number, r.state
-FROM dbjobs_runs r CROSS JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+FROM dbjobs_runs r STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.job_id = ? AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ? AND a.finished_at < ?
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
 
@@ -865,7 +865,7 @@ SELECT id FROM dbjobs_jobs WHERE id IN (each_) ORDER BY id FOR UPDATE;
 -- arguments: rows, limit
 SELECT o.job_id, o.schedule_id, o.through_at, o.reason
 FROM (SELECT * FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS t) AS d
-STRAIGHT_JOIN dbjobs_gaps o ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT ? FOR UPDATE SKIP LOCKED;
+STRAIGHT_JOIN dbjobs_gaps o FORCE INDEX (PRIMARY) ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT ? FOR UPDATE SKIP LOCKED;
 
 -- name: lock_own_schedules
 -- arguments: each_ids

@@ -96,7 +96,7 @@ SELECT i.id, l.* FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERA
 
 -- name: batch_pauses
 -- arguments: since, ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p 
 WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > $1 AND (p.scope <> 'job' OR p.subject_id = ANY($2::bigint[])) ORDER BY p.id;
 
 -- name: batch_plans

@@ -92,7 +92,7 @@ WHERE s.job_id IN (SELECT value FROM json_each(?1)) AND (SELECT l.job_id FROM db
 
 -- name: batch_pauses
 -- arguments: since, ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p 
 WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ?1 AND (p.scope <> 'job' OR p.subject_id IN (SELECT value FROM json_each(?2))) ORDER BY p.id;
 
 -- name: batch_plans

@@ -68,8 +68,16 @@ FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (r
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_open)
     WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
-STRAIGHT_JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id = f.job_id
+STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) LEFT JOIN dbjobs.jobs j ON j.id = f.job_id
 WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
+ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
+
+-- Likewise, or it reads the attempts of all jobs.
+
+-- name: failures_of_job
+SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
+FROM dbjobs.runs r STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
 -- Likewise, or it counts the runs of all jobs: job by job of the groups.
@@ -258,7 +266,7 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 -- name: lock_old_gaps
 SELECT o.job_id, o.schedule_id, o.through_at, o.reason
 FROM (SELECT * FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS t) AS d
-STRAIGHT_JOIN dbjobs.gaps o ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT :limit @skip;
+STRAIGHT_JOIN dbjobs.gaps o FORCE INDEX (PRIMARY) ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT :limit @skip;
 
 -- name: delete_gaps
 DELETE g FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',
