@@ -54,9 +54,9 @@ type Engine struct {
 
 	views map[string]string // macros of the views: no text of a view has arguments
 
-	// barrier ends a view that has to hide rows also from a caller whose WHERE fails, or keeps, what it computes for a row: without
-	// it, the server may compute that for rows that the view leaves out. "": no view needs one.
-	barrier string
+	// barrier makes a view hide rows also from a caller whose WHERE fails, or keeps, what it computes for a row: without it, the
+	// server may compute that for rows that the view leaves out. nil: no view needs one.
+	barrier func(view *Repeatable)
 
 	// viewAlso are the statements that follow on one that makes a view, with what its file says of it.
 	viewAlso func(name, comment string) []string

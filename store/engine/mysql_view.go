@@ -2,7 +2,7 @@ package engine
 
 // mysqlBarrier makes a table of the rows of a view before a caller's condition is computed for any of them: a view with a LIMIT
 // is not merged into the query, and no condition is pushed into it.
-const mysqlBarrier = "LIMIT 18446744073709551615"
+func mysqlBarrier(view *Repeatable) { view.Statements[0] += "\nLIMIT 18446744073709551615" }
 
 // mysqlViews are the macros of the views. A view shows what the account that migrated may see, so each has the condition of
 // whose rows it shows: where the installation has owners, those of the login, and all of them to that account.

@@ -102,6 +102,7 @@ var postgres = &Engine{
 	functions:  "pg_catalog.",
 	orReplace:  []string{"VIEW", "FUNCTION"},
 	replaces:   replaceOnPostgres,
+	barrier:    postgresBarrier,
 	views:      postgresViews,
 	viewAlso:   alsoOfPostgresView,
 }

@@ -37,7 +37,7 @@ var (
 // Repeatables returns the views and then the routines of the engine, in the order of the names of their files. Where rows
 // belong to logins, a view that hides rows is a barrier, too. Nobody may change them: they are read once.
 func (e *Engine) Repeatables(owners bool) ([]Repeatable, error) {
-	if owners && e.barrier != "" {
+	if owners && e.barrier != nil {
 		return barred(e)
 	}
 	return repeatables(e)
@@ -48,14 +48,14 @@ var (
 	barred      = kept((*Engine).bar)
 )
 
-// bar ends each view with the barrier.
+// bar makes each view a barrier.
 func (e *Engine) bar() ([]Repeatable, error) {
 	all, err := repeatables(e)
 	out := slices.Clone(all)
 	for i, r := range out {
 		if r.Kind == "VIEW" {
 			out[i].Statements = slices.Clone(r.Statements)
-			out[i].Statements[0] += "\n" + e.barrier
+			e.barrier(&out[i])
 		}
 	}
 	return out, err
