@@ -191,12 +191,12 @@ SUITES   ?=
 MATRIX    = .build/matrix.bin -servers $(SERVERS) -tools $(TOOLS) -suites '$(SUITES)' $(MATRIXFLAGS)
 
 .PHONY: test-versions
-test-versions: $(SERVERS) ## the suite on PostgreSQL 12, 16, 17, 18 and the newest MariaDB that can be fetched; hours
+test-versions: $(SERVERS) ## the suite on PostgreSQL 12, 16, 17, 18 and the newest MariaDB that can be fetched; half an hour
 	@$(GO) build -o .build/matrix.bin ./scripts/matrix
 	@$(MATRIX) $(VERSIONS)
 
 .PHONY: test-all
-test-all: $(SERVERS) ## the suite on every engine and version, with one table at its end; most of a day
+test-all: $(SERVERS) ## the suite on every engine and version, with one table at its end; most of an hour on two cores
 	@$(GO) build -o .build/matrix.bin ./scripts/matrix
 	@$(MATRIX) sqlite postgres mariadb mysql $(VERSIONS)
 
