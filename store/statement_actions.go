@@ -16,6 +16,7 @@ var actions = map[string]string{
 	"connections":        "ask how many connections there are",
 	"unbound":            "ask whether row security binds the login",
 	"server_tables":      "read the statistics of the tables",
+	"finish_attempt":     "record the end of an attempt",
 	"finish_attempts":    "record the ends of attempts",
 	"lock_settling":      "look for plans to be written with the ends of runs",
 	"settle_plans":       "write plans",

@@ -130,6 +130,9 @@ type ended map[delivered]bool
 // finishRuns writes what it may of the rows, and tells which: by one statement, or where the engine has none that does
 // all, in one transaction.
 func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, paused bool, err error) {
+	if len(rows) == 1 && s.db.Has("finish_attempt") {
+		return s.finishRun(ctx, &rows[0])
+	}
 	if s.db.Has("finish_attempts") {
 		text, err := doc(rows)
 		if err != nil {
@@ -177,6 +180,25 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, p
 		if err == nil && n != int64(strings.Count(settling, `"version"`)) {
 			return fmt.Errorf("settle runs: %w", engine.ErrConflict)
 		}
+		return err
+	})
+	return free, paused, err
+}
+
+// finishRun is finishRuns for one row.
+func (s *Store) finishRun(ctx context.Context, r *endingRow) (free ended, paused bool, err error) {
+	a := engine.Args{"now": s.now(), "id": engine.ID(r.ID), "fence": r.Fence, "number": r.Number, "final": r.Final, "run_error": engine.Null(r.RunError),
+		"state": r.State, "rows": nil, "error": engine.Null(r.Error), "code": engine.Null(r.Code), "line": positive(int64(r.Line)),
+		"severity": engine.Null(r.Severity), "detail": engine.Null(r.Detail), "hint": engine.Null(r.Hint), "output": engine.Null(r.Output),
+		"result": r.Result, "waited_ms": r.Waited, "job": positive(r.JobID), "version": r.Version, "keep_ms": r.Keep}
+	if r.Rows != nil {
+		a["rows"] = *r.Rows
+	}
+	free = ended{}
+	var settled bool
+	err = s.db.Write(ctx, "finish_attempt", a, func(rows *sql.Rows) error {
+		err := rows.Scan(&paused, &settled)
+		free[delivered{r.ID, r.Fence}] = settled
 		return err
 	})
 	return free, paused, err

@@ -46,7 +46,7 @@ type Options struct {
 	oneFile bool // and reach no other file
 }
 
-// DB is an open database. It holds no session state: a transaction-pooling proxy may stand between. A statement that it is
+// DB is an open database. It needs no session state: a transaction-pooling proxy may stand between. A statement that it is
 // given itself stands alone.
 type DB struct {
 	runner

@@ -129,7 +129,7 @@ func postgresArray(list any) any {
 var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // postgresConnector uses pgx's exec mode: one round trip per statement and no prepared statements, so
-// that a transaction-pooling proxy may stand between. A mode that first asks the server for the types of
+// that a transaction-pooling proxy may stand between; where none does, a few are prepared, see planOnce. A mode that first asks the server for the types of
 // the arguments is wrong: the proxy may send the second trip to another session, which then executes
 // what somebody else has prepared there, and reports success. The arguments are sent as text without a
 // type, and the server infers the type from the statement.

@@ -22,7 +22,7 @@ func (c postgresBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &postgresConn{whole}, nil
+	return &postgresConn{Conn: whole}, nil
 }
 
 // connectPgx makes a connection of the driver, with all of its methods.
@@ -39,7 +39,10 @@ func connectPgx(ctx context.Context, c driver.Connector) (*stdlib.Conn, error) {
 	return whole, nil
 }
 
-type postgresConn struct{ *stdlib.Conn }
+type postgresConn struct {
+	*stdlib.Conn
+	planned
+}
 
 // BeginTx begins a transaction.
 func (c *postgresConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {

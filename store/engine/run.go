@@ -51,7 +51,7 @@ func (r runner) Exec(ctx context.Context, name string, a Args) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := bounded(repeats(ctx))
+	ctx, cancel := bounded(repeats(ctx, name))
 	defer cancel()
 	res, err := insist(ctx, r, writing, func() (sql.Result, error) { return r.q.ExecContext(ctx, text, bound...) })
 	if err != nil {
@@ -79,7 +79,7 @@ func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan f
 	if err != nil {
 		return err
 	}
-	ctx, cancel := bounded(repeats(ctx))
+	ctx, cancel := bounded(repeats(ctx, name))
 	defer cancel()
 	rows, err := insist(ctx, r, kind, func() (*sql.Rows, error) { return r.q.QueryContext(ctx, text, bound...) })
 	if err != nil {

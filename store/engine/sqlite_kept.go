@@ -52,10 +52,10 @@ type sqliteStatement interface {
 
 type repeated struct{}
 
-// repeats marks a statement that is likely to come again on its connection: one of the program's own, whose texts are few.
-// The text of a job is compiled anew each time.
-func repeats(ctx context.Context) context.Context {
-	return context.WithValue(ctx, repeated{}, true)
+// repeats marks a statement that is likely to come again on its connection: one of the program's own, which have names, and
+// whose texts are few. The text of a job is compiled anew each time.
+func repeats(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, repeated{}, name)
 }
 
 // keptStatements is a connection with the compiled statements of the program that are not being executed. SQLite compiles

@@ -40,7 +40,7 @@ func TestKeptStatements(t *testing.T) {
 		t.Errorf("%d statements are kept that nobody asked to keep", n)
 	}
 	for range 3 {
-		exec(repeats(ctx), "INSERT INTO t VALUES (2)")
+		exec(repeats(ctx, "one"), "INSERT INTO t VALUES (2)")
 	}
 	if n := kept(); n != 1 {
 		t.Errorf("%d statements are kept of one", n)
@@ -48,7 +48,7 @@ func TestKeptStatements(t *testing.T) {
 	const all = "SELECT * FROM t ORDER BY n"
 	count := func(each func()) (rows, columns int) {
 		t.Helper()
-		list, err := conn.QueryContext(repeats(ctx), all)
+		list, err := conn.QueryContext(repeats(ctx, "one"), all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,14 +82,14 @@ func TestKeptStatements(t *testing.T) {
 		t.Errorf("%d rows of %d columns after a column was added", rows, columns)
 	}
 	exec(ctx, "DROP TABLE t")
-	if _, err := conn.ExecContext(repeats(ctx), "INSERT INTO t VALUES (2)"); err == nil {
+	if _, err := conn.ExecContext(repeats(ctx, "one"), "INSERT INTO t VALUES (2)"); err == nil {
 		t.Error("a kept statement wrote into a table that is gone")
 	}
 	if n := kept(); n != 1 {
 		t.Errorf("%d statements are kept after one has failed", n)
 	}
 	for i := range 2 * mostKept {
-		exec(repeats(ctx), "SELECT "+string(rune('a'+i%26))+" FROM (SELECT 1 AS "+string(rune('a'+i%26))+") LIMIT "+string(rune('1'+i/26)))
+		exec(repeats(ctx, "one"), "SELECT "+string(rune('a'+i%26))+" FROM (SELECT 1 AS "+string(rune('a'+i%26))+") LIMIT "+string(rune('1'+i/26)))
 	}
 	if n := kept(); n != mostKept {
 		t.Errorf("%d statements are kept, want %d", n, mostKept)
@@ -116,11 +116,11 @@ func TestKeptStatementHoldsNoLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.ExecContext(repeats(ctx), "INSERT INTO t VALUES (1), (2), (1)"); err == nil {
+		if _, err := tx.ExecContext(repeats(ctx, "one"), "INSERT INTO t VALUES (1), (2), (1)"); err == nil {
 			t.Fatal("the key is not unique")
 		}
 		var n int
-		if err := tx.QueryRowContext(repeats(ctx), "SELECT count(*) FROM t").Scan(&n); err != nil || n != 0 {
+		if err := tx.QueryRowContext(repeats(ctx, "one"), "SELECT count(*) FROM t").Scan(&n); err != nil || n != 0 {
 			t.Fatalf("%d rows: %v", n, err)
 		}
 		if err := tx.Rollback(); err != nil {

@@ -493,6 +493,30 @@ FROM (SELECT 1 AS one) AS source;
 UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $3
 WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
+-- name: finish_attempt
+-- arguments: id, fence, number, job, version, final, now, run_error, keep_ms, state, waited_ms, rows, error, code, line, severity, detail, hint, output, result
+WITH run AS (
+  SELECT id FROM dbjobs.runs WHERE id = $1 AND fence = $2 AND state = 'running' AND attempts = $3 FOR UPDATE SKIP LOCKED
+), plan AS (
+  SELECT p.job_id FROM dbjobs.plans p
+  WHERE p.job_id = $4 AND p.version = $5 AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL AND (SELECT id FROM run) IS NOT NULL FOR UPDATE SKIP LOCKED
+), moved AS (
+  UPDATE dbjobs.runs SET state = $6, finished_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $8,
+    settled_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($7::timestamptz, pg_catalog.statement_timestamp()) END,
+    expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($7::timestamptz, pg_catalog.statement_timestamp()) + $9::double precision * interval '1 millisecond' END
+  WHERE id = (SELECT id FROM run) AND fence = $2 AND state = 'running' AND attempts = $3 RETURNING id
+), ended AS (
+  UPDATE dbjobs.attempts SET state = $10, finished_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $11 > 0::double precision THEN least(coalesce($7::timestamptz, pg_catalog.statement_timestamp()), started_at + $11::double precision * interval '1 millisecond') ELSE started_at END,
+    rows_affected = $12, error = $13, error_code = $14, error_line = $15, error_severity = $16, error_detail = $17,
+    error_hint = $18, output = $19, result = $20
+  WHERE run_id = (SELECT id FROM moved) AND number = $3 AND fence = $2 AND state = 'running'
+), counted AS (
+  UPDATE dbjobs.plans SET last_run_id = $1, last_state = $6, last_finished_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), last_success_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), streak = 0,
+    cycles = cycles + 1, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END
+  WHERE job_id = (SELECT job_id FROM plan) AND (SELECT id FROM moved) IS NOT NULL
+)
+SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($7::timestamptz, pg_catalog.statement_timestamp())), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
+
 -- name: finish_attempts
 -- arguments: rows, limit, now
 WITH d AS (

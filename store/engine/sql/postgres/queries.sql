@@ -128,6 +128,32 @@ WITH d AS (
 )
 SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), settles IS NOT NULL FROM moved;
 
+-- The end of one run by itself, as finish_attempts writes it. Most runs end so, and most of what the others' statement costs is
+-- to plan it: this one looks up everything by keys, and its plan is kept.
+
+-- name: finish_attempt
+WITH run AS (
+  SELECT id FROM dbjobs.runs WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number FOR UPDATE SKIP LOCKED
+), plan AS (
+  SELECT p.job_id FROM dbjobs.plans p
+  WHERE p.job_id = :job AND p.version = :version AND p.parked IS NULL AND @settles AND (SELECT id FROM run) IS NOT NULL FOR UPDATE SKIP LOCKED
+), moved AS (
+  UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :run_error,
+    settled_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN @now END,
+    expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN @now + :keep_ms::double precision * interval '1 millisecond' END
+  WHERE id = (SELECT id FROM run) AND fence = :fence AND state = 'running' AND attempts = :number RETURNING id
+), ended AS (
+  UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE WHEN :waited_ms > 0::double precision THEN @begun ELSE started_at END,
+    rows_affected = :rows, error = :error, error_code = :code, error_line = :line, error_severity = :severity, error_detail = :detail,
+    error_hint = :hint, output = :output, result = :result
+  WHERE run_id = (SELECT id FROM moved) AND number = :number AND fence = :fence AND state = 'running'
+), counted AS (
+  UPDATE dbjobs.plans SET last_run_id = :id, last_state = :final, last_finished_at = @now, last_success_at = @now, streak = 0,
+    cycles = cycles + 1, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END
+  WHERE job_id = (SELECT job_id FROM plan) AND (SELECT id FROM moved) IS NOT NULL
+)
+SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
+
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 FROM @rows(id uuid, fence int, number int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
