@@ -7,8 +7,10 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// GiveBack gives back runs that were taken ahead and have not begun: they wait again as they did before, and the delivery
-// counts as none. It tells which are; what is locked or was delivered again stays as it is.
+// GiveBack gives back runs that were taken ahead and have not begun: they are queued again as they were before, and the
+// delivery counts as none. It tells which are; what is locked or was delivered again stays as it is. Any process may take
+// them at once, also where no decision comes, as in a worker. The next decision looks at those that are still queued, since
+// a pause that came meanwhile has not held them. One that is to be cancelled waits for that decision.
 //
 // Crash window: before COMMIT the runs are this holder's. Their leases end, which counts as a loss; none is the last that
 // a run may have, since such a one is not taken ahead.
@@ -40,7 +42,7 @@ func (s *Store) GiveBack(ctx context.Context, tasks []*Task) (given []*Task, err
 		if err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, "return_runs", engine.Args{"rows": text})
+		n, err := tx.Exec(ctx, "return_runs", engine.Args{"rows": text, "now": s.now()})
 		if err != nil {
 			return err
 		}

@@ -67,8 +67,8 @@ func TestTakenAheadIsGivenBack(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || *executed != 2 || r.Started != 2 || r.Succeeded != 2 {
 			t.Fatalf("%v: executed %d: %+v", err, *executed, r)
 		}
-		const ended, back = "succeeded fence 1 losses 0 tries 1 of 1 started true\n", "waiting fence 1 losses 0 tries 0 of 0 started false"
-		if got := states(t, d); got != ended+ended+back+"\n"+back {
+		const ended, back = "succeeded fence 1 losses 0 tries 1 of 1 started true", "queued fence 1 losses 0 tries 0 of 0 started false\n"
+		if got := states(t, d); got != back+back+ended+"\n"+ended {
 			t.Error(got)
 		}
 		ticktest.DecideOnly(t, d)
@@ -90,10 +90,62 @@ func TestTakenAheadIsGivenBackAtTheEndOfTheBudget(t *testing.T) {
 		if err != nil || *executed != 2 || r.Started != 2 || r.Waiting != 1 || r.CutShort == "" {
 			t.Fatalf("%v: executed %d: %+v", err, *executed, r)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'waiting' AND losses = 0 AND attempts = 0 AND started_at IS NULL"); n != 2 {
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued' AND losses = 0 AND attempts = 0 AND started_at IS NULL"); n != 2 {
 			t.Errorf("given back: %d\n%s", n, states(t, d))
 		}
 	})
+}
+
+// Behind a run that lasts longer than the last ones, what was taken ahead goes back for others. Where there are none, the
+// same worker executes it: no decision has to come first.
+func TestTakenAheadBehindALongRunIsExecutedByTheSameWorker(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 5)
+		tk, executed := aheadOf(t, d, func(context.Context) { d.Clock.Add(time.Minute) })
+		r, err := tk.Work(t.Context())
+		if err != nil || *executed != 5 || r.Started != 5 || r.Succeeded != 5 {
+			t.Fatalf("%v: executed %d: %+v\n%s", err, *executed, r, states(t, d))
+		}
+		const once, again = "succeeded fence 1 losses 0 tries 1 of 1 started true\n", "succeeded fence 2 losses 0 tries 1 of 1 started true\n"
+		if got := states(t, d); got+"\n" != once+once+again+again+again {
+			t.Error(got)
+		}
+	})
+}
+
+// A pause that came while runs were taken ahead has not held them. Those that were given back are looked at once for it:
+// the pause holds them, and without one they stay queued.
+func TestTakenAheadAndGivenBackIsLookedAtOnce(t *testing.T) {
+	for _, paused := range []bool{true, false} {
+		t.Run(fmt.Sprint("paused ", paused), func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				queued(t, d, 4)
+				ctx, cancel := context.WithCancel(t.Context())
+				tk, _ := aheadOf(t, d, func(context.Context) {
+					if paused {
+						pause(t, d, store.ScopeJob, "job", time.Time{})
+					}
+					ticktest.DecideOnly(t, d)
+					cancel()
+				})
+				tk.Grace = time.Minute
+				if _, err := tk.Work(ctx); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				for _, want := range []bool{true, false} {
+					tk := ticktest.New(t, d.Store)
+					tk.Limit = -1
+					if r, err := tk.Run(t.Context()); err != nil || r.Decided > 0 != want {
+						t.Errorf("%v: decided for %d jobs", err, r.Decided)
+					}
+				}
+				state := map[bool]string{true: "state = 'waiting' AND held_by = 'pause'", false: "state = 'queued'"}[paused]
+				if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE wake_at IS NULL AND "+state); n != 2 {
+					t.Errorf("%d\n%s", n, states(t, d))
+				}
+			})
+		})
+	}
 }
 
 // A run whose next loss would be its last is taken for a place that is free, never to wait, and what is behind it waits for

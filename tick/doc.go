@@ -50,8 +50,9 @@
 //
 // # The life of a run
 //
-//	              ┌─────── retry, given back, lease expired ─────┐
-//	              v                                              │
+//	              ┌─────── retry, cut short, lease expired ──────┐
+//	              v                     ┌── given back ──────────┤
+//	              │                     v                        │
 //	decided ─> waiting ───────────> queued ───────────────> running ────> succeeded ┐
 //	           for its time         for a process that      has a fence   failed    │
 //	           (jitter, back-off),  serves its queue        and a lease   cancelled ├─> settled ─> deleted

@@ -97,7 +97,8 @@ func (d *decision) update(r *store.Run, before store.Run, was string) {
 		d.settleRun(*r, was)
 		return
 	}
-	same := r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
+	seen := r.State != store.Queued || r.LeaseUntil.IsZero() // one that was given back is looked at once
+	same := seen && r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
 	if same && r.HeldBy != store.HeldByGroup {
 		return
 	}

@@ -1241,11 +1241,12 @@ INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, ho
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
 FROM @rows(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
 
--- Runs whose delivery never began wait again, as they were before it, but for the fence.
+-- Runs whose delivery never began are queued again, as they were before it, but for the fence. Others may take them at
+-- once. The next decision looks at them all the same: a pause may have come meanwhile.
 
 -- name: return_runs
 -- overridden: mysql
-UPDATE dbjobs.runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+UPDATE dbjobs.runs AS r SET state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, held_by = NULL, lease_until = @now, attempt = r.attempt - 1, attempts = r.attempts - 1,
   started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
 FROM @rows(id uuid, fence int, number int, fresh bool, error text)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;

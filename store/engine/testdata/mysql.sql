@@ -1272,11 +1272,11 @@ WHERE scope = ? AND (subject_id = ? OR ? = 0) AND (? = '' OR subject = ?)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
 
 -- name: return_runs
--- arguments: rows
+-- arguments: rows, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', number INT PATH '$.number', fresh INT PATH '$.fresh', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
-SET r.state = 'waiting', r.held_by = NULL, r.lease_until = NULL, r.attempt = r.attempt - 1, r.attempts = r.attempts - 1,
-  r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
+SET r.state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, r.held_by = NULL, r.lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
+  r.attempt = r.attempt - 1, r.attempts = r.attempts - 1, r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
 
 -- name: rewind_leases
 -- arguments: now, each_ids, now, later_ms

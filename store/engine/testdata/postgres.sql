@@ -1371,10 +1371,10 @@ WHERE scope = $4 AND (subject_id = $5 OR $5 = 0) AND ($6 = '' OR subject = $6)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()));
 
 -- name: return_runs
--- arguments: rows
-UPDATE dbjobs.runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+-- arguments: now, rows
+UPDATE dbjobs.runs AS r SET state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, held_by = NULL, lease_until = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), attempt = r.attempt - 1, attempts = r.attempts - 1,
   started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
-FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, fresh boolean, error text)
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, fence int, number int, fresh boolean, error text)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: rewind_leases

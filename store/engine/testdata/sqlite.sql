@@ -1266,10 +1266,10 @@ WHERE scope = ?4 AND (subject_id = ?5 OR ?5 = 0) AND (?6 = '' OR subject = ?6)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
 
 -- name: return_runs
--- arguments: rows
-UPDATE dbjobs_runs AS r SET state = 'waiting', held_by = NULL, lease_until = NULL, attempt = r.attempt - 1, attempts = r.attempts - 1,
+-- arguments: now, rows
+UPDATE dbjobs_runs AS r SET state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, held_by = NULL, lease_until = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), attempt = r.attempt - 1, attempts = r.attempts - 1,
   started_at = CASE WHEN d.fresh THEN NULL ELSE r.started_at END, error = d.error
-FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh, value ->> 'error' AS error FROM jsonb_each(?1)) AS d
+FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh, value ->> 'error' AS error FROM jsonb_each(?2)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
 -- name: rewind_leases

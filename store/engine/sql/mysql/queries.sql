@@ -249,8 +249,8 @@ SET a.state = d.state, a.finished_at = @now,
 -- name: return_runs
 UPDATE @rows(id uuid, fence int, number int, fresh int, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
-SET r.state = 'waiting', r.held_by = NULL, r.lease_until = NULL, r.attempt = r.attempt - 1, r.attempts = r.attempts - 1,
-  r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
+SET r.state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, r.held_by = NULL, r.lease_until = @now,
+  r.attempt = r.attempt - 1, r.attempts = r.attempts - 1, r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
 
 -- name: drop_attempts
 DELETE a FROM @rows(id uuid, fence int, number int)

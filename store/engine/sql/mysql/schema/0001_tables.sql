@@ -289,7 +289,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   attempts       int NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          int NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
   losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
-  lease_until    datetime(6) CHECK (lease_until BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(lease_until) > 0 AND DAYOFMONTH(lease_until) > 0),                                  -- the holder has to report by then
+  lease_until    datetime(6) CHECK (lease_until BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(lease_until) > 0 AND DAYOFMONTH(lease_until) > 0),                                  -- the holder has to report by then; of a queued run: since when it is given back
   holder         varchar(190),                                         -- who holds it: host and process
   cancel_at      datetime(6) CHECK (cancel_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(cancel_at) > 0 AND DAYOFMONTH(cancel_at) > 0),                                  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      varchar(190),
@@ -299,10 +299,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     datetime(6) CHECK (settled_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(settled_at) > 0 AND DAYOFMONTH(settled_at) > 0),                                  -- the job's facts include it
   expires_at     datetime(6) CHECK (expires_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(expires_at) > 0 AND DAYOFMONTH(expires_at) > 0),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run was given back or has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL AND ready_at >= TIMESTAMP'1000-01-01 00:00:00' THEN ready_at END
-         WHEN state = 'running' THEN lease_until
-         WHEN state = 'queued' THEN NULL
+         WHEN state IN ('running', 'queued') THEN lease_until
          -- MySQL computes this also before it knows a default, and at every ALTER TABLE, of an instant that is zero: its default
          -- sql_mode refuses that as a result, and in NULLIF.
          WHEN settled_at IS NULL AND created_at >= TIMESTAMP'1000-01-01 00:00:00' THEN created_at END) STORED,

@@ -289,7 +289,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs.attempts
   fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
   losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
-  lease_until    timestamptz CHECK (lease_until BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the holder has to report by then
+  lease_until    timestamptz CHECK (lease_until BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the holder has to report by then; of a queued run: since when it is given back
   holder         text,                                         -- who holds it: host and process
   cancel_at      timestamptz CHECK (cancel_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
@@ -299,10 +299,9 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   settled_at     timestamptz CHECK (settled_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the job's facts include it
   expires_at     timestamptz CHECK (expires_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run was given back or has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
-         WHEN state = 'running' THEN lease_until
-         WHEN state = 'queued' THEN NULL
+         WHEN state IN ('running', 'queued') THEN lease_until
          WHEN settled_at IS NULL THEN created_at END) STORED,
   UNIQUE (job_id, occurrence)
 );

@@ -285,7 +285,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
   losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
-  lease_until    text CHECK (coalesce(lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until) AND lease_until BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', lease_until IS NULL)),  -- the holder has to report by then
+  lease_until    text CHECK (coalesce(lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until) AND lease_until BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', lease_until IS NULL)),  -- the holder has to report by then; of a queued run: since when it is given back
   holder         text,                                         -- who holds it: host and process
   cancel_at      text CHECK (coalesce(cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at) AND cancel_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', cancel_at IS NULL)),  -- somebody wants it cancelled: the next decision does it, or the holder
   cancel_by      text,
@@ -295,10 +295,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     text CHECK (coalesce(settled_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(settled_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', settled_at) AND settled_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', settled_at IS NULL)),                                  -- the job's facts include it
   expires_at     text CHECK (coalesce(expires_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(expires_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', expires_at) AND expires_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', expires_at IS NULL)),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run has ended
+  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run was given back or has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
-         WHEN state = 'running' THEN lease_until
-         WHEN state = 'queued' THEN NULL
+         WHEN state IN ('running', 'queued') THEN lease_until
          WHEN settled_at IS NULL THEN created_at END) STORED,
   UNIQUE (job_id, occurrence)
 ) STRICT;
