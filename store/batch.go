@@ -147,7 +147,24 @@ func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, by
 			}
 		}
 	}
-	return nil
+	return s.readRecorded(ctx, tx, ids, byJob)
+}
+
+// readRecorded reads which of the expired runs have succeeded but for the record of their ends: after their locks, under
+// which a step that has committed has recorded that.
+func (s *Store) readRecorded(ctx context.Context, tx *engine.Tx, ids []string, byJob map[int64]*Snapshot) error {
+	var id string
+	var job int64
+	var at time.Time
+	return tx.Query(ctx, "recorded_runs", engine.Args{"ids": ids}, engine.Reads(&id, &job, engine.At(&at)).Each(func(string) error {
+		for i := range byJob[job].Runs {
+			if r := &byJob[job].Runs[i]; r.ID == id && !r.HolderAlive {
+				r.RecordedAt = at
+			}
+		}
+		at = time.Time{}
+		return nil
+	}))
 }
 
 // since is the instant from which on the first of the jobs is to be decided.

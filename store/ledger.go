@@ -47,6 +47,9 @@ type Run struct {
 	SettledAt     time.Time `json:"settled_at,omitzero"`
 	Error         string    `json:"error,omitempty"`
 
+	// RecordedAt is set where the lease has ended, and the last attempt has succeeded and recorded that: its effects are
+	// there, and of the run only the end is missing. See Store.EndStepIn.
+	RecordedAt time.Time `json:"-"`
 	// HolderAlive is set where the lease has ended but the holder still lives: on SQLite, it holds
 	// the lock of a file.
 	HolderAlive bool `json:"-"`

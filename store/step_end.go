@@ -34,11 +34,15 @@ type StepEnd struct {
 	Final    string        // succeeded, failed, cancelled
 
 	Pause string // why the job is paused with this end; empty: it is not
+
+	Recorded bool // the attempt has ended, in the transaction of the step: only the run's end is to be written, see EndStepIn
+	InDoubt  bool // the step may have succeeded, and recorded that: then this end is refused with ErrRecorded
 }
 
 // EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
 // delivery: ErrOutdated says that the run was delivered again meanwhile, and nothing was written. The task's run is
-// brought up to date.
+// brought up to date. ErrRecorded says that the attempt has succeeded, as its own transaction has recorded: nothing was
+// written either.
 //
 // Crash window: before COMMIT the attempt counts as running; the lease ends, and the step is tried again by the next
 // delivery, with the same run id. After COMMIT it never runs again.
@@ -54,23 +58,54 @@ func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error
 	return err
 }
 
-// EndStepIn is EndStep within the transaction of an atomic step: its effects and its end commit together.
+// EndStepIn records the end of an atomic step within the transaction of its effects: the two commit together. Where the
+// run goes on, that is all that EndStep does. Where the run succeeds with it, it is the end of the attempt alone, the
+// least that makes it exactly once, under the lock of the run: the run's own end is to be recorded next, by EndSteps with
+// Recorded, together with those of others.
+//
+// Crash window: between that COMMIT and the record of the run's end, the run counts as running. Its lease ends, and the
+// next decision finds the attempt that has succeeded: the run has succeeded at that instant, and never executes again.
+// See decision.recoverExpired (tick/decide/ended_runs.go).
 func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Holder) (commit func(), err error) {
 	run := t.Run
-	if h.Login != "" && t.Job.Owner != h.Login {
-		if err := s.endOwn(ctx, tx, t, e, h); err != nil {
-			return nil, err
-		}
-		run.Error, run.State = s.kept(cmp.Or(e.RunError, e.Error)), cmp.Or(e.Final, run.State)
-		if e.NextStep > 0 {
+	switch {
+	case h.Login != "" && t.Job.Owner != h.Login:
+		err = s.endOwn(ctx, tx, t, e, h)
+		if run.Error = s.kept(cmp.Or(e.RunError, e.Error)); e.NextStep > 0 {
 			run.Step, run.Attempt, run.Attempts = e.NextStep, 1, run.Attempts+1
+		} else if !e.Succeeds() {
+			run.State = e.Final
 		}
-		return func() { t.Run = run }, nil
+	case e.Succeeds():
+		err = s.recordAttempt(ctx, s.db.In(tx), t, &e)
+	default:
+		err = s.endStep(ctx, s.db.In(tx), &run, t, e, h)
 	}
-	if err := s.endStep(ctx, s.db.In(tx), &run, t, e, h); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return func() { t.Run = run }, nil
+}
+
+// Succeeds reports whether the run succeeds with this end, and nothing else is to be written with it.
+func (e *StepEnd) Succeeds() bool {
+	return e.Finishes() && e.State == Succeeded && e.Final == Succeeded
+}
+
+// recordAttempt records the success of the attempt, and leaves the run as it is, for as long as that is still ours: the
+// lock of its row keeps everybody from delivering it again before COMMIT.
+func (s *Store) recordAttempt(ctx context.Context, q engine.Runner, t *Task, e *StepEnd) error {
+	run := &t.Run
+	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "waited_ms": t.Waited.Milliseconds(),
+		"rows": nil, "output": engine.Null(s.told(e.Output)), "result": s.result(e.Result)}
+	if e.Rows != nil {
+		a["rows"] = *e.Rows
+	}
+	n, err := q.Exec(ctx, "record_attempt", a)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
+	}
+	return err
 }
 
 func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task, e StepEnd, h Holder) error {
@@ -114,7 +149,10 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 			return err
 		}
 	}
-	if _, err := q.Exec(ctx, "end_attempt", a); err != nil || move != "next_step" {
+	if e.Recorded {
+		return nil
+	}
+	if err := s.endAttempt(ctx, q, a); err != nil || move != "next_step" {
 		return err
 	}
 	name := ""
@@ -124,6 +162,20 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	_, err = q.Exec(ctx, "begin_attempt", engine.Args{"now": s.now(), "id": engine.ID(run.ID), "number": run.Attempts, "step": run.Step,
 		"step_name": name, "attempt": run.Attempt, "fence": run.Fence, "holder": h.Name})
 	return err
+}
+
+// endAttempt ends the attempt, unless it has succeeded: an atomic step has recorded that, and the answer to its COMMIT
+// was lost.
+func (s *Store) endAttempt(ctx context.Context, q engine.Runner, a engine.Args) error {
+	n, err := q.Exec(ctx, "end_attempt", a)
+	if err != nil || n > 0 {
+		return err
+	}
+	recorded := 0
+	if err := q.Row(ctx, "is_recorded", a, &recorded); err != nil || recorded == 0 {
+		return err
+	}
+	return fmt.Errorf("end the attempt: %w", ErrRecorded)
 }
 
 // clip makes a message fit for every engine: an engine may quote a whole statement of megabytes, or bytes that are no

@@ -177,7 +177,8 @@ var (
 	ErrReadOnly    = engine.ErrReadOnly
 	ErrLocked      = engine.ErrLocked
 	ErrNoAnswer    = engine.ErrNoAnswer
-	ErrOutdated    = errors.New("the run was delivered again") // a write with an old fence
+	ErrOutdated    = errors.New("the run was delivered again")                  // a write with an old fence
+	ErrRecorded    = errors.New("the attempt has succeeded, and recorded that") // with its effects: it is not to be ended otherwise
 )
 
 // ErrNoLogins says that the engine has neither rights nor owners, and LoginKinds are the kinds of logins of Grants.

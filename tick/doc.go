@@ -96,7 +96,8 @@
 //     (tick/executor/sql.go), and pass.endStep (tick/work.go) records the end with Store.EndStep
 //     (store/step_end.go), or together with the ends of other runs, with Store.EndSteps
 //     (store/step_ends.go). An atomic step records its end inside its own transaction, with
-//     Store.EndStepIn (store/step_end.go). After the last step the run is succeeded.
+//     Store.EndStepIn (store/step_end.go); of its run, the end is recorded after that, as others are. After the last
+//     step the run is succeeded.
 //     Where Settlement (tick/decide/settlement.go) has found beforehand that the success of the run changes
 //     nothing but the facts of its plan, its end settles it, too: Store.lockSettling (store/settlement.go).
 //  9. Otherwise the pass decides once more for jobs whose run ended: decision.settle
@@ -150,6 +151,9 @@
 //     plain steps run at least once.
 //   - Around the COMMIT of an atomic step, database.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
+//   - After that COMMIT, before the end of the run is recorded, Store.EndStepIn (store/step_end.go): the attempt has
+//     succeeded, and the run counts as running until its lease ends. Then decision.recoverExpired
+//     (tick/decide/ended_runs.go) finds that the run has succeeded.
 //   - Between the end of a run and the signal of its heartbeat, monitor.watch (tick/monitor.go): the service
 //     hears nothing, and misses it.
 //   - Between the last decision and the alarm for what is next, Tick.arm (tick/wake.go), and between a change and its

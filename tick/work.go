@@ -27,7 +27,7 @@ func (p *pass) run(ctx context.Context, h *held) error {
 	defer p.t.monitor.watch(t)()
 	defer func() {
 		if r := recover(); r != nil { // one job's fault is never the pass's
-			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, Error: fmt.Sprintf("the executor panicked: %v", r)})
+			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, InDoubt: true, Error: fmt.Sprintf("the executor panicked: %v", r)})
 		}
 	}()
 	within, over, release := p.overdue(ctx, t)
@@ -85,6 +85,9 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 			return nil
 		case errors.Is(err, store.ErrOutdated):
 			return p.again(last, t, err)
+		case errors.Is(err, store.ErrRecorded): // COMMIT took place, and its answer was lost
+			end = succeededAlready
+			continue
 		case !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) && !p.t.Store.Transient(err):
 			return err
 		case over(last), try >= 5 && (!p.fileLocked(err) || ctx.Err() != nil):
@@ -115,6 +118,9 @@ func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	t.Run = now.Run
 	return nil
 }
+
+// succeededAlready is the end of a run whose last attempt has recorded its success.
+var succeededAlready = store.StepEnd{State: store.Succeeded, Final: store.Succeeded, Recorded: true}
 
 // attempt executes the step that the run is in, once. ended reports whether the end is on record already.
 func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, ended bool) {
@@ -150,23 +156,28 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		success.RunError = p.runError(ctx, t, success)
 	}
 	var commit func()
+	inDoubt := false // whether COMMIT of an atomic step took place
 	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
 		tells(t, &success, res)
 		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
+		inDoubt = err == nil
 		return err
 	}})
 	if err == nil {
 		if res.Ended {
-			commit()
+			if commit(); success.Succeeds() {
+				return succeededAlready, false
+			}
+			return success, true
 		}
 		if res.Skip {
 			success = store.StepEnd{State: store.Succeeded, Final: store.Succeeded}
 		}
 		tells(t, &success, res)
-		return success, res.Ended
+		return success, false
 	}
 	end = p.failure(ctx, t, step, err)
-	res.Rows = nil
+	end.InDoubt, res.Rows = inDoubt, nil
 	tells(t, &end, res)
 	return end, false
 }

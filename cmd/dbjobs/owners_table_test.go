@@ -107,6 +107,9 @@ func (o *owned) annsCalls() []call {
 		return id
 	}
 	held, failed := run("running"), run("failed")
+	// A worker that speaks SQL has taken it, and writes no attempts: as if a tick had.
+	o.Exec(o.t, "INSERT INTO "+o.Table("attempts")+" (run_id, number, step, step_name, attempt, fence, holder, started_at) SELECT id, attempts, 1, '', 1, fence, holder, started_at FROM "+
+		o.Table("runs")+" WHERE id = '"+held+"' AND NOT EXISTS (SELECT 1 FROM "+o.Table("attempts")+" WHERE run_id = '"+held+"')")
 	return []call{
 		routine("create_schedule", "own", "every 5m"), routine("create_schedule", "own", "every 5m", nil, `{"calendar": "off"}`),
 		routine("alter_schedule", "nightly", `{"rule": "every 1h"}`), routine("drop_schedule", "nightly", true), routine("drop_unused_schedules"),

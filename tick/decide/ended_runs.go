@@ -39,6 +39,11 @@ func (d *decision) setAsideUnreadable(r *store.Run) bool {
 		d.unreadable++
 		return true
 	}
+	if !r.RecordedAt.IsZero() { // as in recoverExpired
+		r.State, r.FinishedAt, r.Error = store.Succeeded, r.RecordedAt, ""
+		d.settleRun(*r, store.Running)
+		return true
+	}
 	was := r.State
 	r.State, r.HeldBy, r.FinishedAt, r.Error = store.Failed, "", d.now, "its row cannot be read: "+r.Fault
 	d.settleRun(*r, was)
@@ -169,12 +174,20 @@ func (d *decision) retention() []store.Retention {
 // recoverExpired takes runs from holders that did not report in time. Such a run is delivered
 // again; after max_deliveries of these losses it is lost. A lease counts as expired one heartbeat
 // after its end, so that a holder whose heartbeat is late keeps its run.
+//
+// Of one whose last step has recorded its success together with its effects, the holder has left out the end of the run
+// only: it has succeeded, at that instant.
 func (d *decision) recoverExpired() {
 	active, was := d.active, d.statesRead
 	d.active, d.statesRead = nil, nil
 	for i, r := range active {
 		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat)) {
 			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])
+			continue
+		}
+		if !r.RecordedAt.IsZero() {
+			r.State, r.FinishedAt, r.Error = store.Succeeded, r.RecordedAt, ""
+			d.settleRun(r, store.Running)
 			continue
 		}
 		r.Losses++

@@ -597,6 +597,21 @@ UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE
   error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint, output = :output, result = :result
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running';
 
+-- The success of an atomic step, in its own transaction: the lock of the run is what its fence is worth until COMMIT.
+
+-- name: record_attempt
+UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = CASE WHEN :waited_ms > 0 THEN @begun ELSE started_at END,
+  rows_affected = :rows, output = :output, result = :result
+WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
+AND (SELECT @true FROM dbjobs.runs WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number @lock);
+
+-- name: is_recorded
+SELECT COUNT(*) FROM dbjobs.attempts WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'succeeded';
+
+-- name: recorded_runs
+SELECT r.id, r.job_id, a.finished_at FROM dbjobs.runs r JOIN dbjobs.attempts a ON a.run_id = r.id AND a.number = r.attempts
+WHERE r.id @among_runs AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
+
 -- name: next_step
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;

@@ -727,6 +727,10 @@ SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_in
 SELECT interval_start, interval_end FROM dbjobs_runs
 WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_start < ?);
 
+-- name: is_recorded
+-- arguments: id, number, fence
+SELECT COUNT(*) FROM dbjobs_attempts WHERE run_id = ? AND number = ? AND fence = ? AND state = 'succeeded';
+
 -- name: job_links
 -- arguments: each_ids, each_ids
 SELECT l.job_id, s.id, s.name,
@@ -1206,6 +1210,13 @@ FROM dbjobs_plans p WHERE p.job_id IN (each_);
 SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
 WHERE g.through_at >= ? ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?;
 
+-- name: record_attempt
+-- arguments: now, waited_ms, now, waited_ms, rows, output, result, id, number, fence, id, fence, number
+UPDATE dbjobs_attempts SET state = 'succeeded', finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), started_at = CASE WHEN ? > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(started_at, INTERVAL 1000 * ? MICROSECOND)) ELSE started_at END,
+  rows_affected = ?, output = ?, result = ?
+WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running'
+AND (SELECT 1 FROM dbjobs_runs WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ? FOR UPDATE);
+
 -- name: record_first_tick
 -- arguments: name, now, now, holder, version, decided, started, failed, error, took_ms
 INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
@@ -1224,6 +1235,11 @@ UPDATE dbjobs_installation SET repeatable = ? WHERE id = 1;
 UPDATE dbjobs_ticks SET last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), passes = passes + 1, holder = ?, version = ?,
   decided = decided + ?, started = started + ?, failed = failed + ?, error = ?, took_ms = ?
 WHERE name = ? AND since = ?;
+
+-- name: recorded_runs
+-- arguments: each_ids
+SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts
+WHERE r.id IN (each_) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: remove_jobs
 -- arguments: now, each_ids

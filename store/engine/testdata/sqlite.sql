@@ -720,6 +720,10 @@ SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_in
 SELECT interval_start, interval_end FROM dbjobs_runs
 WHERE job_id = ?1 AND interval_end >= ?2 AND (interval_start IS NULL OR interval_start < ?3);
 
+-- name: is_recorded
+-- arguments: id, number, fence
+SELECT COUNT(*) FROM dbjobs_attempts WHERE run_id = ?1 AND number = ?2 AND fence = ?3 AND state = 'succeeded';
+
 -- name: job_links
 -- arguments: ids
 SELECT l.job_id, s.id, s.name,
@@ -1200,6 +1204,13 @@ FROM dbjobs_plans p WHERE p.job_id IN (SELECT value FROM json_each(?1));
 SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs_gaps g LEFT JOIN dbjobs_jobs j ON j.id = g.job_id
 WHERE g.through_at >= ?1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?2;
 
+-- name: record_attempt
+-- arguments: now, waited_ms, rows, output, result, id, number, fence
+UPDATE dbjobs_attempts SET state = 'succeeded', finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), started_at = CASE WHEN ?2 > 0 THEN min(coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', started_at, (?2 / 1000.0) || ' seconds')) ELSE started_at END,
+  rows_affected = ?3, output = ?4, result = ?5
+WHERE run_id = ?6 AND number = ?7 AND fence = ?8 AND state = 'running'
+AND (SELECT 1 FROM dbjobs_runs WHERE id = ?6 AND fence = ?8 AND state = 'running' AND attempts = ?7 );
+
 -- name: record_first_tick
 -- arguments: name, now, holder, version, decided, started, failed, error, took_ms
 INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
@@ -1218,6 +1229,11 @@ UPDATE dbjobs_installation SET repeatable = ?1 WHERE id = 1;
 UPDATE dbjobs_ticks SET last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), passes = passes + 1, holder = ?2, version = ?3,
   decided = decided + ?4, started = started + ?5, failed = failed + ?6, error = ?7, took_ms = ?8
 WHERE name = ?9 AND since = ?10;
+
+-- name: recorded_runs
+-- arguments: ids
+SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts
+WHERE r.id IN (SELECT value FROM json_each(?1)) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: remove_jobs
 -- arguments: now, ids
