@@ -149,6 +149,8 @@
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go) and
 //     Store.EndSteps (store/step_ends.go): the step runs again with the same run id. This is why
 //     plain steps run at least once.
+//   - Where the machine loses its power after a step took effect in the file of the ledger, sqliteJobConn.syncWithLedger
+//     (store/engine/sqlite_sync.go): the effect is synced with its end, or both are gone, and the step runs again.
 //   - Around the COMMIT of an atomic step, database.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
 //   - After that COMMIT, before the end of the run is recorded, Store.EndStepIn (store/step_end.go): the attempt has

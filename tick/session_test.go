@@ -37,7 +37,7 @@ func TestSessionOfAJobHarmsNobody(t *testing.T) {
 		"mariadb": "SELECT CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, COALESCE(@kept, 'none'), " +
 			"IS_FREE_LOCK('dbjobs test'), @@tx_isolation, @@max_statement_time, DATABASE())",
 		"sqlite": "SELECT 'x' LIKE 'X' || (SELECT group_concat(name) FROM pragma_database_list) || (SELECT foreign_keys FROM pragma_foreign_keys) || " +
-			"(SELECT synchronous FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) || (SELECT query_only FROM pragma_query_only) || " +
+			"(SELECT synchronous > 0 FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) || (SELECT query_only FROM pragma_query_only) || " +
 			"(SELECT count(*) FROM sqlite_temp_master)",
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

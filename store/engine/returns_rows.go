@@ -128,6 +128,7 @@ func (c *mysqlJobConn) each(ctx context.Context, query string, row func([]driver
 type sqliteForJobs struct {
 	driver.Connector
 	oneFile bool // they reach no other file
+	own     bool // the file is that of the ledger
 }
 
 // Connect connects.
@@ -141,10 +142,14 @@ func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, errors.Join(err, inner.Close())
 	}
 	conn := &sqliteJobConn{keptStatements: kept}
-	if c.oneFile {
-		if err := conn.keepToOneFile(); err != nil {
-			return nil, errors.Join(err, inner.Close())
-		}
+	if c.own {
+		err = conn.syncWithLedger(ctx)
+	}
+	if c.oneFile && err == nil {
+		err = conn.keepToOneFile()
+	}
+	if err != nil {
+		return nil, errors.Join(err, inner.Close())
 	}
 	return conn, nil
 }
@@ -152,6 +157,9 @@ func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 type sqliteJobConn struct {
 	*keptStatements
 	vacuums bool // what is executed is a VACUUM, which attaches a file without a name
+	later   bool // its commits are synced later, but for those of atomic steps: see syncWithLedger
+	synced  bool // the next one is
+	atomic  bool // a transaction of such a step is open
 }
 
 // ExecContext executes a statement. Where somebody listens, it keeps rows.
@@ -164,6 +172,7 @@ func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []dr
 		whole = sqliteWhole(query)
 	}
 	if whole == "" {
+		c.relax(ctx)
 		c.vacuums = vacuum.MatchString(query)
 		res, err := c.keptStatements.ExecContext(ctx, query, args)
 		c.vacuums = false

@@ -103,7 +103,8 @@ func whereSQLite(raw string) string {
 	return "sqlite:" + path
 }
 
-// sqliteConnector opens the file in WAL mode, unless it is a target, with full durability. Every transaction begins IMMEDIATE: a
+// sqliteConnector opens the file in WAL mode, unless it is a target, with full durability; for what steps commit, see
+// syncWithLedger. Every transaction begins IMMEDIATE: a
 // deferred transaction that begins to write fails at once instead of waiting for the busy timeout.
 func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	path, options, err := sqlitePath(raw)
@@ -147,7 +148,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	q.Set("mode", mode)
 	bare, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
 	if o.forJobs {
-		return sqliteForJobs{bare, o.oneFile}, err
+		return sqliteForJobs{bare, o.oneFile, !o.Target}, err
 	}
 	return sqliteKeeping{bare}, err
 }

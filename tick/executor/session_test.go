@@ -109,7 +109,7 @@ var seen = map[string]string{
 		IS_USED_LOCK('dbjobs hidden lock') IS NULL, @@sql_select_limit, @@completion_type, @@foreign_key_checks, DATABASE(), LAST_INSERT_ID(), @@last_insert_id,
 		FOUND_ROWS(), ROW_COUNT(), UNIX_TIMESTAMP() > 1000, @@insert_id, (SELECT n FROM past), 'seeded', RAND() < 0.000001)`,
 	"sqlite": `SELECT (SELECT n FROM last_number), 'x' LIKE 'X' || (SELECT group_concat(name) FROM pragma_database_list) ||
-		(SELECT foreign_keys FROM pragma_foreign_keys) || (SELECT synchronous FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) ||
+		(SELECT foreign_keys FROM pragma_foreign_keys) || (SELECT synchronous > 0 FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) ||
 		(SELECT query_only FROM pragma_query_only) || (SELECT locking_mode FROM pragma_locking_mode) || (SELECT count(*) FROM sqlite_temp_master)`,
 }
 
