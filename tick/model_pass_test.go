@@ -54,16 +54,6 @@ var prepared = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// memory is a folder in memory, where there is one: the scenarios have nothing to lose.
-func memory(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "dbjobs-model")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func (p *passes) must(err error) {
 	if err != nil {
 		p.t.Helper()
@@ -77,7 +67,7 @@ func startPasses(t testing.TB, s *model.Scenario) *passes {
 	p := &passes{t: t, s: s, clock: storetest.NewClock(s.Start)}
 	empty, err := prepared()
 	p.must(err)
-	path := filepath.Join(memory(p.t), "jobs.db")
+	path := filepath.Join(storetest.Memory(p.t), "jobs.db")
 	p.must(os.WriteFile(path, empty, 0o600))
 	p.store, err = store.Open(context.Background(), "sqlite:"+path, store.Options{Clock: p.clock.Now})
 	p.must(err)

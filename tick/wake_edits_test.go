@@ -242,7 +242,7 @@ func TestAlarmsUnderRandomEdits(t *testing.T) {
 	empty, err := prepared()
 	r := &restless{T: t, rnd: rand.New(rand.NewPCG(seed, 19)), clock: storetest.NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)), edited: map[string]time.Time{}, ids: map[string]int64{}}
 	r.must(err)
-	path := filepath.Join(memory(t), "jobs.db")
+	path := filepath.Join(storetest.Memory(t), "jobs.db")
 	r.must(os.WriteFile(path, empty, 0o600))
 	r.store, err = store.Open(t.Context(), "sqlite:"+path, store.Options{Clock: r.clock.Now})
 	r.must(err)

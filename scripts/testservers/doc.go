@@ -42,8 +42,8 @@
 // # What the tests may rely on
 //
 // Servers listen on free ports of 127.0.0.1, as an ordinary user even when root
-// starts them, with their files in a folder of mode 0700, and without waiting
-// for disks. The account is named dbjobs, has a new password for each run, and
+// starts them, with their files in a folder of mode 0700 (in /dev/shm where 6 GiB are free there and TMPDIR
+// is not set), and without waiting for disks. The account is named dbjobs, has a new password for each run, and
 // as few rights as a job scheduler's account should need:
 //
 //   - PostgreSQL: no superuser; CREATEDB, CREATEROLE for the accounts of which a
