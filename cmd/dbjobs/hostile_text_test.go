@@ -49,43 +49,49 @@ jobs:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	do := func(home string, args ...string) (string, int) {
-		var out bytes.Buffer
-		code, stderr := invoke(t.Context(), t, home, nil, &out, args...)
-		return out.String() + stderr, code
+	do := func(w *warm, home string, args ...string) (string, int) {
+		of := map[string]string{"HOME": home}
+		env := func(name string) (string, bool) { value, ok := of[name]; return value, ok }
+		var out, talk bytes.Buffer
+		code := runKept(t.Context(), w, args, &out, &talk, env, nil)
+		return out.String() + talk.String(), code
 	}
 	for _, args := range []string{"apply -f " + file, "job run-now rollup --reason because", "job run-now good", "tick", "job pause good --reason why", "job run-now rollup"} {
-		if out, code := do(base, strings.Fields(args)...); code != exitDone {
+		if out, code := do(nil, base, strings.Fields(args)...); code != exitDone {
 			t.Fatalf("%s: code %d, %s", args, code, out)
 		}
 	}
-	planted := 0
+	planted, lines := 0, printing()
 	ran := map[string]bool{}
 	for round, columns := range inTurn(textColumns(t, base)) {
 		home := t.TempDir()
 		if err := os.CopyFS(home, os.DirFS(base)); err != nil {
 			t.Fatal(err)
 		}
+		db := openHome(t, home)
 		for _, column := range columns {
-			if plant(t, home, column) {
+			if plant(t, db, column) {
 				planted++
 			}
 		}
-		for i, args := range printing() {
+		db.Close()
+		connection := new(warm)
+		for i, args := range lines {
 			teller := !testing.Short() && !slices.Contains(args, "--json") && (tellers[args[0]] || len(args) > 1 && tellers[args[1]])
 			if !teller && (i+round)%5 != 0 && os.Getenv("DBJOBS_PROVE") == "" {
 				continue
 			}
 			ran[strings.Join(args, " ")] = true
-			out, _ := do(home, args...)
+			out, _ := do(connection, home, args...)
 			if bad := steers(out); bad != "" {
 				t.Errorf("%q: dbjobs %s prints %s:\n%q", columns, strings.Join(args, " "), bad, out)
 				break
 			}
 		}
+		connection.close()
 	}
-	if len(ran) != len(printing()) {
-		t.Errorf("%d command lines ran, of %d", len(ran), len(printing()))
+	if len(ran) != len(lines) {
+		t.Errorf("%d command lines ran, of %d", len(ran), len(lines))
 	}
 	if planted < 30 {
 		t.Errorf("only %d columns take the text", planted)
@@ -176,9 +182,7 @@ func inTurn(list [][2]string) (rounds [][][2]string) {
 }
 
 // plant puts the text behind what the column has. It reports whether the database takes it.
-func plant(t *testing.T, home string, column [2]string) bool {
-	db := openHome(t, home)
-	defer db.Close()
+func plant(t *testing.T, db *sql.DB, column [2]string) bool {
 	_, err := db.ExecContext(t.Context(), fmt.Sprintf("UPDATE %s SET %s = coalesce(%[2]s, '') || ?", column[0], column[1]), hostileText)
 	return err == nil
 }

@@ -75,6 +75,7 @@ type owner struct {
 	echo              string // URL of a server that tells all that it is sent
 	jobs              []string
 	beats             atomic.Int32 // that came
+	kept              *warm        // once all is done and is only shown
 }
 
 // settings are those of the host, with secrets from each place where one can be.
@@ -146,7 +147,7 @@ func (o *owner) do(args ...string) string {
 		}
 		return "", false
 	}
-	if code := run(o.Context(), args, strings.NewReader(""), &stdout, &stderr, env, o.env); code != exitDone {
+	if code := runKept(o.Context(), o.kept, args, &stdout, &stderr, env, o.env); code != exitDone {
 		o.free(strings.Join(args, " "), stderr.String())
 		o.Fatalf("%q: %d: %s", args, code, hideParts(o.parts, stderr.String()))
 	}
@@ -191,7 +192,7 @@ func (o *owner) manifest() string {
 		"cut":      `head -c 8100 /dev/zero | tr '\0' x; printf %s "$L"; head -c 100000 /dev/zero | tr '\0' x; printf %s "$L"; head -c 7800 /dev/zero | tr '\0' x`,
 		"fails":    `echo "no $P"; echo "no $L" >&2; exit 3`,
 		"hangs":    `echo "still $P"; sleep 60`,
-		"lists":    `for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <$f; echo; done >processes-$$ 2>/dev/null; true`,
+		"lists":    `cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' >processes-$$; true`,
 		"asked-of": `echo $DBJOBS_ARGS_LATER; cat "$HOME/absent $P"`,
 	} {
 		timeout := "1m"
@@ -233,6 +234,8 @@ func (o *owner) manifest() string {
 
 // shown is what commands show of all that was done.
 func (o *owner) shown() {
+	o.kept = new(warm)
+	defer o.kept.close()
 	for _, command := range []string{"run list --limit 1000", "job list", "schedule list", "pauses", "export", "config check"} {
 		args := strings.Fields(command)
 		o.do(args...)

@@ -54,13 +54,14 @@ func (p *planted) absent(what, text string) {
 // said is all that a command line says, in each of the forms that standard error has.
 func (p *planted) said(vars map[string]string, args ...string) {
 	p.Helper()
+	home := p.TempDir()
 	for _, format := range []string{logs.Text, logs.JSON, logs.GCP} {
 		var stdout, stderr bytes.Buffer
 		env := func(name string) (string, bool) {
 			if v, ok := vars[name]; ok {
 				return v, true
 			}
-			own := map[string]string{"DBJOBS_LOG_FORMAT": format, "HOME": p.TempDir()}
+			own := map[string]string{"DBJOBS_LOG_FORMAT": format, "HOME": home}
 			v, ok := own[name]
 			return v, ok
 		}

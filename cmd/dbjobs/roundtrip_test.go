@@ -95,8 +95,8 @@ func (r *random) rename(d *storetest.DB, defs *store.Definitions) (skips int) {
 func dbjobs(t *testing.T, url, stdin string, want int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
+	values := map[string]string{"DBJOBS_DATABASE_URL": url, "HOME": t.TempDir()}
 	env := func(name string) (string, bool) {
-		values := map[string]string{"DBJOBS_DATABASE_URL": url, "HOME": t.TempDir()}
 		return values[name], values[name] != ""
 	}
 	if code := run(context.Background(), args, strings.NewReader(stdin), &stdout, io.Writer(&stderr), env, nil); code != want {

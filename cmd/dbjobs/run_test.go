@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 )
 
 // invoke runs a command line in this process, with an empty home folder unless home says otherwise.
@@ -25,6 +27,17 @@ func invoke(ctx context.Context, t *testing.T, home string, stdin io.Reader, std
 	var talk bytes.Buffer
 	code = run(ctx, args, stdin, stdout, &talk, env, nil)
 	return code, talk.String()
+}
+
+// runKept is run in a process that serves several commands, which share the connection that w keeps: to open one takes most of a
+// command's time.
+func runKept(ctx context.Context, w *warm, args []string, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
+	c := newCLI(strings.NewReader(""), stdout, stderr, env)
+	c.warm, c.environ = w, environ
+	err := c.execute(ctx, args)
+	code := c.exitCode(ctx, err)
+	c.complain(code, err)
+	return code
 }
 
 // TestNamesThatAreNoText: what no shell story can hold.

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +37,13 @@ func TestMain(m *testing.M) {
 type keepingTidy struct{ *testing.M }
 
 func (k keepingTidy) Run() int {
+	// Most tests wait for what they have started, be it a program, a server or the clock.
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
 	time.Local = time.UTC // stories that have another zone start the program
 	defer func() {
 		for _, dir := range temporary {
@@ -42,19 +53,22 @@ func (k keepingTidy) Run() int {
 	return storetest.Main(k.M)
 }
 
-// TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set.
+// TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set: those of
+// testdata/script as processes, those of testdata/called as functions.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(e *testscript.Env) error {
-			e.Values[theServers{}] = &servers{t: e.T().(testing.TB)}
-			return emptyHome(e)
-		},
-		Cmds:                storyCommands(asProcess),
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-	})
+	for folder, dbjobs := range map[string]caller{"script": asProcess, "called": asFunction} {
+		testscript.Run(t, testscript.Params{
+			Dir: "testdata/" + folder,
+			Setup: func(e *testscript.Env) error {
+				e.Values[theServers{}] = &servers{t: e.T().(testing.TB)}
+				return emptyHome(e)
+			},
+			Cmds:                storyCommands(dbjobs),
+			RequireExplicitExec: true,
+			RequireUniqueNames:  true,
+		})
+	}
 }
 
 // TestScriptsOnEachEngine runs the stories that need a database, each in one of its own. Those of testdata/engines are about
@@ -182,17 +196,43 @@ func asProcess(ts *testscript.TestScript, args []string) int {
 	return execute(ts, append([]string{"dbjobs"}, args...))
 }
 
-// asFunction calls the program in the process of the test, since to start a process takes longer than most commands do.
-// Only a process has a working folder, in which it finds the file that an option names.
+// asFunction calls the program in the process of the test, since to start a process takes longer than most commands do. Only a
+// process has a working folder: a function gets the whole name of a file, and what it says of that file is given back as the
+// story named it. What goes by more of a process stays one: a story says exec where it is about standard input, the zone, variables
+// of programs or empty ones, or a database of a relative name.
 func asFunction(ts *testscript.TestScript, args []string) int {
-	if slices.Contains(args, "-f") || slices.Contains(args, "-o") || slices.Contains(args, "--metrics") {
-		return asProcess(ts, args)
+	args = slices.Clone(args)
+	var names []string
+	for i, given := range args {
+		if !filepath.IsAbs(given) && namesFile(ts, args[:i], given) {
+			args[i] = ts.MkAbs(given)
+			names = append(names, args[i], given)
+		}
 	}
 	env := func(name string) (string, bool) {
 		value := ts.Getenv(name)
 		return value, value != ""
 	}
-	return run(context.Background(), args, strings.NewReader(""), ts.Stdout(), ts.Stderr(), env, nil)
+	var stdout, stderr bytes.Buffer
+	code := run(context.Background(), args, strings.NewReader(""), &stdout, &stderr, env, nil)
+	asNamed := strings.NewReplacer(names...)
+	for to, text := range map[io.Writer]string{ts.Stdout(): stdout.String(), ts.Stderr(): stderr.String()} {
+		_, err := asNamed.WriteString(to, text)
+		ts.Check(err)
+	}
+	return code
+}
+
+// namesFile reports whether a word of a command line names a file or a folder of the story, by the words before it.
+func namesFile(ts *testscript.TestScript, before []string, word string) bool {
+	if strings.HasPrefix(word, "-") || word == "" {
+		return false
+	}
+	if len(before) > 0 && slices.Contains([]string{"-f", "-o", "--metrics"}, before[len(before)-1]) && strings.Contains(word, ".") {
+		return true
+	}
+	_, err := os.Stat(ts.MkAbs(word))
+	return err == nil && len(before) > 1
 }
 
 func execute(ts *testscript.TestScript, argv []string) int {
@@ -214,7 +254,8 @@ func (dbjobs caller) call(ts *testscript.TestScript, neg bool, args []string) {
 	dbjobs.exits(ts, false, append([]string{"0"}, args...))
 }
 
-// exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody.
+// exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody. With exec before it, dbjobs is a
+// process: exits 2 exec dbjobs tick.
 func (dbjobs caller) exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
@@ -222,9 +263,12 @@ func (dbjobs caller) exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	var got int
-	if args[1] == "dbjobs" {
+	switch args[1] {
+	case "dbjobs":
 		got = dbjobs.asItsLogin(ts, args[2:])
-	} else {
+	case "exec":
+		got = execute(ts, args[2:])
+	default:
 		got = execute(ts, args[1:])
 	}
 	if got != want {
