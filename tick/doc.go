@@ -23,7 +23,7 @@
 //	lease          how long a delivery is valid without a heartbeat; then the run is delivered again, or lost
 //	settled        an ended run is settled once the plan of its job counts it: last state, failures in a row
 //	parked         a job that cannot be planned until its definition is repaired; the reason is in its plan
-//	occurrence     the key of a run within its job: at:TIME, after:RUN, start:ID, or one of a request
+//	occurrence     the key of a run within its job, such as at:TIME or after:RUN; store/occurrence.go has all kinds
 //	event          of a job: a run failed, recovered, was late or lost, times were missed, the job was parked or paused; of a trigger: it was silent
 //	hook           the job that another one, or the host, names for an event; it has one run for each
 //	need           a reason why a job needs a decision now, such as: it is due, it was edited, a run of it ended
@@ -61,18 +61,20 @@
 //	           the end of a pause
 //
 // Only a decision moves a run from waiting to queued, so overlap, groups and pauses are checked in
-// one place.
+// one place. A pause, or a request to cancel, takes a queued run back to waiting. A run may end as
+// cancelled or failed before it was ever running. Where the lease has expired and an atomic step, the
+// last one, is on record, the decision finds that the run has succeeded.
 //
 // # One due job, in nine stops
 //
 //  1. The program starts. main and cli.execute (cmd/dbjobs/main.go) read the command line; cobra
-//     then calls what cli.tick (cmd/dbjobs/tick.go) has set. That is cli.pass (cmd/dbjobs/tick.go):
-//     it opens the database with cli.open (cmd/dbjobs/database.go), which calls Open
-//     (store/store.go). cli.runPass (cmd/dbjobs/tick.go) then calls Tick.Run (tick/tick.go).
+//     then calls what cli.tick (cmd/dbjobs/tick.go) has set. That is cli.pass (cmd/dbjobs/tick.go).
+//     It leads to cli.openAndRun (cmd/dbjobs/tick.go), which opens the database with cli.openWithin
+//     (cmd/dbjobs/database.go), by Open (store/store.go), and then calls Tick.Run (tick/tick.go).
 //  2. Tick.begin (tick/tick.go) sends the first statement, Store.Probe (store/probe.go). It finds
 //     that some plan is due: the earliest next_run is not after now.
 //  3. pass.decideAndExecute (tick/tick.go) goes through the needs, Need (store/plan.go). For the need
-//     Due, pass.decideNeed (tick/needs.go) reads a page of ids of due jobs with Store.Next
+//     Due, pass.decideOf (tick/needs.go) reads a page of ids of due jobs with Store.Next
 //     (store/plan.go), without a lock.
 //  4. pass.decidePage (tick/needs.go) calls Store.Decide (store/decide.go). In one transaction,
 //     Store.readSnapshots (store/batch.go) locks the plans of the page and reads what the
@@ -86,20 +88,23 @@
 //     (store/engine/sql/postgres/queries.sql), gaps by insert_gaps (store/engine/sql/queries.sql),
 //     and the plan, with its next due time, by advance_due (store/engine/sql/queries.sql). Then comes
 //     COMMIT. From here on the nominal time is decided, exactly once.
-//  7. pass.takeAll (tick/workers.go) takes as many runs as may execute at once, and some ahead, as
-//     far as the last ones were short: pass.takeInTurn (tick/queues.go) calls Store.Take
+//  7. pass.takeAll (tick/workers.go) takes as many runs as may execute at once. If the last runs
+//     were short, it also takes some that wait for a place: pass.takeInTurn (tick/queues.go) calls Store.Take
 //     (store/take.go). The run becomes running, with a new fence and a lease. Nothing is executed
 //     before this COMMIT has succeeded.
-//  8. pass.start (tick/workers.go) gives the run a place, or lets it wait for one. In its place,
-//     pass.execute (tick/workers.go) calls pass.run (tick/work.go), which goes through the steps.
+//  8. pass.start (tick/workers.go) lets the run wait for a place, and pass.fill (tick/workers.go)
+//     gives it one with pass.enter (tick/ahead.go). There, pass.serve and pass.execute
+//     (tick/workers.go) call pass.run (tick/work.go), which goes through the steps.
 //     For each step, pass.attempt (tick/work.go) calls an executor, such as SQL.Execute
-//     (tick/executor/sql.go), and pass.endStep (tick/work.go) records the end with Store.EndStep
-//     (store/step_end.go), or together with the ends of other runs, with Store.EndSteps
-//     (store/step_ends.go). An atomic step records its end inside its own transaction, with
-//     Store.EndStepIn (store/step_end.go); of its run, the end is recorded after that, as others are. After the last
-//     step the run is succeeded.
+//     (tick/executor/sql.go), and pass.endStep (tick/work.go) records the end. The end of the run goes
+//     through pass.together (tick/record.go) to Store.EndSteps (store/step_ends.go), together with
+//     those of other runs; a next step or a retry goes to Store.EndStep (store/step_end.go). An
+//     atomic step records its end inside its own transaction, with Store.EndStepIn
+//     (store/step_end.go). If the run succeeds with this step, only the attempt is recorded there,
+//     and the end of the run next, by Store.EndSteps. After the last step the run is succeeded.
 //     Where Settlement (tick/decide/settlement.go) has found beforehand that the success of the run changes
-//     nothing but the facts of its plan, its end settles it, too: Store.lockSettling (store/settlement.go).
+//     nothing but the facts of its plan, its end settles it, too: Store.lockSettling (store/settlement.go); on PostgreSQL,
+//     the statement finish_attempts (store/engine/sql/postgres/queries.sql) does this.
 //  9. Otherwise the pass decides once more for jobs whose run ended: decision.settle
 //     (tick/decide/ended_runs.go) counts the run in the job's plan, and makes a waiting run for each
 //     job that runs after this one. Where that is an event with a hook, decision.raise
@@ -129,7 +134,8 @@
 // An end that settles its run, Store.lockSettling (store/settlement.go), locks the plan after the run, and never waits for it.
 //
 // Plans, runs and definitions are locked with SKIP LOCKED: what another session holds is left to a
-// later pass, because waiting for it would delay every job of the batch. Taking a run, ending it,
+// later pass, because waiting for it would delay every job of the batch. Groups are waited for, and
+// so is the row that a command changes. Taking a run, ending it,
 // and a heartbeat lock runs only. Locks make a pass efficient. What makes it correct are conditions
 // that hold without them: the version of a plan, the unique key (job, occurrence) of a run, and the
 // fence.

@@ -149,9 +149,14 @@ func TestParkedForARowThatApplyRefuses(t *testing.T) {
 func TestParkedForABadRowIsThatJobOnly(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		jobs := []store.Job{}
-		for _, name := range []string{"good", "bad rule", "bad policy", "no steps", "bad spec", "other owner"} {
-			jobs = append(jobs, store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
+		for _, name := range []string{"good", "bad rule", "bad policy", "no steps", "bad spec", "other owner", "dropped table"} {
+			text := "SELECT 1"
+			if name == "dropped table" {
+				text = "INSERT INTO dropped VALUES (1)"
+			}
+			jobs = append(jobs, store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", text)}})
 		}
+		d.Exec(t, "CREATE TABLE dropped (n int)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
 		id := func(name string) int { return d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"'") }
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET rule = 'every full moon' WHERE job_id = %d", d.Table("schedules"), id("bad rule")))
@@ -162,13 +167,14 @@ func TestParkedForABadRowIsThatJobOnly(t *testing.T) {
 		if r := ticktest.Run(t, d); len(r.Parked) != 3 { // the other owner's is left to that one's ticks
 			t.Fatalf("parked: %+v", r.Parked)
 		}
+		d.Exec(t, "DROP TABLE dropped")
 		d.Clock.Add(5 * time.Minute)
 		good := 1
 		if d.Engine == "sqlite" {
 			good = 2
 		}
 		r := ticktest.Run(t, d)
-		if r.Succeeded != good || r.Failed != 1 {
+		if r.Succeeded != good || r.Failed != 2 { // the bad spec and the dropped table fail as runs
 			t.Fatalf("%+v", r)
 		}
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET rule = 'every 10m' WHERE job_id = %d", d.Table("schedules"), id("bad rule")))

@@ -85,7 +85,11 @@ func (c *cli) manifest(cmd *cobra.Command, paths []string, o *store.ApplyOptions
 		return nil, err
 	}
 	if o.Prune && !m.Named { // a jobs.yaml in another folder may own definitions by the same name
-		return nil, badInput("--prune needs a manifest that contains its own name; add the line manifest: NAME")
+		problem := "--prune needs a manifest that contains its own name; add the line manifest: " + cmp.Or(m.Name, "NAME")
+		if m.Name != "" {
+			problem += ", the name under which its jobs are there now"
+		}
+		return nil, badInput("%s", problem)
 	}
 	o.Manifest = m.Name
 	return m, c.resolve(cmd, m)

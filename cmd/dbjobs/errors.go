@@ -252,7 +252,11 @@ func positional(names ...string) cobra.PositionalArgs {
 		case len(args) < least:
 			return badInput("%s: %s is missing", cmd.CommandPath(), names[len(args)])
 		case len(args) > len(names):
-			return badInput("%s: unexpected argument %s", cmd.CommandPath(), shown(args[len(names)]))
+			e := &usageError{problem: fmt.Sprintf("%s: unexpected argument %s", cmd.CommandPath(), shown(args[len(names)]))}
+			if f := cmd.Flags().Lookup("file"); f != nil {
+				e.hint = "a file is named with -f"
+			}
+			return e
 		}
 		return nil
 	}

@@ -54,7 +54,7 @@ func (c *cli) tick() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tick",
 		Short: "Run one pass: decide what became due, execute it, exit",
-		Long: `Runs one pass: decides about every overdue occurrence, records the decisions, executes runs, and exits. Any number
+		Long: `Runs one pass: decides about every nominal time that is due, records the decisions, executes runs, and exits. Any number
 of ticks may run at the same time.
 
 A pass with nothing to do prints nothing, so cron sends no mail; --json always prints the report. With --quiet a pass
@@ -154,7 +154,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger in logs and metrics; a tick also records under it when it ran")
 	flags.IntVar(&f.limit, "limit", 0, "start at most `N` runs; 0 means no limit")
-	flags.IntVar(&f.concurrency, "concurrency", 0, "execute up to `N` runs at the same time, each in a session of its own; 0 means 4, and where more wait a quarter of the connections that the server has left, from 2 to 8")
+	flags.IntVar(&f.concurrency, "concurrency", 0, "execute up to `N` runs at the same time, each in a session of its own; 0 means 4 at first; if more runs wait, a quarter of the connections that the server has left, from 2 to 8")
 	flags.Var(durationFlag{&f.budget}, "budget", "time for the whole pass, such as 50s; 0s means no limit, but one minute for each answer of the database")
 	flags.Var(durationFlag{&f.grace}, "grace", "time that executing runs get to end when the process receives SIGINT or SIGTERM; a second signal ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the clocks of database and host differ by more; 0s turns this off")

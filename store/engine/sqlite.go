@@ -128,7 +128,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 		if errors.Is(err, os.ErrNotExist) && o.Target {
 			return nil, fmt.Errorf("%w: there is no file %s", ErrUnreachable, path)
 		} else if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w: no database at %s; `dbjobs migrate` creates it", ErrSchema, path)
+			return nil, fmt.Errorf("%w: there is no database at %s; `dbjobs migrate` creates it", ErrSchema, path)
 		}
 		return nil, fmt.Errorf("%w: opening the database: %w", ErrUnreachable, err)
 	}

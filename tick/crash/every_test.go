@@ -225,7 +225,8 @@ func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) 
 	t.Logf("crash: %s: %d calls x %d faults; %d courses tried, %d calls broken: %d violations", engine, calls, len(faultKinds), tried, broken, found)
 }
 
-// A course of passes is broken at each of its calls in each way, and what it leaves is what the unbroken one leaves.
+// A course of passes is broken at each of its calls in each way, and what it leaves is what the unbroken one leaves:
+// nothing is decided twice, lost or early, and nothing that takes effect once does so twice.
 // DBJOBS_CRASH=engine/stage/call/fault, as a violation is named, runs that one alone, with DBJOBS_PROVE=1 any.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,8 @@ import (
 // do none of that, and need no savepoint.
 //
 // Crash window: where the answer to COMMIT is lost, the caller tries to record a failure of this attempt. If the COMMIT
-// took place, the run has left the attempt and that is refused; if not, it is recorded and the step tried again.
+// took place, that is refused: the run has gone on, or the success of the attempt is on record (store.ErrRecorded). If
+// not, it is recorded and the step tried again.
 //
 // Where the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone too, and no longer
 // shows whether that was our transaction, or one that came after a COMMIT of the text: there the witness tells.

@@ -35,7 +35,7 @@ type Result struct {
 	Rows   *int64 // affected, where it is known
 	Output string // any text, also of an attempt that failed. store.Output gathers it in bounded memory
 	Facts  string // a JSON object of what later steps may name: row, rows, code, body
-	Ended  bool   // the end is on record already (EndIn)
+	Ended  bool   // the end of the attempt is on record already (EndIn)
 	Skip   bool   // there is nothing to do: the run ends here, and has succeeded
 }
 

@@ -10,7 +10,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Kinds are the executors that there are. A new one is a file that makes a Kind, and its name here.
+// Kinds are the executors that there are. A new one is a file that makes a Kind, and its name here; mail.go is a short
+// model. Tests then name what lists the keys of executors: the flags and the unknown keys in cmd/internal/manifest/testdata,
+// and the tables of tick/README.md.
 var Kinds = []Kind{sqlKind, httpKind, mailKind, execKind, shellKind}
 
 // Commands and passes refuse what a step of any of them could not do.
@@ -41,7 +43,7 @@ type Key struct {
 	Name string
 	Type Type
 	Flag string // of job create: where it is not the name; for a key of a Mapping, where there is one
-	Help string // of the flag
+	Help string // of the flag: needed
 	Keys []Key  // of a Mapping
 	// Short says that a value that is no mapping stands for the first of Keys, and that the first is needed.
 	Short bool

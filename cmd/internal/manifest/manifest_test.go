@@ -55,9 +55,14 @@ func TestProblems(t *testing.T) {
 					want[i] = got[i]
 				}
 			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("found\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+			if reflect.DeepEqual(got, want) {
+				return
 			}
+			i := 0
+			for i < min(len(got), len(want)) && got[i] == want[i] {
+				i++
+			}
+			t.Errorf("%s: line %d of its %d problems differs; found\n\t%s\nwant\n\t%s\nedit its lines that begin with #!", path, i+1, len(got), strings.Join(got[i:], "\n\t"), strings.Join(want[i:], "\n\t"))
 		})
 	}
 }

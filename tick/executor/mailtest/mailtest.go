@@ -88,7 +88,7 @@ func Start(t testing.TB) *Server {
 		t.Skip("DBJOBS_TEST_EXIM is not set")
 	}
 	if root == "" {
-		t.Fatal("DBJOBS_TEST_EXIM is not set: `make test` finds or fetches Exim and sets it")
+		t.Fatal("DBJOBS_TEST_EXIM is not set: `make test` finds or fetches Exim and sets it, and -short leaves these tests out")
 	}
 	dir, err := os.MkdirTemp("", "dbjobs-exim-") // also for the user that Exim becomes when root starts it
 	if err != nil {
