@@ -5,20 +5,31 @@ import (
 	"database/sql/driver"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// planOnce names statements for which the server keeps a plan: those that record the end of one attempt, and most of whose cost
-// is else to plan them. They find their rows by keys alone, so one plan is as good as another, whatever the arguments are and
-// however many rows there are. Statements with lists, pages or limits are planned for what they are given.
-var planOnce = map[string]bool{"finish_attempt": true, "finish": true, "end_attempt": true, "next_step": true, "back_off": true, "begin_attempt": true}
+// planOnce names statements for which the server keeps a plan: those that record ends, and half or more of whose cost is else to
+// plan them. They find each row by its key, so one plan is as good as another, whatever the arguments are. Statements with pages,
+// or with conditions that are more or less selective, are planned for what they are given.
+var planOnce = map[string]bool{"finish_attempt": true, "finish_attempts": true, "finish": true, "end_attempt": true, "next_step": true,
+	"back_off": true, "begin_attempt": true}
+
+// A plan that was made for tables of a few rows reads them whole, and the server keeps it until it has counted the rows again, by
+// which time there may be a million. So plans are made anew after that many uses, or that time.
+const (
+	mostUses = 64
+	oldPlan  = time.Second
+)
 
 // planned is what a connection knows of them.
 type planned struct {
 	seen   map[string]bool // by their names: whether they are prepared
 	asked  bool
 	direct bool // the server's session is this connection's own
+	uses   int  // of the plans
+	since  time.Time
 }
 
 // plan lets the server keep the plan of a statement that comes a second time. Behind a proxy that pools transactions another
@@ -30,7 +41,7 @@ func (c *postgresConn) plan(ctx context.Context, text string) error {
 		return nil
 	}
 	if prepared, again := c.seen[name]; prepared {
-		return nil
+		return c.renew(ctx)
 	} else if !again {
 		if c.seen == nil {
 			c.seen = map[string]bool{}
@@ -52,6 +63,18 @@ func (c *postgresConn) plan(ctx context.Context, text string) error {
 	_, err := conn.Prepare(ctx, text, text) // from now on, the driver finds it by its text
 	c.seen[name] = err == nil
 	return err
+}
+
+// renew lets the server make its plans anew now and then. What is prepared stays so.
+func (c *postgresConn) renew(ctx context.Context) error {
+	now := time.Now()
+	if c.uses++; c.uses > mostUses || now.Sub(c.since) > oldPlan {
+		if _, err := c.Conn.Conn().Exec(ctx, "DISCARD PLANS"); err != nil {
+			return err
+		}
+		c.uses, c.since = 0, now
+	}
+	return nil
 }
 
 // staleOnPostgres gives a connection up where what is prepared on it can be used no more, because a migration has changed the

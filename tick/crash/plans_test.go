@@ -55,8 +55,37 @@ func (c *connections) each(t *testing.T, text string) (sum int64) {
 	return sum
 }
 
-// The server keeps the plans of what records single ends, in sessions that are ours alone: never in one that a pooler lends.
-// A session that has lost them is given up, and every end is recorded once.
+// keeping is a store through a URL whose connections the test has, and what passes over its jobs, one run at a time.
+func keeping(t *testing.T, d *storetest.DB, url string) (c *connections, pass func(runs int)) {
+	t.Helper()
+	d.Exec(t, "CREATE TABLE effects (n int)")
+	c = &connections{}
+	s, err := store.Open(t.Context(), url, store.Options{Clock: d.Clock.Now, Wrap: c.wrap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	x, err := executor.Open(s, &executor.Host{Direct: &executor.Direct{URL: d.URL, From: "THE_DIRECT_URL"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Close)
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Overlap: store.OverlapAllow, MaxRunning: 500, Steps: []store.Step{ticktest.Step("one", "INSERT INTO effects VALUES (1)")}}}})
+	return c, func(runs int) {
+		t.Helper()
+		for range runs {
+			ticktest.Request(t, d, "job")
+		}
+		tk := ticktest.New(t, s)
+		tk.Executors, tk.Concurrency = x, 1
+		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != runs {
+			t.Fatalf("%v: %+v", err, r)
+		}
+	}
+}
+
+// The server keeps the plans of what records ends, in sessions that are ours alone: never in one that a pooler lends. A session
+// that has lost them is given up, and every end is recorded once.
 func TestPlansAreKeptInOwnSessions(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "postgres") {
 		t.Skip("the others keep none on the server")
@@ -64,46 +93,18 @@ func TestPlansAreKeptInOwnSessions(t *testing.T) {
 	for _, way := range []string{"direct", "pooled"} {
 		t.Run(way, func(t *testing.T) {
 			d := storetest.Open(t, "postgres", store.Options{})
-			d.Exec(t, "CREATE TABLE effects (n int)")
 			url := d.URL
 			if way == "pooled" {
 				url = behindPooler(t, d.URL, 1)
 			}
-			var c connections
-			s, err := store.Open(t.Context(), url, store.Options{Clock: d.Clock.Now, Wrap: c.wrap})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { s.Close() })
-			x, err := executor.Open(s, &executor.Host{Direct: &executor.Direct{URL: d.URL, From: "THE_DIRECT_URL"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(x.Close)
 			const runs = 6
-			var defs store.Definitions
-			for i := range runs {
-				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Steps: []store.Step{ticktest.Step("one", "INSERT INTO effects VALUES (1)")}})
-			}
-			ticktest.Apply(t, d, defs)
-			pass := func() {
-				t.Helper()
-				for i := range runs {
-					ticktest.Request(t, d, fmt.Sprint(i))
-				}
-				tk := ticktest.New(t, s)
-				tk.Executors, tk.Concurrency = x, 1
-				if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != runs {
-					t.Fatalf("%v: %+v", err, r)
-				}
-			}
-			const prepared = "SELECT count(*) FROM pg_prepared_statements"
-			pass()
-			if n := c.each(t, prepared); (n > 0) != (way == "direct") {
+			c, pass := keeping(t, d, url)
+			pass(runs)
+			if n := c.each(t, "SELECT count(*) FROM pg_prepared_statements"); (n > 0) != (way == "direct") {
 				t.Errorf("%d plans are kept", n)
 			}
 			c.each(t, "DEALLOCATE ALL")
-			pass()
+			pass(runs)
 			if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2*runs {
 				t.Errorf("%d effects, want %d", n, 2*runs)
 			}
@@ -111,5 +112,35 @@ func TestPlansAreKeptInOwnSessions(t *testing.T) {
 				t.Errorf("%d attempts are recorded, want %d", n, 2*runs)
 			}
 		})
+	}
+}
+
+// A plan that was made for a table of a few rows reads it whole. It is not kept for long: else each end would read the table that
+// has grown meanwhile.
+func TestKeptPlansGrowWithTheTables(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("the others keep none on the server")
+	}
+	d := storetest.Open(t, "postgres", store.Options{})
+	if d.Int(t, "SELECT current_setting('server_version_num')::int") < 150000 {
+		t.Skip("it tells late what it has read")
+	}
+	c, pass := keeping(t, d, d.URL)
+	const more, runs = 10_000, 200
+	d.Exec(t, "VACUUM ANALYZE dbjobs.attempts") // else its size is guessed
+	pass(20)
+	d.Exec(t, "INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at, state)"+
+		fmt.Sprintf(" SELECT gen_random_uuid(), 1, 1, 'one', 1, 1, 'x', now(), 'succeeded' FROM generate_series(1, %d)", more))
+	read := func() int {
+		c.each(t, "SELECT 0::bigint FROM pg_stat_force_next_flush()")
+		c.each(t, "SELECT 0::bigint")
+		return d.Int(t, "SELECT seq_tup_read FROM pg_stat_user_tables WHERE schemaname = 'dbjobs' AND relname = 'attempts'")
+	}
+	before := read()
+	pass(runs)
+	if n := (read() - before) / more; n > runs/2 {
+		t.Errorf("the table is read whole %d times for %d ends", n, runs)
+	} else {
+		t.Logf("the table is read whole %d times for %d ends", n, runs)
 	}
 }
