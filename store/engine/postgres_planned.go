@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,7 +30,8 @@ type planned struct {
 	asked  bool
 	direct bool // the server's session is this connection's own
 	uses   int  // of the plans
-	since  time.Time
+	aging  *time.Timer
+	old    atomic.Bool
 }
 
 // plan lets the server keep the plan of a statement that comes a second time. Behind a proxy that pools transactions another
@@ -67,13 +69,17 @@ func (c *postgresConn) plan(ctx context.Context, text string) error {
 
 // renew lets the server make its plans anew now and then. What is prepared stays so.
 func (c *postgresConn) renew(ctx context.Context) error {
-	now := time.Now()
-	if c.uses++; c.uses > mostUses || now.Sub(c.since) > oldPlan {
-		if _, err := c.Conn.Conn().Exec(ctx, "DISCARD PLANS"); err != nil {
-			return err
-		}
-		c.uses, c.since = 0, now
+	if c.uses++; c.uses <= mostUses && c.aging != nil && !c.old.Load() {
+		return nil
 	}
+	if _, err := c.Conn.Conn().Exec(ctx, "DISCARD PLANS"); err != nil {
+		return err
+	}
+	if c.aging != nil {
+		c.aging.Stop()
+	}
+	c.old.Store(false)
+	c.uses, c.aging = 0, time.AfterFunc(oldPlan, func() { c.old.Store(true) })
 	return nil
 }
 
