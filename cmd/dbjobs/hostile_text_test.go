@@ -53,7 +53,7 @@ jobs:
 		of := map[string]string{"HOME": home}
 		env := func(name string) (string, bool) { value, ok := of[name]; return value, ok }
 		var out, talk bytes.Buffer
-		code := runKept(t.Context(), w, args, &out, &talk, env, nil)
+		code := runKept(t.Context(), w, args, strings.NewReader(""), &out, &talk, env, nil)
 		return out.String() + talk.String(), code
 	}
 	for _, args := range []string{"apply -f " + file, "job run-now rollup --reason because", "job run-now good", "tick", "job pause good --reason why", "job run-now rollup"} {

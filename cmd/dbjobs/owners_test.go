@@ -31,6 +31,7 @@ type owned struct {
 	asReader   string
 	dir        string
 	lastOutput string
+	kept       connections
 }
 
 // annsFile is what ann has. Her last job waits for both of those before.
@@ -53,6 +54,7 @@ jobs:
 func newOwned(t *testing.T, d *storetest.DB) *owned {
 	t.Helper()
 	o := &owned{DB: d, t: t, dir: t.TempDir()}
+	t.Cleanup(func() { o.kept.close() })
 	var admin, ticker, reader string
 	if d.Engine == "postgres" {
 		dbjobs(t, d.URL, "", exitDone, "migrate", "--owners")
@@ -145,7 +147,7 @@ func (o *owned) run(url, stdin string, args ...string) int {
 		v := map[string]string{"DBJOBS_DATABASE_URL": url, "HOME": o.dir}[name]
 		return v, v != ""
 	}
-	code := run(context.Background(), args, strings.NewReader(stdin), &out, io.Writer(&out), env, nil)
+	code := runKept(context.Background(), o.kept.to(url), args, strings.NewReader(stdin), &out, io.Writer(&out), env, nil)
 	o.lastOutput = o.names.Replace(out.String())
 	return code
 }

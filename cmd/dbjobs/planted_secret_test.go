@@ -147,7 +147,7 @@ func (o *owner) do(args ...string) string {
 		}
 		return "", false
 	}
-	if code := runKept(o.Context(), o.kept, args, &stdout, &stderr, env, o.env); code != exitDone {
+	if code := runKept(o.Context(), o.kept, args, strings.NewReader(""), &stdout, &stderr, env, o.env); code != exitDone {
 		o.free(strings.Join(args, " "), stderr.String())
 		o.Fatalf("%q: %d: %s", args, code, hideParts(o.parts, stderr.String()))
 	}

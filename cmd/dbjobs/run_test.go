@@ -29,10 +29,30 @@ func invoke(ctx context.Context, t *testing.T, home string, stdin io.Reader, std
 	return code, talk.String()
 }
 
+// connections keeps one for each URL, as warm does: to connect to a server takes longer than most commands do.
+type connections struct{ of map[string]*warm }
+
+func (k *connections) to(url string) *warm {
+	if k.of == nil {
+		k.of = map[string]*warm{}
+	}
+	if k.of[url] == nil {
+		k.of[url] = new(warm)
+	}
+	return k.of[url]
+}
+
+func (k *connections) close() {
+	for _, w := range k.of {
+		w.close()
+	}
+	k.of = nil
+}
+
 // runKept is run in a process that serves several commands, which share the connection that w keeps: to open one takes most of a
 // command's time.
-func runKept(ctx context.Context, w *warm, args []string, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
-	c := newCLI(strings.NewReader(""), stdout, stderr, env)
+func runKept(ctx context.Context, w *warm, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
+	c := newCLI(stdin, stdout, stderr, env)
 	c.warm, c.environ = w, environ
 	err := c.execute(ctx, args)
 	code := c.exitCode(ctx, err)

@@ -139,6 +139,9 @@ func storiesOn(t *testing.T, engine string) []string {
 // work: one with a wrong password, and one that takes no writes.
 func forEngine(e *testscript.Env, engine string, a *storetest.Accounts) error {
 	e.Values[theAccounts{}] = a
+	kept := new(connections)
+	e.Values[theConnections{}] = kept
+	e.Defer(kept.close)
 	u, err := url.Parse(a.Ticker)
 	if err != nil {
 		return err
@@ -214,7 +217,7 @@ func asFunction(ts *testscript.TestScript, args []string) int {
 		return value, value != ""
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(context.Background(), args, strings.NewReader(""), &stdout, &stderr, env, nil)
+	code := runKept(context.Background(), keptFor(ts, args), args, strings.NewReader(""), &stdout, &stderr, env, nil)
 	asNamed := strings.NewReplacer(names...)
 	for to, text := range map[io.Writer]string{ts.Stdout(): stdout.String(), ts.Stderr(): stderr.String()} {
 		_, err := asNamed.WriteString(to, text)
@@ -222,6 +225,24 @@ func asFunction(ts *testscript.TestScript, args []string) int {
 	}
 	return code
 }
+
+// keptFor is the connection to a server for a command of a story, as its login. A command that names another database, or changes
+// the tables, connects for itself.
+func keptFor(ts *testscript.TestScript, args []string) *warm {
+	k, _ := ts.Value(theConnections{}).(*connections)
+	url := ts.Getenv("DBJOBS_DATABASE_URL")
+	if k == nil || url == "" || strings.HasPrefix(url, "sqlite:") || slices.Contains(args, "--database") {
+		return nil
+	}
+	if slices.Contains(args, "migrate") || slices.Contains(args, "uninstall") {
+		k.close()
+		return nil
+	}
+	return k.to(url)
+}
+
+// theConnections is the key of a story's connections.
+type theConnections struct{}
 
 // namesFile reports whether a word of a command line names a file or a folder of the story, by the words before it.
 func namesFile(ts *testscript.TestScript, before []string, word string) bool {
