@@ -81,14 +81,15 @@ image: ## the program as a container image for IMAGE_ARCH (amd64), as .build/ima
 	@out="$$(cd "$(BUILD)" && pwd)" && \
 		$(GO) run -C scripts/image . -o "$$out/image.tar" $(if $(PUSH),-push "$(PUSH)") "$(IMAGE_ARCH)=$$out/image"
 
-# VERSION is for a source without git. TARGETS=linux/amd64 is a part.
+# VERSION is for a source without git. TARGETS=linux/amd64 is a part, and DEB=gzip makes larger packages sooner.
 VERSION ?=
+DEB     ?= xz
 TARGETS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
 .PHONY: release
 release: ## what is released, into .build/release: archives, packages, functions, image, SBOM, checksums
 	@mkdir -p "$(BUILD)" && out="$$(cd "$(BUILD)" && pwd)/release" && \
-		$(GO) run -C scripts/release . -root "$(CURDIR)" -o "$$out" -version '$(VERSION)' -targets '$(TARGETS)'
+		$(GO) run -C scripts/release . -root "$(CURDIR)" -o "$$out" -version '$(VERSION)' -targets '$(TARGETS)' -deb '$(DEB)'
 
 .PHONY: demo
 demo: ## the main job on an embedded database: no server, nothing left behind

@@ -57,7 +57,7 @@ func (r *release) debian(t target) (*nfpm.Info, error) {
 			Scripts: nfpm.Scripts{
 				PostInstall: filepath.Join(scripts, "postinst"), PreRemove: filepath.Join(scripts, "prerm"), PostRemove: filepath.Join(scripts, "postrm"),
 			},
-			Deb: nfpm.Deb{Compression: "xz"}, // all versions of dpkg read it
+			Deb: nfpm.Deb{Compression: r.compression},
 		},
 	})
 	if err := nfpm.PrepareForPackager(info, "deb"); err != nil {

@@ -20,6 +20,7 @@ func main() {
 	flag.StringVar(&r.out, "o", "", "the folder to write into; what was in it is removed")
 	flag.StringVar(&version, "version", "", "the version, such as v1.2.3 (default: what git knows of the commit)")
 	flag.StringVar(&targets, "targets", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "systems and architectures")
+	flag.StringVar(&r.compression, "deb", "xz", "how packages are compressed: xz, which all versions of dpkg read and takes ten seconds, or gzip")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -35,6 +36,8 @@ type release struct {
 	work      string // for what is not released itself
 	source    source
 	targets   []target
+
+	compression string // of packages
 }
 
 // name is the name of a file of the release.

@@ -42,7 +42,8 @@ func makeRelease(t *testing.T, root string, env []string, args ...string) string
 }
 
 // TestRelease: what a clone with a tag gives is what it is called. With DBJOBS_PROVE the unpacked archive of its source, compiled
-// anew in a folder of another name, gives the same bytes, which takes minutes.
+// anew in a folder of another name, gives the same bytes, which takes minutes. Without, the package is compressed as gzip does: it
+// takes a tenth of the time of xz, and dpkg reads both.
 func TestRelease(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("packages and functions are made for linux only, whose program is tried here")
@@ -54,7 +55,11 @@ func TestRelease(t *testing.T) {
 	if _, err := output(command(t.Context(), cloned, []string{"GIT_COMMITTER_DATE=" + at + " +0000"}, "sh", "-euc", git)); err != nil {
 		t.Fatal(err)
 	}
-	one := makeRelease(t, cloned, []string{"TZ=Asia/Kolkata"})
+	compression := "DEB=gzip"
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		compression = "DEB=xz"
+	}
+	one := makeRelease(t, cloned, []string{"TZ=Asia/Kolkata"}, compression)
 	files, err := os.ReadDir(one)
 	if err != nil || len(files) != 6 {
 		t.Fatalf("%v: %v", err, files)
