@@ -306,27 +306,12 @@ func rowsOf(t *testing.T, db *sql.DB, tables []string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer rows.Close()
-		columns, err := rows.Columns()
+		err = eachRow(t, rows, func(row []cell) {
+			for _, c := range row {
+				all[table] += fmt.Sprintf("%s=%v ", c.column, c.value)
+			}
+		})
 		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			values, into := make([]any, len(columns)), make([]any, len(columns))
-			for i := range values {
-				into[i] = &values[i]
-			}
-			if err := rows.Scan(into...); err != nil {
-				t.Fatal(err)
-			}
-			for i, v := range values {
-				if b, ok := v.([]byte); ok {
-					v = string(b)
-				}
-				all[table] += fmt.Sprintf("%s=%v ", columns[i], v)
-			}
-		}
-		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

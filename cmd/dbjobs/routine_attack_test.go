@@ -112,28 +112,14 @@ func (b *besieged) digest() string {
 // textOf is all of an answer, with those that follow it.
 func textOf(t *testing.T, rows *sql.Rows) (lines []string) {
 	t.Helper()
-	defer rows.Close()
-	for more := true; more; more = rows.NextResultSet() {
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
+	err := eachRow(t, rows, func(row []cell) {
+		line := ""
+		for _, c := range row {
+			line += c.column + "=" + c.plainText() + " "
 		}
-		for rows.Next() {
-			values, into := make([]any, len(columns)), make([]any, len(columns))
-			for i := range values {
-				into[i] = &values[i]
-			}
-			if err := rows.Scan(into...); err != nil {
-				t.Fatal(err)
-			}
-			line := ""
-			for i, v := range values {
-				line += columns[i] + "=" + plainText(v) + " "
-			}
-			lines = append(lines, line)
-		}
-	}
-	return append(lines, fmt.Sprint(rows.Err()))
+		lines = append(lines, line)
+	})
+	return append(lines, fmt.Sprint(err))
 }
 
 // try runs an attack in a new session of bob's, statement by statement, whatever becomes of each, and returns what he was told.

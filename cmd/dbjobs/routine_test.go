@@ -314,48 +314,22 @@ func contentOf(t *testing.T, d *storetest.DB) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer rows.Close()
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			values, into := make([]any, len(columns)), make([]any, len(columns))
-			for i := range values {
-				into[i] = &values[i]
-			}
-			if err := rows.Scan(into...); err != nil {
-				t.Fatal(err)
-			}
+		err = eachRow(t, rows, func(row []cell) {
 			line := table
-			for i, v := range values {
-				if columns[i] == "holder" || columns[i] == "id" && table == "changes" { // MySQL leaves numbers out after statements of many rows
+			for _, c := range row {
+				if c.column == "holder" || c.column == "id" && table == "changes" { // MySQL leaves numbers out after statements of many rows
 					continue
 				}
-				line += " " + columns[i] + "=" + plainText(v)
+				line += " " + c.column + "=" + c.plainText()
 			}
 			lines = append(lines, anyUUID.ReplaceAllString(anInstant.ReplaceAllString(line, "T"), "ID"))
-		}
-		if err := rows.Err(); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
-}
-
-// plainText is a value of a column; of JSON in one form.
-func plainText(v any) string {
-	if b, ok := v.([]byte); ok {
-		v = string(b)
-	}
-	text := fmt.Sprint(v)
-	var document any
-	if (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Unmarshal([]byte(text), &document) == nil {
-		b, _ := json.Marshal(document) // it was JSON
-		return string(b)
-	}
-	return text
 }
 
 // onlyIn are the lines of a text that another has not.

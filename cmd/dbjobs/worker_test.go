@@ -290,26 +290,14 @@ func planOf(t *testing.T, d *storetest.DB, statement string) string {
 	if err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var plan strings.Builder
-	for rows.Next() {
-		cells := make([]any, len(columns))
-		for i := range cells {
-			cells[i] = new(sql.NullString)
-		}
-		if err := rows.Scan(cells...); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range cells {
-			fmt.Fprint(&plan, c.(*sql.NullString).String, " ")
+	err = eachRow(t, rows, func(row []cell) {
+		for _, c := range row {
+			fmt.Fprint(&plan, c.value, " ")
 		}
 		plan.WriteByte('\n')
-	}
-	if err := rows.Err(); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return plan.String()
