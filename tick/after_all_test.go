@@ -34,7 +34,7 @@ func runsOf(t *testing.T, d *storetest.DB, job string) (list []string) {
 // it begins where the earliest of theirs does. What the others have alone makes none.
 func TestAfterAll(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "often", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", MissedLimit: 9, Overlap: "wait-all", Steps: ok},
 			{Name: "rarely", Own: &store.Schedule{Rule: "every 1h"}, Steps: ok},
@@ -70,7 +70,7 @@ const waitsForOthers = 31 * 24 * time.Hour
 func TestAfterAllOnceForAnInterval(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "one", Own: ticktest.EveryFiveMinutes(), Steps: ok},
 			{Name: "two", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO later VALUES (1)")}},
@@ -122,7 +122,7 @@ func TestAfterAllOnceForAnInterval(t *testing.T) {
 func TestAfterAllByHand(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (a text, b text)")
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		places := map[string]string{"postgres": "$1, $2"}[d.Engine] + map[string]string{"sqlite": "?, ?", "mariadb": "?, ?"}[d.Engine]
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "start", Steps: ok},
@@ -160,7 +160,7 @@ func TestAfterAllBesideEachOther(t *testing.T) {
 	for name, part := range map[string]string{"two of the jobs": "job_ends (job_id, meets", "one, and the job after both": "SET seen ="} {
 		t.Run(name, func(t *testing.T) {
 			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-				ok := []store.Step{ticktest.Step("", "SELECT 1")}
+				ok := []store.Step{ticktest.Nop("")}
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 					{Name: "one", Queue: "one", Own: ticktest.EveryFiveMinutes(), Steps: ok},
 					{Name: "two", Queue: "two", Own: ticktest.EveryFiveMinutes(), Steps: ok},

@@ -16,7 +16,7 @@ import (
 // A job runs after each success of the job that it follows.
 func TestAfter(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "third", After: []store.After{{Job: "second"}}, Steps: ok},
 			{Name: "second", After: []store.After{{Job: "first"}}, Steps: ok},
@@ -44,7 +44,7 @@ func TestAfter(t *testing.T) {
 // A job runs after the ends that it names: a success, a failure, or any.
 func TestAfterOtherEnds(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ok, bad := []store.Step{ticktest.Step("", "SELECT 1")}, []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
+		ok, bad := []store.Step{ticktest.Nop("")}, []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
 		defs := store.Definitions{Jobs: []store.Job{
 			{Name: "good", Own: ticktest.EveryFiveMinutes(), Steps: ok},
 			{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: bad},
@@ -105,7 +105,7 @@ func TestAfterOtherEnds(t *testing.T) {
 // The jobs of a file may turn round after which ones they run.
 func TestAfterTurnedRound(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		one, two := store.Job{Name: "one", Steps: ok}, store.Job{Name: "two", After: []store.After{{Job: "one"}}, Steps: ok}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{one, two}})
 		one.After, two.After = []store.After{{Job: "two"}}, nil
@@ -120,7 +120,7 @@ func TestAfterTurnedRound(t *testing.T) {
 // What plain SQL may not write into the table, and what it may: a job that is never done, and runs after another.
 func TestAfterByPlainSQL(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Steps: ok}, {Name: "two", RemoveDone: true, Own: ticktest.EveryFiveMinutes(), Steps: ok}}})
 		ticktest.Run(t, d)
 		insert := func(job, after, on string) error {
@@ -152,7 +152,7 @@ func TestAfterByPlainSQL(t *testing.T) {
 // A circle that plain SQL closes parks the job, and a pass over it ends; opened anywhere, the job is back.
 func TestAfterInACircleParks(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok}, {Name: "second", After: []store.After{{Job: "first"}}, Steps: ok}, {Name: "third", After: []store.After{{Job: "second"}}, Steps: ok}}})
 		ticktest.Run(t, d)
@@ -197,7 +197,7 @@ func TestAfterOfADisabledJob(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "first", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "first", Steps: []store.Step{ticktest.Nop("")}},
 			{Name: "aborted", After: []store.After{{Job: "first"}}, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}},
 			{Name: "disabled", After: []store.After{{Job: "first"}}, Disabled: true, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (2)")}},
 			{Name: "follower", After: []store.After{{Job: "first"}}, Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (3)")}},
@@ -221,7 +221,7 @@ func TestAfterOfADisabledJob(t *testing.T) {
 func TestAfterAJobThatWasMadeAgain(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Jobs: []store.Job{
-			{Name: "load", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "load", Steps: []store.Step{ticktest.Nop("")}},
 			{Name: "tell", After: []store.After{{Job: "load"}}, Steps: []store.Step{ticktest.Step("", "SELECT 2")}},
 		}}
 		ticktest.Apply(t, d, defs)

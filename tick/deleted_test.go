@@ -40,7 +40,7 @@ func mended(t *testing.T, d *storetest.DB) {
 func TestDeletedPlanIsMadeAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "job", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", Overlap: "wait-all", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}, onRequest("asked")}})
+			{Name: "job", Own: &store.Schedule{Rule: "every 20m"}, Missed: "all", Overlap: "wait-all", Steps: []store.Step{ticktest.Nop("")}}, onRequest("asked")}})
 		ticktest.Run(t, d)
 		for _, minute := range []int{20, 40} {
 			d.Clock.Set(ticktest.Morning(8, minute))
@@ -71,14 +71,14 @@ func TestDeletedPlanIsMadeAgain(t *testing.T) {
 
 // onRequest is a job without a schedule.
 func onRequest(name string) store.Job {
-	return store.Job{Name: name, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+	return store.Job{Name: name, Steps: []store.Step{ticktest.Nop("")}}
 }
 
 // A job whose schedule was deleted is parked until it has one again.
 func TestDeletedSchedule(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}},
-			Jobs: []store.Job{{Name: "job", Schedules: []string{"shared"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}, onRequest("other")}}
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"shared"}, Steps: []store.Step{ticktest.Nop("")}}, onRequest("other")}}
 		ticktest.Apply(t, d, defs)
 		ticktest.Run(t, d)
 		d.Exec(t, "DELETE FROM "+d.Table("schedules"))
@@ -110,7 +110,7 @@ func TestDeletedSchedule(t *testing.T) {
 // A job whose predecessor was deleted is parked until it is there again.
 func TestDeletedPredecessor(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		follower := store.Job{Name: "follower", After: []store.After{{Job: "victim"}}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		follower := store.Job{Name: "follower", After: []store.After{{Job: "victim"}}, Steps: []store.Step{ticktest.Nop("")}}
 		defs := store.Definitions{Jobs: []store.Job{onRequest("victim"), follower, onRequest("other")}}
 		ticktest.Apply(t, d, defs)
 		ticktest.Run(t, d)

@@ -17,7 +17,7 @@ import (
 // A run whose holder died is delivered again when its lease is over, and the late end is refused.
 func TestDeliveryAgainWhenAHolderDied(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{ticktest.Nop("")}}}})
 		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestDeliveryAgainWhenAHolderDied(t *testing.T) {
 // On SQLite, a holder that lives keeps its run however long it takes.
 func TestDeliveryAgainNotWhileAHolderLives(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
-	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
 	if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestDeliveryAgainNotBesideAHeartbeat(t *testing.T) {
 	}{"cancelled": {3, true}, "delivered again": {3, false}, "lost": {1, false}} {
 		t.Run(name, func(t *testing.T) {
 			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.deliveries, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: c.deliveries, Steps: []store.Step{ticktest.Nop("")}}}})
 				ticktest.Request(t, d, "job")
 				ticktest.DecideOnly(t, d)
 				h := store.Holder{Name: "worker", Lease: time.Minute}

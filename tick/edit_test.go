@@ -67,7 +67,7 @@ func planned(t testing.TB, d *storetest.DB, names ...string) {
 	for _, name := range names {
 		own := strings.TrimSpace("mine " + name)
 		defs.Schedules = append(defs.Schedules, store.Schedule{Name: own, Rule: "every 20m"})
-		defs.Jobs = append(defs.Jobs, store.Job{Name: strings.TrimSpace("job " + name), Schedules: []string{own}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
+		defs.Jobs = append(defs.Jobs, store.Job{Name: strings.TrimSpace("job " + name), Schedules: []string{own}, Steps: []store.Step{ticktest.Nop("")}})
 	}
 	ticktest.Apply(t, d, defs)
 	ticktest.Run(t, d)
@@ -86,7 +86,7 @@ func edit(d *storetest.DB, statement string) string {
 // What no tick has seen owes nothing.
 func TestEditBeforeTheFirstTick(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Missed: "all", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Missed: "all", Steps: []store.Step{ticktest.Nop("")}}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		d.Clock.Add(31 * time.Minute)
 		j.Own.Rule = "every 10m"
@@ -171,7 +171,7 @@ func TestEditThatEnablesAndUnlinksFiresNothingBack(t *testing.T) {
 		defs := store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}, {Name: "other", Rule: "every 2h"}},
 			Jobs: []store.Job{{Name: "job", Missed: "all", Disabled: true, Schedules: []string{"hours", "other"},
-				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
+				Steps: []store.Step{ticktest.Nop("")}}},
 		}
 		ticktest.Apply(t, d, defs)
 		ticktest.Run(t, d)
@@ -294,7 +294,7 @@ func TestEditThatPutsARunBack(t *testing.T) {
 // What no column of the type can hold is refused on SQLite too, where a row of it would stop every pass.
 func TestEditOfAnotherTypeIsRefusedBySQLite(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
-	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Nop("")}}}})
 	for _, set := range []string{"priority = 'high'", "priority = 1.5", "timeout_ms = '5m'", "enabled = 'no'", "jitter_ms = 1.5",
 		"not_before = 'xxxx-xx-xxTxx:xx:xx.xxxxxxZ'", "not_before = '2026-02-31T08:00:00.000000Z'", "not_before = '2026-01-05 08:00:00'"} {
 		if _, err := d.SQL.ExecContext(t.Context(), "UPDATE dbjobs_jobs SET "+set); err == nil {

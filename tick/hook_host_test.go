@@ -13,7 +13,7 @@ import (
 // The hooks of the host are for the events for which a job names none, and only those: a job has its own, or "none".
 func TestHookOfTheHost(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		load := func(name string, on store.Hooks) store.Job {
 			return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), On: on, Steps: []store.Step{ticktest.Call("")}}
 		}
@@ -75,7 +75,7 @@ func TestHookOfTheHostIsItsOwn(t *testing.T) {
 // The word none stays as it is in a definition, also through a file; a job of that name is named with its owner.
 func TestHookThatIsNone(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		defs := store.Definitions{Jobs: []store.Job{{Name: "load", On: store.Hooks{Failed: store.NoHook}, Steps: ok}, {Name: "none", Steps: ok}}}
 		if d.Engine != "sqlite" {
 			login, err := d.Login(t.Context())

@@ -69,7 +69,7 @@ func failing(t *testing.T, d *storetest.DB, broken *bool) *tick.Tick {
 func hookedRun(t *testing.T, d *storetest.DB, broken *bool) (*tick.Tick, store.Run) {
 	t.Helper()
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-		hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Nop("")}}}})
 	run, err := d.RunNow(t.Context(), "load", store.Request{})
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 
 		// What runs after a hook, and has that hook, would be a circle.
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "say", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "say", Steps: []store.Step{ticktest.Nop("")}},
 			{Name: "round", After: []store.After{{Job: "say"}}, On: store.Hooks{Failed: "say"}, Steps: []store.Step{ticktest.Call("")}},
 		}})
 		if _, err := d.RunNow(t.Context(), "round", store.Request{}); err != nil {
@@ -314,7 +314,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 // A hook is of the same owner where the name has none, wherever it stands in the file; one that is nowhere is refused.
 func TestHookIsNamed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Step("", "SELECT 1")}
+		ok := []store.Step{ticktest.Nop("")}
 		defs := store.Definitions{Jobs: []store.Job{hooked(store.Job{Name: "load", Steps: ok}), {Name: "tell", Steps: ok}}}
 		ticktest.Apply(t, d, defs)
 		if list, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil || len(list) != 0 {

@@ -131,6 +131,7 @@ func newHostile(t *testing.T, engine string, checked bool) *hostile {
 	cull := ticktest.Hourly("culprit")
 	cull.Tags, cull.Group, cull.Overlap, cull.MaxRunning = []string{"a"}, "g", "allow", 5
 	cull.Own, cull.Schedules = nil, []string{"shared"}
+	cull.Steps = []store.Step{ticktest.Step("", "SELECT 1")}
 	cull.Steps[0].Timeout = store.Duration(time.Minute)
 	jobs := []store.Job{cull}
 	for i := range unharmed {

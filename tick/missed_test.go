@@ -32,7 +32,7 @@ func TestMissed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.InTurn(t, i, func(t *testing.T, d *storetest.DB) {
 				j := c.job
-				j.Name, j.Own, j.Steps = "job", &store.Schedule{Rule: "0 8 * * *", Zone: "UTC"}, []store.Step{ticktest.Step("", "SELECT 1")}
+				j.Name, j.Own, j.Steps = "job", &store.Schedule{Rule: "0 8 * * *", Zone: "UTC"}, []store.Step{ticktest.Nop("")}
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 				ticktest.Run(t, d)
 				d.Clock.Add(c.down)
@@ -70,7 +70,7 @@ func TestMissedForThreeWeeks(t *testing.T) {
 				var defs store.Definitions
 				for _, missed := range []string{"latest", "all", "skip"} {
 					j := store.Job{Name: missed, Missed: missed, Overlap: "wait-all", Queue: "another",
-						Own: &store.Schedule{Rule: c.wall, Zone: c.zone}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+						Own: &store.Schedule{Rule: c.wall, Zone: c.zone}, Steps: []store.Step{ticktest.Nop("")}}
 					if missed == "all" {
 						j.MissedLimit = 9
 					}

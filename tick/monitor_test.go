@@ -64,10 +64,10 @@ func TestHeartbeatOfRuns(t *testing.T) {
 		tk, url, got := monitored(t, d, nil)
 		tries, none := store.Attempts(2), 0
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "good", Heartbeat: store.Heartbeat{URL: url + "/${job}"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "good", Heartbeat: store.Heartbeat{URL: url + "/${job}"}, Steps: []store.Step{ticktest.Nop("")}},
 			{Name: "bad", Heartbeat: store.Heartbeat{URL: url + "/${job}"}, Retry: store.Retry{Attempts: &tries, Jitter: &none}, Steps: []store.Step{ticktest.Step("", "SELECT broken")}},
-			{Name: "apart", Heartbeat: store.Heartbeat{Success: url + "/ok?state=complete&series=${run_id}"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-			{Name: "silent", Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "apart", Heartbeat: store.Heartbeat{Success: url + "/ok?state=complete&series=${run_id}"}, Steps: []store.Step{ticktest.Nop("")}},
+			{Name: "silent", Steps: []store.Step{ticktest.Nop("")}},
 		}})
 		ids, owner := map[string]string{}, ""
 		for _, job := range []string{"good", "bad", "apart", "silent"} {
@@ -121,7 +121,7 @@ func TestHeartbeatDelaysNoRun(t *testing.T) {
 				seen <- ended(r.Context())
 			}
 		})
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Heartbeat: store.Heartbeat{URL: url}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Heartbeat: store.Heartbeat{URL: url}, Steps: []store.Step{ticktest.Nop("")}}}})
 		id = requested(t, d, "job").ID
 		r, err := tk.Run(t.Context())
 		if err != nil || r.Succeeded != 1 || r.UntoldSignals != 0 || !<-seen {
@@ -141,8 +141,8 @@ func TestHeartbeatOfARunThatIsNotTold(t *testing.T) {
 	tk, url, _ := monitored(t, d, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	tk.Budget = 4 * time.Second
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-		{Name: "hangs", Heartbeat: store.Heartbeat{URL: url + "/geheim"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-		{Name: "refused", Heartbeat: store.Heartbeat{Failure: "http://169.254.169.254/geheim", Success: "http://169.254.169.254/geheim"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+		{Name: "hangs", Heartbeat: store.Heartbeat{URL: url + "/geheim"}, Steps: []store.Step{ticktest.Nop("")}},
+		{Name: "refused", Heartbeat: store.Heartbeat{Failure: "http://169.254.169.254/geheim", Success: "http://169.254.169.254/geheim"}, Steps: []store.Step{ticktest.Nop("")}},
 	}})
 	for _, job := range []string{"hangs", "refused"} {
 		ticktest.Request(t, d, job)
@@ -163,7 +163,7 @@ func TestHeartbeatOfARunThatIsNotTold(t *testing.T) {
 func TestHeartbeatAfterACrash(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, url, got := monitored(t, d, nil)
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Heartbeat: store.Heartbeat{URL: url}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Heartbeat: store.Heartbeat{URL: url}, Steps: []store.Step{ticktest.Nop("")}}}})
 		id := requested(t, d, "job").ID
 		if tasks, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil || len(tasks) != 1 {
 			t.Fatal(err, tasks)

@@ -182,7 +182,7 @@ func (o *overlapped) Execute(ctx context.Context, _ executor.Request) (executor.
 // the runs that it found, and what follows on them, and the next tick takes what is left.
 func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 	long := []store.Step{{Executor: "overlapped", Spec: []byte("{}")}}
-	quick := []store.Step{ticktest.Step("", "SELECT 1")}
+	quick := []store.Step{ticktest.Nop("")}
 	rule := &store.Schedule{Rule: "every 10s"}
 	for name, jobs := range map[string][]store.Job{
 		"own run":            {{Name: "a", Own: rule, Steps: long}},
@@ -228,7 +228,7 @@ func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 // A batch that was not written is not told of.
 func TestPassReportsNoBatchThatFailed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d)
 		d.Clock.Add(6 * time.Minute)
 		before := d.Int(t, "SELECT sum(decided) FROM "+d.Table("ticks"))
@@ -269,7 +269,7 @@ func TestPassBesideAnotherLosesNothing(t *testing.T) {
 			}
 			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
 			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "replace", Own: &store.Schedule{Rule: "every 1m"},
-				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+				Steps: []store.Step{ticktest.Nop("")}}}})
 			ticktest.Request(t, d, "job")
 			d.Clock.Add(2*time.Minute - time.Second)
 			armed = true
@@ -300,7 +300,7 @@ func TestPassReportsANextTimeToCome(t *testing.T) {
 		own := func(rule string) *store.Schedule { return &store.Schedule{Rule: rule} }
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "slow", Own: own("every 1h"), Steps: []store.Step{ticktest.Call("")}},
-			{Name: "often", Own: own("every 5m"), Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "often", Own: own("every 5m"), Steps: []store.Step{ticktest.Nop("")}},
 		}})
 		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
 			d.Clock.Add(7 * time.Minute)

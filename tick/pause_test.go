@@ -55,7 +55,7 @@ func TestPauseOfEachScope(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "fives", Rule: "every 5m"}},
 			Jobs: []store.Job{{Name: "job", Schedules: []string{"fives"}, Tags: []string{"etl"}, Missed: "all", Overlap: "wait-all",
-				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
+				Steps: []store.Step{ticktest.Nop("")}}},
 		})
 		everyMinute(t, d, 4)
 		subjects := []store.Subject{{Scope: store.ScopeJob, Name: "job"}, {Scope: store.ScopeSchedule, Name: "fives"},
@@ -103,8 +103,8 @@ func TestPauseEndsByItself(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "hours", Rule: "every 1h"}},
-			Jobs: []store.Job{{Name: "job", Schedules: []string{"hours"}, MaxRuns: 1, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-				{Name: "request", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"hours"}, MaxRuns: 1, Steps: []store.Step{ticktest.Nop("")}},
+				{Name: "request", Steps: []store.Step{ticktest.Nop("")}}},
 		})
 		ticktest.Run(t, d)
 		d.Clock.Add(time.Hour)
@@ -142,7 +142,7 @@ func TestPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "fives", Rule: "every 5m"}, {Name: "sixes", Rule: "every 6m"}},
 			Jobs: []store.Job{{Name: "job", Schedules: []string{"fives", "sixes"}, Overlap: "allow", MaxRunning: 9,
-				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}},
+				Steps: []store.Step{ticktest.Nop("")}}},
 		})
 		ticktest.Run(t, d)
 		tk := ticktest.New(t, d.Store)
@@ -207,7 +207,7 @@ func TestPauseOfAllStopsTakingWithinAPass(t *testing.T) {
 // A pause of what does not exist, or until a time that is over, is refused.
 func TestPauseOfWhatThereIsNotIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
 		pause(t, d, store.ScopeJob, "job", time.Time{})
 		for _, c := range []struct {
 			on   store.Subject
@@ -250,7 +250,7 @@ func TestPauseOfWhatThereIsNotIsRefused(t *testing.T) {
 // While a job is paused, neither its times nor its requests run; the times are a gap afterwards.
 func TestPauseHoldsAndIsAGap(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d)
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{Reason: "inventory"}); err != nil {
 			t.Fatal(err)
@@ -286,7 +286,7 @@ func TestPauseHoldsAndIsAGap(t *testing.T) {
 func TestPauseOfAnyTag(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		list := []string{"R&D", "a<b>c", `ü"x\`}
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Tags: list, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Tags: list, Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d)
 		if j, err := d.Job(t.Context(), "job"); err != nil || !slices.Equal(j.Tags, list) {
 			t.Errorf("tags %q, %v", j.Tags, err)
@@ -334,7 +334,7 @@ func TestPauseResumedWithinAPass(t *testing.T) {
 				return err
 			}
 			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
-			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
 			ticktest.Request(t, d, "job")
 			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{}); err != nil {
 				t.Fatal(err)
@@ -353,7 +353,7 @@ func TestPauseResumedWithinAPass(t *testing.T) {
 // A pause of a tag that plain SQL begins and ends holds and wakes the tag's jobs, and no others.
 func TestPauseOfATagResumedWakesItsJobs(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		j, idle := ticktest.Hourly("job"), store.Job{Name: "idle", Tags: []string{"nightly", "etl"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		j, idle := ticktest.Hourly("job"), store.Job{Name: "idle", Tags: []string{"nightly", "etl"}, Steps: []store.Step{ticktest.Nop("")}}
 		j.Tags = []string{"etl"}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j, idle, ticktest.Hourly("untagged")}})
 		ticktest.Request(t, d, "idle")

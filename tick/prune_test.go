@@ -80,8 +80,8 @@ func farAndNear() func() float64 {
 
 func pruneLater(t *testing.T, d *storetest.DB) {
 	t.Helper()
-	idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
-	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+	idle := store.Job{Name: "idle", Keep: store.Keep{Age: store.Duration(24 * time.Hour)}, Steps: []store.Step{ticktest.Nop("")}}
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{idle, {Name: "busy", Steps: []store.Step{ticktest.Nop("")}}}})
 	for range 4 {
 		ticktest.Request(t, d, "idle")
 		ticktest.Run(t, d)
@@ -124,8 +124,8 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 func TestPruneKeepsWhatIsToBeKept(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-			{Name: "few", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-			{Name: "young", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			{Name: "few", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: []store.Step{ticktest.Nop("")}},
+			{Name: "young", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Age: store.Duration(12 * time.Minute)}, Steps: []store.Step{ticktest.Nop("")}},
 		}})
 		for range 8 {
 			ticktest.Run(t, d)

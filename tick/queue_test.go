@@ -182,7 +182,7 @@ func TestQueueOrderAtTheEndsOfPriority(t *testing.T) {
 // first out all the same, a job's requests run in their order, and the list has the newest first.
 func TestQueueOrderIsByTimeWhateverTheIDs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		one := []store.Step{ticktest.Step("", "SELECT 1")}
+		one := []store.Step{ticktest.Nop("")}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Overlap: "wait-all", Steps: one}, {Name: "b", Steps: one}, {Name: "c", Steps: one}}})
 		ticktest.Run(t, d)
 		var want []string // in the order in which they were asked for

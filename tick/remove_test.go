@@ -13,7 +13,7 @@ import (
 )
 
 func once() store.Job {
-	return store.Job{Name: "job", Queue: "another", RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+	return store.Job{Name: "job", Queue: "another", RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}, Steps: []store.Step{ticktest.Nop("")}}
 }
 
 // What remove_when_done comes to with everything that can happen to a job that is due once, at 08:05.
@@ -199,7 +199,7 @@ func TestRemoveWhenDoneSparesWhatIsEdited(t *testing.T) {
 // A job that is removed before any pass has seen it needs none afterwards.
 func TestRemoveBeforeTheFirstPass(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
 		asked, err := d.RunNow(t.Context(), "job", store.Request{})
 		if err != nil {
 			t.Fatal(err)

@@ -149,7 +149,7 @@ func TestRepeatAfter(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			storetest.InTurn(t, i, func(t *testing.T, d *storetest.DB) {
 				j := row.policy
-				j.Name, j.Queue, j.RepeatAfter, j.Steps = "job", "another", store.Duration(5*time.Minute), []store.Step{ticktest.Step("", "SELECT 1")}
+				j.Name, j.Queue, j.RepeatAfter, j.Steps = "job", "another", store.Duration(5*time.Minute), []store.Step{ticktest.Nop("")}
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 				(&course{DB: d}).follow(t, row.course)
 				got := strings.NewReplacer("01-05T", "", "01-01T00:00 ", "on request ", "next 01-01T00:00", "next -").Replace(ticktest.Told(t, d, "job"))
@@ -171,7 +171,7 @@ func TestRepeatAfter(t *testing.T) {
 func TestRepeatAfterIntervals(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "another", RepeatAfter: store.Duration(5 * time.Minute), Missed: "skip",
-			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			Steps: []store.Step{ticktest.Nop("")}}}})
 		(&course{DB: d}).follow(t, "08:00 tick take; 08:01 end=succeeded tick; 09:00 tick; 09:05 tick take")
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
 		if err != nil || len(runs) != 2 {

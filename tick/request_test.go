@@ -54,7 +54,7 @@ func TestRequestToRetryWaitsItsTurn(t *testing.T) {
 // A lost run has its deliveries again; who lost it can finish nothing of it.
 func TestRequestToRetryALostRun(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Request(t, d, "job")
 		ticktest.DecideOnly(t, d)
 		h := store.Holder{Name: "h", Lease: time.Minute}
@@ -84,7 +84,7 @@ func TestRequestToRetryALostRun(t *testing.T) {
 func TestRequestForALaterTimeHoldsUpNothing(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: store.OverlapSkip,
-			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d)
 		at := d.Clock.Now().Add(12 * time.Minute)
 		r, err := d.RunNow(t.Context(), "job", store.Request{At: at})

@@ -18,8 +18,8 @@ func TestSkippedTimesAreGaps(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{
 			Schedules: []store.Schedule{{Name: "tens", Rule: "every 10m"}},
 			Jobs: []store.Job{
-				{Name: "one", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
-				{Name: "both", Own: ticktest.EveryFiveMinutes(), Schedules: []string{"tens"}, Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+				{Name: "one", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Nop("")}},
+				{Name: "both", Own: ticktest.EveryFiveMinutes(), Schedules: []string{"tens"}, Missed: store.MissedAll, Steps: []store.Step{ticktest.Nop("")}},
 			}})
 		ticktest.Run(t, d) // 08:00
 		who := store.Author{By: "ada", Reason: "the source is down"}
@@ -104,7 +104,7 @@ func sameTimes(t *testing.T, list []store.Skip, want ...string) {
 func TestSkipsBesidePasses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: store.OverlapAllow, MaxRunning: 100,
-			Queue: "another", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			Queue: "another", Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.DecideOnly(t, d)
 		const rounds = 12
 		skipped := map[string]bool{}
@@ -145,7 +145,7 @@ func TestSkipsBesidePasses(t *testing.T) {
 // Of two who skip times of a job at once, the later one knows what the earlier one has skipped.
 func TestSkipsAtOnceLoseNothing(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.DecideOnly(t, d)
 		other := make(chan error, 1)
 		begun := false
@@ -180,7 +180,7 @@ func TestSkipsAtOnceLoseNothing(t *testing.T) {
 func TestSkipsOfTimesThatHaveComeStay(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll,
-			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d) // 08:00
 		skip := func(want string) {
 			t.Helper()
@@ -210,7 +210,7 @@ func TestSkipsOfTimesThatHaveComeStay(t *testing.T) {
 // The next times of a job that is paused are those after its pause.
 func TestSkipsBeginAfterThePause(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d) // 08:00
 		subject := store.Subject{Scope: store.ScopeJob, Name: "job"}
 		if _, err := d.Pause(t.Context(), subject, d.Clock.Now().Add(12*time.Minute), store.Author{}); err != nil {
@@ -236,7 +236,7 @@ func TestSkipsBeginAfterThePause(t *testing.T) {
 // Somebody chooses a time to skip, it comes, and a pass decides before the choice is written: the time does not run.
 func TestPassBesideASkip(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Queue: "another", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Queue: "another", Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.DecideOnly(t, d) // 08:00
 		passes := 0
 		_, err := d.Skips(t.Context(), "job", "skip", store.Author{}, func(in store.SkipInput) ([]store.Skip, error) {
@@ -259,7 +259,7 @@ func TestPassBesideASkip(t *testing.T) {
 // A skipped time that comes in a pause is not decided until the pause ends, and stays skipped until then.
 func TestSkipsStayInAPause(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d) // 08:00
 		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{}); err != nil {
 			t.Fatal(err)

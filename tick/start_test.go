@@ -16,7 +16,7 @@ import (
 // What a start schedule comes to, made by apply, or by plain SQL, which does not say what it is resolved to.
 func TestStartIsTheNotBefore(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		st := []store.Step{ticktest.Step("", "SELECT 1")}
+		st := []store.Step{ticktest.Nop("")}
 		bring := func(start string) string {
 			t.Helper()
 			changes, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{
@@ -70,7 +70,7 @@ func TestStartIsTheNotBefore(t *testing.T) {
 func TestStartWithoutATimeIsRefused(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: is before the first time of start, 2026-01-05T17:30:00Z"} {
-			j := store.Job{Name: "job", Start: start, NotAfter: ticktest.Morning(9, 0), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+			j := store.Job{Name: "job", Start: start, NotAfter: ticktest.Morning(9, 0), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}
 			_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start})
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", start, err)

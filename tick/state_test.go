@@ -14,7 +14,7 @@ import (
 // A job goes through all states, each by what is done to it.
 func TestStatesOfAJob(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Nop("")}}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		is := func(want string) {
 			t.Helper()
@@ -79,7 +79,7 @@ func TestStatesOfAJob(t *testing.T) {
 func TestStatesAndOutlookOfAJob(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxRuns: 3,
-			Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+			Steps: []store.Step{ticktest.Nop("")}}}})
 		look := func() (store.JobStatus, decide.Forecast) {
 			t.Helper()
 			v, err := d.Job(t.Context(), "job")

@@ -18,6 +18,7 @@ func TestSimulationGoesOnWithWhatIsOpen(t *testing.T) {
 		attempts := store.Attempts(3)
 		for _, name := range []string{"a", "b", "paused", "held"} {
 			j := ticktest.Hourly(name)
+			j.Steps = []store.Step{ticktest.Step("", "SELECT 1")} // reality executes no other
 			j.Queue, j.Overlap, j.Retry.Attempts = "worker", store.OverlapWaitAll, &attempts
 			w.slow[name], w.fails[name] = true, 60
 			w.defs.Jobs = append(w.defs.Jobs, j)

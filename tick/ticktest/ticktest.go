@@ -22,7 +22,7 @@ func New(t testing.TB, s *store.Store) *tick.Tick {
 	}
 	t.Cleanup(func() { x.Close() })
 	return &tick.Tick{Store: s, Name: "test", Holder: t.Name(), Version: "test", Now: time.Now,
-		Executors: executor.Registry{"sql": x}}
+		Executors: executor.Registry{"sql": x, "nothing": Nothing{}}}
 }
 
 // Run is one pass, which must not fail.
