@@ -33,6 +33,9 @@
 //	set-based SQL    one statement that does by SQL what deciding does: runs for all due plans, and the
 //	                 plans advanced. It reads no rules and no policies
 //
+// SQL by hand is no peer: it shows what the records of such a minute cost, and the jobs themselves, without what makes them
+// safe.
+//
 // River, and what it needs, are in this module only: the program's go.mod does not know them.
 // graphile-worker is fetched with npm. A peer that is not found is named below its table.
 package main

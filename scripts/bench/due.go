@@ -18,6 +18,9 @@ func due(b *bench, t *table) error {
 		}
 		t.add(plain.whole(b, title+": dbjobs tick", peer, "tick"),
 			atomic.whole(b, title+": dbjobs tick, atomic steps", title+": dbjobs tick", "tick"))
+		if engine == "postgres" {
+			byHand(b, t, plain)
+		}
 		for _, add := range peers[engine] {
 			if err := add(b, t); err != nil {
 				return err
