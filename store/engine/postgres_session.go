@@ -41,7 +41,8 @@ func (c *postgresForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 type postgresJobConn struct {
 	*stdlib.Conn
 	began  [len(reportedByServer)]string
-	direct bool // the server's session is this connection's own
+	begin  string // of a transaction, to be sent with its first statement
+	direct bool   // the server's session is this connection's own
 	pooled *atomic.Bool
 }
 

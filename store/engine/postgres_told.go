@@ -36,6 +36,9 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 	t := listener(ctx)
 	args, texts := postgresTexts(list)
 	if t == nil || !texts {
+		if err := c.begun(ctx); err != nil {
+			return nil, err
+		}
 		return c.Conn.ExecContext(ctx, query, list)
 	}
 	if c.Conn.Conn().IsClosed() {
@@ -55,6 +58,12 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 
 // execute sends several statements without arguments as one text, and one with arguments by itself.
 func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, args [][]byte) (affected int64, err error) {
+	if c.beginsWith(query) {
+		return c.beginAnd(ctx, t, query, args)
+	}
+	if err := c.begun(ctx); err != nil {
+		return 0, err
+	}
 	if len(args) > 0 {
 		return t.postgresResult(c.pg().ExecParams(ctx, query, args, nil, nil, nil))
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -50,11 +49,7 @@ func (c *postgresConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.
 	if conn.IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	level := sql.IsolationLevel(o.Isolation).String()
-	if o.ReadOnly {
-		level += " READ ONLY"
-	}
-	begin := fmt.Sprintf("BEGIN ISOLATION LEVEL %s; SET LOCAL lock_timeout = %d", level, lockWait.Milliseconds())
+	begin := fmt.Sprintf("%s; SET LOCAL lock_timeout = %d", postgresBegin(o), lockWait.Milliseconds())
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 	if err != nil {
 		return nil, err
