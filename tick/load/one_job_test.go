@@ -1,7 +1,6 @@
 package load
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,62 +10,45 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A command about one job or one schedule finds its rows by a key, however many others there are: none of its statements
-// reads a table from end to end.
-func TestExplainOneJobIsReadAlone(t *testing.T) {
-	t.Parallel()
-	for _, e := range storetest.Engines(t) {
-		t.Run(e, func(t *testing.T) {
-			t.Parallel()
-			n := extent{8_000, 8_000, 4_000, 4_000, 50}
-			switch {
-			case e == "postgres": // it takes a document for 100 rows, and for 100 it reads a smaller table whole
-				n.jobs = 20_000
-			case e == "sqlite" && os.Getenv("DBJOBS_PROVE") == "": // whose plans do not turn with the size
-				n = extent{3_000, 6_000, 3_000, 500, 50}
+// oneJob: a command about one job or one schedule finds its rows by a key, however many others there are: none of its
+// statements reads a table from end to end.
+func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
+	if d.Engine == "postgres" { // the ids were given by hand
+		d.Exec(t, "SELECT setval(pg_get_serial_sequence('dbjobs.jobs', 'id'), 1000000), setval(pg_get_serial_sequence('dbjobs.schedules', 'id'), 1000000)")
+	}
+	failed, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Failed}, Limit: 1})
+	if err != nil || len(failed) != 1 {
+		t.Fatal(err, len(failed))
+	}
+	ctx, who := t.Context(), store.Author{By: "ada"}
+	paused := store.Subject{Scope: store.ScopeJob, Name: "job 11"}
+	another := store.Definitions{Jobs: []store.Job{{Name: "another", Schedules: []string{"schedule 2"}, After: []store.After{{Job: "job 9"}},
+		Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
+	commands := map[string]func() error{
+		"job show":          func() error { _, err := d.Job(ctx, "job 8"); return err },
+		"job show, after":   func() error { _, err := d.Job(ctx, "job 97"); return err },
+		"job gaps":          func() error { _, err := d.Gaps(ctx, "job 8", 10); return err },
+		"job pause":         func() error { _, err := d.Pause(ctx, paused, time.Time{}, who); return err },
+		"job run-now":       func() error { _, err := d.RunNow(ctx, "job 8", store.Request{Author: who}); return err },
+		"job create":        func() error { _, err := d.Apply(ctx, another, store.ApplyOptions{CreateOnly: true}); return err },
+		"job remove":        func() error { return d.RemoveJob(ctx, "job 13", who) },
+		"run retry":         func() error { _, err := d.RetryRun(ctx, failed[0].ID, "", who); return err },
+		"schedule show":     func() error { _, err := d.ScheduleStatuses(ctx, "schedule 2"); return err },
+		"schedules by name": func() error { _, err := d.KnownSchedules(ctx, []string{"schedule 2"}); return err },
+	}
+	for name, command := range commands {
+		c.Reset()
+		if err := command(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, call := range c.All() {
+			if call.SQL == "" || strings.Contains(call.SQL, "pauses p") && strings.Contains(call.SQL, "LEFT JOIN") {
+				continue // the pauses are read whole
 			}
-			var c storetest.Calls
-			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
-			crowded(t, d, n)
-			if e == "postgres" { // the ids were given by hand
-				d.Exec(t, "SELECT setval(pg_get_serial_sequence('dbjobs.jobs', 'id'), 1000000), setval(pg_get_serial_sequence('dbjobs.schedules', 'id'), 1000000)")
+			plan := explain(t, d, call)
+			for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
+				t.Errorf("%s: %s: %s:\n%s", name, call.SQL, problem, strings.Join(plan, "\n"))
 			}
-			d.Analyze(t)
-			failed, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Failed}, Limit: 1})
-			if err != nil || len(failed) != 1 {
-				t.Fatal(err, len(failed))
-			}
-			ctx, who := t.Context(), store.Author{By: "ada"}
-			paused := store.Subject{Scope: store.ScopeJob, Name: "job 11"}
-			another := store.Definitions{Jobs: []store.Job{{Name: "another", Schedules: []string{"schedule 2"}, After: []store.After{{Job: "job 9"}},
-				Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
-			commands := map[string]func() error{
-				"job show":          func() error { _, err := d.Job(ctx, "job 8"); return err },
-				"job show, after":   func() error { _, err := d.Job(ctx, "job 97"); return err },
-				"job gaps":          func() error { _, err := d.Gaps(ctx, "job 8", 10); return err },
-				"job pause":         func() error { _, err := d.Pause(ctx, paused, time.Time{}, who); return err },
-				"job run-now":       func() error { _, err := d.RunNow(ctx, "job 8", store.Request{Author: who}); return err },
-				"job create":        func() error { _, err := d.Apply(ctx, another, store.ApplyOptions{CreateOnly: true}); return err },
-				"job remove":        func() error { return d.RemoveJob(ctx, "job 13", who) },
-				"run retry":         func() error { _, err := d.RetryRun(ctx, failed[0].ID, "", who); return err },
-				"schedule show":     func() error { _, err := d.ScheduleStatuses(ctx, "schedule 2"); return err },
-				"schedules by name": func() error { _, err := d.KnownSchedules(ctx, []string{"schedule 2"}); return err },
-			}
-			for name, command := range commands {
-				c.Reset()
-				if err := command(); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				for _, call := range c.All() {
-					if call.SQL == "" || strings.Contains(call.SQL, "pauses p") && strings.Contains(call.SQL, "LEFT JOIN") {
-						continue // the pauses are read whole
-					}
-					plan := explain(t, d, call)
-					for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
-						t.Errorf("%s: %s: %s:\n%s", name, call.SQL, problem, strings.Join(plan, "\n"))
-					}
-				}
-			}
-		})
+		}
 	}
 }

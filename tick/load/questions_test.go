@@ -15,7 +15,8 @@ import (
 // countsJobs is what reads a table whole, but no run: the number of jobs, which is a figure of check.
 var countsJobs = regexp.MustCompile(`(?i)^SELECT (pg_catalog\.)?COUNT\(\*\) FROM dbjobs[._]jobs WHERE`)
 
-// What people ask in the morning is answered by indexes, however many jobs, runs and triggers there are.
+// What people ask in the morning is answered by indexes, however many jobs, runs and triggers there are, and so is what commands
+// about one job ask.
 func TestExplainQuestionsUseIndexes(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -86,6 +87,7 @@ func TestExplainQuestionsUseIndexes(t *testing.T) {
 				}
 			}
 			lists(t, d, &c, n)
+			t.Run("one job", func(t *testing.T) { oneJob(t, d, &c, n) }) // the last: it changes what there is
 		})
 	}
 }
