@@ -157,7 +157,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	}
 	var commit func()
 	inDoubt := false // whether COMMIT of an atomic step took place
-	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
+	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), EndFollows: success.Succeeds(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
 		tells(t, &success, res)
 		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
 		inDoubt = err == nil

@@ -10,10 +10,10 @@ import (
 // syncWithLedger leaves it to the ledger to sync what a step has committed. Both are in one file, whose log keeps commits in
 // their order: the commit that records the end of the step syncs the log, and with it all that the step has committed before. So
 // no end is on record of which an effect could still be lost, and a file on a disk is synced once for many ends, instead of once
-// more for each step. A commit that has the end itself is synced by itself, see BeginTx.
+// more for each step. A commit that has the end of the run itself is synced by itself, see BeginTx.
 //
 // Crash window: where the machine loses its power before the end of a step is on record, its effects may be gone as well as not,
-// and the step runs again. Where the file has no log of that kind, each commit is synced.
+// and the step runs again. Those of an atomic step are gone together with the record of its attempt, or both are there. Where the file has no log of that kind, each commit is synced.
 func (c *sqliteJobConn) syncWithLedger(ctx context.Context) error {
 	mode, err := c.pragma(ctx, "PRAGMA journal_mode")
 	if c.synced = true; err != nil || mode != "wal" {
@@ -68,9 +68,17 @@ func (c *sqliteJobConn) QueryContext(ctx context.Context, query string, args []d
 	return c.keptStatements.QueryContext(ctx, query, args)
 }
 
-// BeginTx begins the transaction of an atomic step, which has the record of its end: its commit is synced.
+type endFollows struct{}
+
+// EndFollows says of the transaction of an atomic step that the ledger records the end of its run right after it.
+func EndFollows(ctx context.Context) context.Context {
+	return context.WithValue(ctx, endFollows{}, true)
+}
+
+// BeginTx begins the transaction of an atomic step. Its commit is synced, unless the ledger records the end of the run after it:
+// else it has that end itself.
 func (c *sqliteJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if err := c.syncs(ctx, true); err != nil {
+	if err := c.syncs(ctx, ctx.Value(endFollows{}) == nil); err != nil {
 		return nil, err
 	}
 	tx, err := c.keptStatements.BeginTx(ctx, o)
@@ -81,7 +89,7 @@ func (c *sqliteJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver
 	return syncedTx{tx, c}, nil
 }
 
-// syncedTx is a transaction whose commit is synced.
+// syncedTx is such a transaction.
 type syncedTx struct {
 	driver.Tx
 	c *sqliteJobConn

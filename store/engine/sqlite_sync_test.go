@@ -53,6 +53,13 @@ func TestStepsSyncWithTheLedger(t *testing.T) {
 		if err := end(tx); err != nil {
 			t.Fatal(err)
 		}
+		if tx, err = conn.BeginTx(EndFollows(t.Context()), nil); err != nil {
+			t.Fatal(err)
+		}
+		look(tx, normal, "an atomic step before the end of its run")
+		if err := end(tx); err != nil {
+			t.Fatal(err)
+		}
 	}
 	look(conn, normal, "a plain step")
 

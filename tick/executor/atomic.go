@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
@@ -36,7 +37,11 @@ func (d *database) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_
 		}
 	}()
 	w := d.witness(s.statements, conn, list)
-	tx, err := conn.BeginTx(s.after, &sql.TxOptions{Isolation: d.engine.Isolation})
+	begin := s.after
+	if r.EndFollows {
+		begin = engine.EndFollows(begin)
+	}
+	tx, err := conn.BeginTx(begin, &sql.TxOptions{Isolation: d.engine.Isolation})
 	if err != nil && d.engine.Unsent(err) {
 		return Result{}, fmt.Errorf("%w: %w", errUnsent, err)
 	} else if err != nil {

@@ -22,6 +22,8 @@ type Request struct {
 	// EndIn records the attempt as succeeded within the transaction of an atomic step, under the fence of the
 	// delivery: its error means that the run was delivered again, and the transaction must be rolled back.
 	EndIn func(ctx context.Context, tx *sql.Tx, r Result) error
+	// EndFollows: where the step succeeds, EndIn records no more than the attempt, and the end of the run is recorded after it.
+	EndFollows bool
 }
 
 // ErrNothingDone says of an attempt that failed that nothing of it took effect: no statement was sent, or all of it was undone.
