@@ -41,7 +41,8 @@ func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
 	ticktest.DecideOnly(t, d)
 }
 
-// worker is one that notes what it executes, in order.
+// worker is one that notes what it executes, in order. By its clock nothing takes time, so that a slow machine does not
+// let it give back what it has taken ahead.
 func worker(t testing.TB, d *storetest.DB) (tk *tick.Tick, executed func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -52,6 +53,7 @@ func worker(t testing.TB, d *storetest.DB) (tk *tick.Tick, executed func() []str
 		list = append(list, r.Task.Job.Name)
 		return executor.Result{}, nil
 	})
+	tk.Now = d.Clock.Now
 	return tk, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(list) }
 }
 
