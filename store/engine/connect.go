@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,6 +16,17 @@ import (
 type connectError struct{ error }
 
 func (e connectError) Unwrap() error { return e.error }
+
+// Error is the error with each line once: pgx tells what befell each of its attempts, such as with TLS and without.
+func (e connectError) Error() string {
+	var lines []string
+	for line := range strings.Lines(e.error.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}
 
 // ahead is in the context of a connection that is made before it is needed: that waits for no room, and makes none.
 type ahead struct{}
