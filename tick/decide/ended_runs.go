@@ -39,9 +39,7 @@ func (d *decision) setAsideUnreadable(r *store.Run) bool {
 		d.unreadable++
 		return true
 	}
-	if !r.RecordedAt.IsZero() { // as in recoverExpired
-		r.State, r.FinishedAt, r.Error = store.Succeeded, r.RecordedAt, ""
-		d.settleRun(*r, store.Running)
+	if d.settleRecorded(r) {
 		return true
 	}
 	was := r.State
@@ -171,12 +169,20 @@ func (d *decision) retention() []store.Retention {
 	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
+// settleRecorded settles an expired run whose last step has recorded its success together with its effects: its holder has
+// left out the end of the run only, so it has succeeded, at that instant.
+func (d *decision) settleRecorded(r *store.Run) bool {
+	if r.RecordedAt.IsZero() {
+		return false
+	}
+	r.State, r.FinishedAt, r.Error = store.Succeeded, r.RecordedAt, ""
+	d.settleRun(*r, store.Running)
+	return true
+}
+
 // recoverExpired takes runs from holders that did not report in time. Such a run is delivered
 // again; after max_deliveries of these losses it is lost. A lease counts as expired one heartbeat
 // after its end, so that a holder whose heartbeat is late keeps its run.
-//
-// Of one whose last step has recorded its success together with its effects, the holder has left out the end of the run
-// only: it has succeeded, at that instant.
 func (d *decision) recoverExpired() {
 	active, was := d.active, d.statesRead
 	d.active, d.statesRead = nil, nil
@@ -185,9 +191,7 @@ func (d *decision) recoverExpired() {
 			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])
 			continue
 		}
-		if !r.RecordedAt.IsZero() {
-			r.State, r.FinishedAt, r.Error = store.Succeeded, r.RecordedAt, ""
-			d.settleRun(r, store.Running)
+		if d.settleRecorded(&r) {
 			continue
 		}
 		r.Losses++
