@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -329,9 +328,7 @@ func TestLogin(t *testing.T) {
 
 // TestServiceOfLibpq: a URL may name a service, whose file says where the database is, and who to be.
 func TestServiceOfLibpq(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("only PostgreSQL has services")
-	}
+	storetest.Needs(t, "postgres") // only PostgreSQL has services
 	u, err := url.Parse(storetest.URL(t, "postgres"))
 	if err != nil {
 		t.Fatal(err)

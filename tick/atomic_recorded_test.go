@@ -1,13 +1,16 @@
 package tick_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -177,4 +180,27 @@ func TestAtomicStepThatHasCommittedIsNotEndedOtherwise(t *testing.T) {
 		}
 		r.want(t, store.Succeeded, 1, 0)
 	})
+}
+
+// A step is told whether the end of its run follows what it records itself. Only then may its commit be synced later.
+func TestAtomicStepIsToldWhetherTheEndFollows(t *testing.T) {
+	d := storetest.Open(t, "sqlite", store.Options{})
+	fails := ticktest.Call("fails")
+	fails.OnSuccess = "fail"
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+		{Name: "two", Steps: []store.Step{ticktest.Call("first"), ticktest.Call("last")}}, {Name: "one", Steps: []store.Step{fails}}}})
+	ticktest.Request(t, d, "two")
+	ticktest.Request(t, d, "one")
+	told := map[string]bool{}
+	tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+		told[r.Task.StepAt(r.Task.Run.Step).Name] = r.EndFollows
+		return executor.Result{}, nil
+	})
+	tk.Concurrency = 1
+	if _, err := tk.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]bool{"first": false, "last": true, "fails": false}; !maps.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,9 +44,7 @@ func (f *filling) Execute(ctx context.Context, _ executor.Request) (executor.Res
 
 // A full disk ends a pass also where it has no budget, and is reported as what it is.
 func TestFullDiskEndsAPass(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "sqlite") {
-		t.Skip("it is about a file")
-	}
+	storetest.Needs(t, "sqlite") // it is about a file
 	f := &filling{}
 	d := storetest.Open(t, "sqlite", store.Options{Wrap: func(c driver.Connector) driver.Connector { f.Connector = c; return f }})
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})

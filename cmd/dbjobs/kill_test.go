@@ -39,7 +39,7 @@ func TestAtomicStepsUnderKillsAndCuts(t *testing.T) {
 	t.Parallel()
 	servers := slices.DeleteFunc(storetest.Engines(t), func(engine string) bool { return engine == "sqlite" }) // which has no connection
 	if len(servers) == 0 {
-		t.Skip("needs a server: tick/README.md, The proofs, says how to run it with one")
+		storetest.Skip(t, "needs a server: tick/README.md, The proofs, says how to run it with one")
 	}
 	for _, engine := range servers {
 		t.Run(engine, func(t *testing.T) {

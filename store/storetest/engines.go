@@ -40,6 +40,14 @@ func Engines(t testing.TB) []string {
 	return names
 }
 
+// Needs leaves a test of one engine out where DBJOBS_TEST_DATABASES does. `make test` has all three.
+func Needs(t testing.TB, engine string) {
+	t.Helper()
+	if !slices.Contains(Engines(t), engine) {
+		t.Skipf("it needs %s, which DBJOBS_TEST_DATABASES leaves out", engine)
+	}
+}
+
 // EnginesFor are the engines for a case, by its name, of something that knows no engine: SQLite and one server of the list,
 // the same one each time. DBJOBS_PROVE has each case on every engine.
 func EnginesFor(t testing.TB, name string) []string {

@@ -204,8 +204,9 @@ func (c *Clock) Set(t time.Time) {
 // Add moves the clock on.
 func (c *Clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
 
-// Memory is a new folder in memory, where the machine has room there and TMPDIR does not name another, and else on disk: what tests keep in files has nothing to
-// lose. A file of SQLite that waits for no disk costs a third less CPU, and half the time.
+// Memory is a new folder in memory, where the machine has room there and TMPDIR does not name another, and else on disk:
+// what tests keep in files has nothing to lose. A file of SQLite that waits for no disk costs a third less CPU, and half the
+// time.
 func Memory(t testing.TB) string {
 	t.Helper()
 	if os.Getenv("TMPDIR") != "" || !roomInMemory() {

@@ -3,7 +3,6 @@
 package crash
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -35,9 +34,7 @@ func throughPooler(t *testing.T, d *storetest.DB, pooled, direct string) *tick.T
 // What a session keeps is there for the next statement of a step that goes past the pooler, and for no other step. An
 // atomic step ends its run there, in its own transaction.
 func TestDirectWayHasSessions(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PgBouncer stands before PostgreSQL")
-	}
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (job text, n int)")
 	const session = `CREATE TEMPORARY TABLE mine AS SELECT 1 AS n; SET work_mem = '3MB'; SELECT pg_advisory_lock(7)`
@@ -69,9 +66,7 @@ func TestDirectWayHasSessions(t *testing.T) {
 // A way that leads elsewhere, or to other rights, is not taken, whatever the tables there say of themselves: nothing is
 // executed, and the run waits for somebody to correct the setting.
 func TestDirectWayElsewhere(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PgBouncer stands before PostgreSQL")
-	}
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d, other := storetest.Open(t, "postgres", store.Options{}), storetest.Open(t, "postgres", store.Options{})
 	cases := []struct{ name, direct, problem string }{
 		{"another database", other.URL, "another database, where this run has not been handed out"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
@@ -87,9 +86,7 @@ func keeping(t *testing.T, d *storetest.DB, url string) (c *connections, pass fu
 // The server keeps the plans of what records ends, in sessions that are ours alone: never in one that a pooler lends. A session
 // that has lost them is given up, and every end is recorded once.
 func TestPlansAreKeptInOwnSessions(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("the others keep none on the server")
-	}
+	storetest.Needs(t, "postgres") // the others keep none on the server
 	for _, way := range []string{"direct", "pooled"} {
 		t.Run(way, func(t *testing.T) {
 			d := storetest.Open(t, "postgres", store.Options{})
@@ -118,9 +115,7 @@ func TestPlansAreKeptInOwnSessions(t *testing.T) {
 // A plan that was made for a table of a few rows reads it whole. It is not kept for long: else each end would read the table that
 // has grown meanwhile.
 func TestKeptPlansGrowWithTheTables(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("the others keep none on the server")
-	}
+	storetest.Needs(t, "postgres") // the others keep none on the server
 	d := storetest.Open(t, "postgres", store.Options{})
 	if d.Int(t, "SELECT current_setting('server_version_num')::int") < 150000 {
 		t.Skip("it tells late what it has read")

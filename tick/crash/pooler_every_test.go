@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,9 +23,7 @@ import (
 // Behind a pooler of transactions with two sessions each executor does its work, with each type of argument, in a target and
 // in the store's own database, with what earlier steps told; and the hook of each run that fails gets its event.
 func TestPoolerOfTransactionsServesEveryExecutor(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PgBouncer stands before PostgreSQL")
-	}
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	const jobs = 6
 	d, target := storetest.Open(t, "postgres", store.Options{}), storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, `CREATE TABLE effects (step text, words text, whole bigint, part numeric, yes boolean, nothing int, at timestamptz, day date, run uuid, doc jsonb, list int[], bytes bytea)`)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,10 +24,12 @@ import (
 // one round trip leaves there the next finds used by others. What a step binds must arrive in its own statement: here a
 // statement that another session prepared fits as well, and only its table shows that it was the wrong one.
 func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PgBouncer stands before PostgreSQL")
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
+	const ticks, tables = 8, 8
+	runs := 160
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		runs = 400
 	}
-	const runs, ticks, tables = 160, 8, 8
 	d := storetest.Open(t, "postgres", store.Options{})
 	for i := range tables {
 		d.Exec(t, fmt.Sprintf("CREATE TABLE effects_%d (n int, run uuid, scheduled_for timestamptz, told text)", i))
@@ -74,9 +75,7 @@ func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 // Behind such a pooler the session that answers may be another's the next time: none is made as new, which would be done to
 // others.
 func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PgBouncer stands before PostgreSQL")
-	}
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE seen (setting text)")
 	through := executeThrough(t, behindPooler(t, d.URL, 1))
@@ -93,9 +92,7 @@ func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
 // A statement that a timeout or a cancel has stopped is over on the server, too, and the pooler serves all others. PgBouncer
 // 1.18 ends where the connection that asks for the stop is closed early.
 func TestPoolerOfTransactionsStopsStatements(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PgBouncer stands before PostgreSQL")
-	}
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (n int)")
 	through := executeThrough(t, behindPooler(t, d.URL, 2))
@@ -169,9 +166,7 @@ func behindPooler(t *testing.T, direct string, size int) string {
 
 // A pooler that lets nobody in says so in codes of its own: the database is out of reach all the same.
 func TestPoolerThatLetsNobodyIn(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PgBouncer stands before PostgreSQL")
-	}
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	pooled := behindPooler(t, storetest.URL(t, "postgres"), 1)
 	for what, change := range map[string]func(*url.URL){
 		"a wrong password": func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wrong") },

@@ -22,9 +22,7 @@ import (
 
 // On PostgreSQL, BEGIN goes along with the first statement of an atomic step, where that is one statement for certain.
 func TestBeginOfAnAtomicStepTakesNoTrip(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("no PostgreSQL")
-	}
+	storetest.Needs(t, "postgres")
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (n int)")
 	const begin, insert, two = "BEGIN ISOLATION LEVEL Read Committed", "INSERT INTO effects VALUES (1)", "INSERT INTO effects VALUES (1); INSERT INTO effects VALUES (1)"
@@ -61,9 +59,7 @@ func TestBeginOfAnAtomicStepTakesNoTrip(t *testing.T) {
 
 // Where BEGIN is refused, nothing is executed outside of a transaction.
 func TestNothingIsExecutedWithoutBegin(t *testing.T) {
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("no PostgreSQL")
-	}
+	storetest.Needs(t, "postgres")
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (n int)")
 	for _, text := range []string{"INSERT INTO effects VALUES (1)", "INSERT INTO effects VALUES (1);;"} {

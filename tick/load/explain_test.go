@@ -138,9 +138,7 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 // ticks at once send many small lists, and each of them would pay for the whole table.
 func TestTakesAndEndsOfAFewThousandGoByTheKey(t *testing.T) {
 	t.Parallel()
-	if !slices.Contains(storetest.Engines(t), "postgres") {
-		t.Skip("PostgreSQL's planner")
-	}
+	storetest.Needs(t, "postgres") // PostgreSQL's planner
 	made := ready(t, "postgres", 3000)
 	var c storetest.Calls
 	tk := ticktest.New(t, ticktest.OpenBeside(t, made, "", store.Options{Wrap: c.Wrap}))
