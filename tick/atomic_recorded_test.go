@@ -182,8 +182,8 @@ func TestAtomicStepThatHasCommittedIsNotEndedOtherwise(t *testing.T) {
 	})
 }
 
-// A step is told whether the end of its run follows what it records itself. Only then may its commit be synced later.
-func TestAtomicStepIsToldWhetherTheEndFollows(t *testing.T) {
+// A step learns whether the end of its run follows what it records itself. Only then may its commit be synced later.
+func TestAtomicStepLearnsWhetherTheEndFollows(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	fails := ticktest.Call("fails")
 	fails.OnSuccess = "fail"
