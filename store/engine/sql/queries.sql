@@ -1160,7 +1160,7 @@ DELETE FROM dbjobs.ticks WHERE since > @later;
 -- Rows that are written come as one JSON document, which @rows makes a table d; conditional updates join it.
 
 -- name: extend_gaps
--- overridden: mysql
+-- overridden: mysql, postgres
 UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now
 FROM @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instant, reason text, rule text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
@@ -1169,14 +1169,14 @@ WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d
 INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, @now
 FROM @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instant, reason text, rule text)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
-  AND g.through_at = d.through_at AND g.reason = d.reason);
+WHERE (SELECT g.job_id FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
+  AND g.through_at = d.through_at AND g.reason = d.reason) IS NULL;
 
 -- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
 -- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
 
 -- name: update_runs
--- overridden: mysql
+-- overridden: mysql, postgres
 UPDATE dbjobs.runs AS r
 SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
@@ -1188,7 +1188,7 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 
 -- name: advance
--- overridden: mysql
+-- overridden: mysql, postgres
 UPDATE dbjobs.plans AS p
 SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
@@ -1204,7 +1204,7 @@ WHERE p.job_id = d.job_id AND p.version = d.version;
 -- Of plans that only went on to their next nominal time, after one run for the last.
 
 -- name: advance_due
--- overridden: mysql
+-- overridden: mysql, postgres
 UPDATE dbjobs.plans AS p
 SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
   version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END

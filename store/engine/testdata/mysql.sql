@@ -630,8 +630,8 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e WHERE e.job_id = d.job_id AND 
 INSERT INTO dbjobs_gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', from_at DATETIME(6) PATH '$.from_at', through_at DATETIME(6) PATH '$.through_at', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule')) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
-  AND g.through_at = d.through_at AND g.reason = d.reason);
+WHERE (SELECT g.job_id FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
+  AND g.through_at = d.through_at AND g.reason = d.reason) IS NULL;
 
 -- name: insert_group
 -- arguments: name, max_running

@@ -16,24 +16,30 @@ SELECT r.job_id, r.scheduled_for FROM dbjobs.runs r WHERE r.job_id = ANY($1::big
 
 -- name: advance
 -- arguments: rows
+WITH d AS (
+  SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, next_run timestamptz, decided_through timestamptz, parked text, last_scheduled_for timestamptz,
+  last_run_id uuid, last_state text, last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int,
+  cycles bigint, runs_made bigint, startup_ids text, repeat_from timestamptz, skips text)
+)
 UPDATE dbjobs.plans AS p
 SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
   last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
   last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
   streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
   repeat_from = d.repeat_from, skips = d.skips, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
-FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, next_run timestamptz, decided_through timestamptz, parked text, last_scheduled_for timestamptz,
-  last_run_id uuid, last_state text, last_finished_at timestamptz, last_success_at timestamptz, last_error text, streak int,
-  cycles bigint, runs_made bigint, startup_ids text, repeat_from timestamptz, skips text)
-WHERE p.job_id = d.job_id AND p.version = d.version;
+FROM d
+WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.version = d.version;
 
 -- name: advance_due
--- arguments: now, rows
+-- arguments: rows, now
+WITH d AS (
+  SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, version bigint, next_run timestamptz, last_scheduled_for timestamptz)
+)
 UPDATE dbjobs.plans AS p
-SET next_run = d.next_run, decided_through = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
+SET next_run = d.next_run, decided_through = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
   version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
-FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, version bigint, next_run timestamptz, last_scheduled_for timestamptz)
-WHERE p.job_id = d.job_id AND p.version = d.version;
+FROM d
+WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.version = d.version;
 
 -- name: attempts
 -- arguments: id
@@ -452,10 +458,14 @@ ORDER BY j.id LIMIT $3;
 SELECT id FROM dbjobs.runs WHERE expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND settled_at IS NOT NULL ORDER BY expires_at LIMIT $2;
 
 -- name: extend_gaps
--- arguments: now, rows
-UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
-WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
+-- arguments: rows, now
+WITH d AS (
+  SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
+)
+UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp())
+FROM d
+WHERE g.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND g.through_at = ANY(ARRAY(SELECT from_at FROM d))
+  AND g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
 -- name: failures
 -- arguments: since, until, limit
@@ -673,8 +683,8 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e WHERE e.job_id = d.job_id AND 
 INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, schedule_id bigint, from_at timestamptz, through_at timestamptz, reason text, rule text)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
-  AND g.through_at = d.through_at AND g.reason = d.reason);
+WHERE (SELECT g.job_id FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
+  AND g.through_at = d.through_at AND g.reason = d.reason) IS NULL;
 
 -- name: insert_group
 -- arguments: name, max_running
@@ -1696,16 +1706,19 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, rule text, zone text
 
 -- name: update_runs
 -- arguments: rows
+WITH d AS (
+  SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
+  ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz, expires_at timestamptz,
+  error text)
+)
 UPDATE dbjobs.runs AS r
 SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
-FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
-  ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz, expires_at timestamptz,
-  error text)
-WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
-  AND (d.state <> 'queued' OR r.cancel_at IS NULL);
+FROM d
+WHERE r.id = ANY(ARRAY(SELECT id FROM d)) AND r.id = d.id AND r.fence = d.fence AND r.state = d.was
+  AND (d.lease IS NULL OR r.lease_until = d.lease) AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 
 -- name: update_schedule
 -- arguments: rule, zone, nonexistent, ambiguous, calendar, on_holiday, now, calendar_version, description, manifest, id

@@ -624,8 +624,8 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e WHERE e.job_id = d.job_id AND 
 INSERT INTO dbjobs_gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at)
 SELECT d.job_id, d.schedule_id, d.from_at, d.through_at, d.reason, d.rule, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'from_at' AS from_at, value ->> 'through_at' AS through_at, value ->> 'reason' AS reason, value ->> 'rule' AS rule FROM jsonb_each(?2)) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
-  AND g.through_at = d.through_at AND g.reason = d.reason);
+WHERE (SELECT g.job_id FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
+  AND g.through_at = d.through_at AND g.reason = d.reason) IS NULL;
 
 -- name: insert_group
 -- arguments: name, max_running

@@ -87,6 +87,63 @@ FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, queue text, p
   scheduled_for instant, interval_start instant)
 ON CONFLICT DO NOTHING;
 
+-- Rows that change are looked up by the key: of a table of some thousand rows, the planner would read all for each hundred that
+-- are written. A list of their keys leaves it no choice.
+
+-- name: extend_gaps
+WITH d AS (
+  SELECT * FROM @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instant, reason text, rule text)
+)
+UPDATE dbjobs.gaps AS g SET through_at = d.through_at, recorded_at = @now
+FROM d
+WHERE g.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND g.through_at = ANY(ARRAY(SELECT from_at FROM d))
+  AND g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
+
+-- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
+-- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
+
+-- name: update_runs
+WITH d AS (
+  SELECT * FROM @rows(id uuid, fence int, was text, lease instant, state text, held_by text, ready_at instant,
+  number bigint, losses int, finished_at instant, settled_at instant, expires_at instant, error text)
+)
+UPDATE dbjobs.runs AS r
+SET state = d.state, held_by = d.held_by, ready_at = d.ready_at, number = d.number, losses = d.losses,
+  finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
+  lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
+FROM d
+WHERE r.id = ANY(ARRAY(SELECT id FROM d)) AND r.id = d.id AND r.fence = d.fence AND r.state = d.was
+  AND (d.lease IS NULL OR r.lease_until = d.lease) AND (d.state <> 'queued' OR r.cancel_at IS NULL);
+
+-- name: advance
+WITH d AS (
+  SELECT * FROM @rows(job_id bigint, version bigint, next_run instant, decided_through instant, parked text,
+  last_scheduled_for instant, last_run_id uuid, last_state text, last_finished_at instant,
+  last_success_at instant, last_error text, streak int, cycles bigint, runs_made bigint, startup_ids text,
+  repeat_from instant, skips text)
+)
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parked,
+  last_scheduled_for = d.last_scheduled_for, last_run_id = d.last_run_id, last_state = d.last_state,
+  last_finished_at = d.last_finished_at, last_success_at = d.last_success_at, last_error = d.last_error,
+  streak = d.streak, cycles = d.cycles, runs_made = d.runs_made, startup_ids = d.startup_ids,
+  repeat_from = d.repeat_from, skips = d.skips, version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+FROM d
+WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.version = d.version;
+
+-- Of plans that only went on to their next nominal time, after one run for the last.
+
+-- name: advance_due
+WITH d AS (
+  SELECT * FROM @rows(job_id bigint, version bigint, next_run instant, last_scheduled_for instant)
+)
+UPDATE dbjobs.plans AS p
+SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_scheduled_for, runs_made = p.runs_made + 1,
+  version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END
+FROM d
+WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.version = d.version;
+
 -- The ends of several runs, each guarded by its own fence. Whose row somebody has locked is left out, and so is who was
 -- delivered again: the answer names those that have ended, and says whether everything is paused. The limit is the length
 -- of the list: it keeps none out. Without it, the planner takes any list for 100 rows, and reads all of a table of some
