@@ -149,6 +149,14 @@ func (r *run) run(ctx context.Context, picked []*engine, wanted []*tool, command
 		return r.offer(ctx, provisions, environment)
 	}
 	code := r.command(ctx, provisions, environment, command)
+	for _, p := range provisions {
+		if p.server == nil {
+			continue
+		}
+		if why := p.server.died(); why != "" {
+			r.say("%s", why)
+		}
+	}
 	if note != "" {
 		r.say("%s", note)
 	}
@@ -212,8 +220,8 @@ func (r *run) command(ctx context.Context, provisions []provision, environment, 
 
 func stopAll(provisions []provision) {
 	for _, p := range provisions {
-		if p.kept != nil {
-			p.kept.stop()
+		if p.server != nil {
+			p.server.kept.stop()
 		}
 	}
 }

@@ -174,3 +174,31 @@ func TestParseVersion(t *testing.T) {
 		t.Error("versions are not ordered by number")
 	}
 }
+
+// Whatever a test lacks after its server has ended says nothing of why: the launcher does.
+func TestServerThatDiesIsNamed(t *testing.T) {
+	r, err := newRun(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{engine: mariadb, owner: r, dir: t.TempDir()}
+	if err := os.WriteFile(s.dir+"/server.log", []byte("got signal 11\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.kept, err = r.keep(&exec.Cmd{Env: os.Environ()}, orders{Args: []string{"sh", "-c", "read line; kill -SEGV $$"}, Stop: syscall.SIGTERM})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-s.kept.done
+	if why := s.died(); !strings.Contains(why, "MariaDB ended by itself, with 139,") || !strings.Contains(why, "got signal 11") {
+		t.Errorf("%q", why)
+	}
+	if s.kept, err = r.keep(&exec.Cmd{Env: os.Environ()}, orders{Args: []string{"sleep", "60"}, Stop: syscall.SIGTERM}); err != nil {
+		t.Fatal(err)
+	}
+	if why := s.died(); why != "" {
+		t.Errorf("it lives: %q", why)
+	}
+	s.kept.stop()
+	r.close()
+}

@@ -16,8 +16,8 @@ import (
 type provision struct {
 	engine *engine
 	url    string
-	what   string // for people: "MariaDB 10.11.14 (installed)"
-	kept   *kept  // nil for a server that was there before
+	what   string  // for people: "MariaDB 10.11.14 (installed)"
+	server *server // nil for one that was there before
 	err    error
 }
 
@@ -51,8 +51,8 @@ func (r *run) provide(ctx context.Context, e *engine) provision {
 		return p
 	}
 	s, err := r.start(ctx, e, inst)
-	if s != nil {
-		p.kept = s.kept
+	if s != nil && s.kept != nil {
+		p.server = s
 	}
 	if err != nil {
 		p.err = err

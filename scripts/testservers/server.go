@@ -108,6 +108,17 @@ func (s *server) logTail() string {
 	return tail(text)
 }
 
+// died says that the server has ended before it was stopped, with the end of its log; "": it has not. Whatever the tests
+// lacked from then on is in their own failures: this is why.
+func (s *server) died() string {
+	select {
+	case <-s.kept.done:
+		return fmt.Sprintf("%s ended by itself, with %d, while it was used:\n%s", s.title, s.kept.code, s.logTail())
+	default:
+		return ""
+	}
+}
+
 // run runs one of the engine's programs as the server's user. What it prints is
 // shown only if it fails.
 func (s *server) run(ctx context.Context, input string, argv ...string) error {
@@ -194,7 +205,7 @@ func freePort() (int, error) {
 // tail is the end of a program's output, which is where it says why it failed.
 func tail(text []byte) string {
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	const most = 15
+	const most = 40
 	if len(lines) > most {
 		lines = lines[len(lines)-most:]
 	}

@@ -1,5 +1,8 @@
 -- Jobs that are not removed, each with its state, why it has that, and the facts of its plan. JobStatus.derive
 -- (store/state.go) finds the state in the same way: TestViewsSayWhatCommandsSay holds one against the other.
+--
+-- The windows are of expressions (+ 0), not of columns: there, MariaDB would plan to look up the part of each job, and a server of
+-- 10.11.19 stops for good where somebody stops the query at that moment: TestViewsCanBeStopped.
 CREATE VIEW dbjobs.v_jobs AS
 SELECT s.id, s.owner, s.name, s.description, s.state,
   CASE s.state WHEN 'paused' THEN a.reason WHEN 'parked' THEN s.parked
@@ -52,18 +55,18 @@ FROM (
     LEFT JOIN dbjobs.schedules o ON o.job_id = j.id
     LEFT JOIN (
       SELECT t.subject_id, t.id, t.ends_at FROM (
-        SELECT p.subject_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY p.subject_id ORDER BY p.ends_at DESC, p.id DESC) AS place
+        SELECT p.subject_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY p.subject_id + 0 ORDER BY p.ends_at DESC, p.id DESC) AS place
         FROM dbjobs.pauses p WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > @clock) AS t
       WHERE t.place = 1) AS d ON d.subject_id = j.id
     LEFT JOIN (
       SELECT t.job_id, t.id, t.ends_at FROM (
-        SELECT j.id AS job_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY j.id ORDER BY p.ends_at DESC, p.id DESC) AS place
+        SELECT j.id AS job_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY j.id + 0 ORDER BY p.ends_at DESC, p.id DESC) AS place
         FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag
         WHERE p.scope IN ('all', 'owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > @clock) AS t
       WHERE t.place = 1) AS w ON w.job_id = j.id
     LEFT JOIN (
       SELECT t.job_id, t.id FROM (
-        SELECT l.job_id, p.id, ROW_NUMBER() OVER (PARTITION BY l.job_id ORDER BY p.ends_at, p.id DESC) AS place
+        SELECT l.job_id, p.id, ROW_NUMBER() OVER (PARTITION BY l.job_id + 0 ORDER BY p.ends_at, p.id DESC) AS place
         FROM dbjobs.pauses p JOIN dbjobs.job_schedules l ON l.schedule_id = p.subject_id
         WHERE p.scope = 'schedule' AND p.resumed_at IS NULL AND p.ends_at > @clock) AS t
       WHERE t.place = 1) AS e ON e.job_id = j.id
