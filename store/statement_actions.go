@@ -74,7 +74,7 @@ var actions = map[string]string{
 	"users":              "read which jobs use schedules",
 	"followers":          "read which jobs run after these",
 	"gaps":               "read gaps",
-	"give_back":          "give back a run",
+	"redeliver":          "let a run be delivered again",
 	"group_caps":         "read the caps of groups",
 	"group_held":         "read the runs that wait for groups",
 	"groups":             "read groups",

@@ -27,11 +27,11 @@ type StepEnd struct {
 	Result   string // what later steps may name, as JSON; empty: none does
 
 	// One of these. With none, the run ends as Final says.
-	NextStep int           // goes on with this step
-	Retry    bool          // tries the step again after Backoff
-	Backoff  time.Duration // or hands it out again then
-	GiveBack bool          // cut short, or never begun: delivered again; uses up a delivery, not an attempt
-	Final    string        // succeeded, failed, cancelled
+	NextStep  int  // goes on with this step
+	Retry     bool // tries the step again after Backoff
+	Backoff   time.Duration
+	Redeliver bool   // cut short, or never begun: delivered again after Backoff; uses up a delivery, not an attempt
+	Final     string // succeeded, failed, cancelled
 
 	Pause string // why the job is paused with this end; empty: it is not
 
@@ -129,8 +129,8 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	case e.Retry:
 		move, run.State = "back_off", Waiting
 		a["later_ms"] = e.Backoff.Milliseconds()
-	case e.GiveBack:
-		move, run.State = "give_back", Waiting
+	case e.Redeliver:
+		move, run.State = "redeliver", Waiting
 		a["later_ms"] = e.Backoff.Milliseconds()
 	default:
 		run.State = e.Final

@@ -25,7 +25,7 @@ var ErrAlone = errors.New("this end is to be recorded by itself")
 // Finishes reports whether the end is that of the run, and nothing else is to be written with it: such ends can be
 // recorded together.
 func (e *StepEnd) Finishes() bool {
-	return e.NextStep <= 0 && !e.Retry && !e.GiveBack && e.Pause == "" && !e.InDoubt
+	return e.NextStep <= 0 && !e.Retry && !e.Redeliver && e.Pause == "" && !e.InDoubt
 }
 
 // Size is about how much of a write the end takes, beside a few hundred bytes: what a list of ends is

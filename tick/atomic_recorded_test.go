@@ -163,7 +163,7 @@ func TestAtomicStepThatHasCommittedIsNotEndedOtherwise(t *testing.T) {
 			{State: store.Failed, Final: store.Failed, InDoubt: true},
 			{State: store.Cancelled, Final: store.Cancelled, InDoubt: true},
 			{State: store.Failed, Retry: true, Backoff: time.Minute},
-			{State: "cut", GiveBack: true},
+			{State: "cut", Redeliver: true},
 			{State: store.Failed, NextStep: 2},
 		} {
 			again := r.t

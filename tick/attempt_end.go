@@ -28,7 +28,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	cause := stopped(ctx)
 	known := errors.Is(err, executor.ErrNothingDone) && (cause == nil || errors.Is(cause, errTimeout))
 	if known && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
-		end.State, end.GiveBack, end.Backoff = "cut", true, time.Second<<min(t.Run.Losses, 6)
+		end.State, end.Redeliver, end.Backoff = "cut", true, time.Second<<min(t.Run.Losses, 6)
 		return end
 	}
 	switch {
@@ -42,7 +42,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		return end
 	case cause != nil: // the pass ends: that uses up a delivery, not an attempt
 		end.State, end.Error = "cut", errCut.Error()
-		if end.GiveBack = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.GiveBack {
+		if end.Redeliver = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.Redeliver {
 			end.Final = store.Lost
 			end.Error += fmt.Sprintf(", at each of %d deliveries; give the tick a larger --budget or raise max_deliveries", t.Run.Losses+1)
 		}

@@ -200,7 +200,7 @@ func TestDeliveryEndsOnce(t *testing.T) {
 			{State: store.Succeeded, NextStep: 2},
 			{State: store.Failed, Final: store.Failed},
 			{State: store.Failed, Retry: true, Backoff: time.Minute},
-			{State: "cut", GiveBack: true},
+			{State: "cut", Redeliver: true},
 		} {
 			again := unanswered
 			if err := d.EndStep(t.Context(), &again, end, h); !errors.Is(err, store.ErrOutdated) {

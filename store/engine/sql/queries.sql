@@ -640,7 +640,7 @@ WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :run_error
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
--- name: give_back
+-- name: redeliver
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, losses = losses + 1,
   attempt = attempt - 1, error = :run_error
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;

@@ -555,12 +555,6 @@ DELETE FROM dbjobs_plan_rules WHERE job_id IN (each_);
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs_gaps
 WHERE job_id = ? ORDER BY through_at DESC, schedule_id LIMIT ?;
 
--- name: give_back
--- arguments: now, later_ms, run_error, id, fence, number
-UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, losses = losses + 1,
-  attempt = attempt - 1, error = ?
-WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
-
 -- name: group_caps
 -- arguments: each_ids
 SELECT g.name, g.max_running,
@@ -1240,6 +1234,12 @@ WHERE name = ? AND since = ?;
 -- arguments: each_ids
 SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts
 WHERE r.id IN (each_) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
+
+-- name: redeliver
+-- arguments: now, later_ms, run_error, id, fence, number
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, losses = losses + 1,
+  attempt = attempt - 1, error = ?
+WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
 
 -- name: remove_jobs
 -- arguments: now, each_ids

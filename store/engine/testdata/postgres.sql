@@ -607,12 +607,6 @@ DELETE FROM dbjobs.plan_rules WHERE job_id = ANY($1::bigint[]);
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
 WHERE job_id = $1 ORDER BY through_at DESC, schedule_id LIMIT $2;
 
--- name: give_back
--- arguments: now, later_ms, run_error, id, fence, number
-UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, losses = losses + 1,
-  attempt = attempt - 1, error = $3
-WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
-
 -- name: group_caps
 -- arguments: ids
 SELECT g.name, g.max_running,
@@ -1305,6 +1299,12 @@ WHERE name = $9 AND since = $10;
 -- arguments: ids
 SELECT r.id, r.job_id, a.finished_at FROM dbjobs.runs r JOIN dbjobs.attempts a ON a.run_id = r.id AND a.number = r.attempts
 WHERE r.id = ANY($1::uuid[]) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
+
+-- name: redeliver
+-- arguments: now, later_ms, run_error, id, fence, number
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, losses = losses + 1,
+  attempt = attempt - 1, error = $3
+WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
 -- name: remove_jobs
 -- arguments: now, ids

@@ -552,12 +552,6 @@ DELETE FROM dbjobs_plan_rules WHERE job_id IN (SELECT value FROM json_each(?1));
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs_gaps
 WHERE job_id = ?1 ORDER BY through_at DESC, schedule_id LIMIT ?2;
 
--- name: give_back
--- arguments: now, later_ms, run_error, id, fence, number
-UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'), lease_until = NULL, losses = losses + 1,
-  attempt = attempt - 1, error = ?3
-WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
-
 -- name: group_caps
 -- arguments: ids
 SELECT g.name, g.max_running,
@@ -1234,6 +1228,12 @@ WHERE name = ?9 AND since = ?10;
 -- arguments: ids
 SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts
 WHERE r.id IN (SELECT value FROM json_each(?1)) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
+
+-- name: redeliver
+-- arguments: now, later_ms, run_error, id, fence, number
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'), lease_until = NULL, losses = losses + 1,
+  attempt = attempt - 1, error = ?3
+WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 
 -- name: remove_jobs
 -- arguments: now, ids
