@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // invoke runs a command line in this process, with an empty home folder unless home says otherwise.
@@ -30,7 +32,10 @@ func invoke(ctx context.Context, t *testing.T, home string, stdin io.Reader, std
 }
 
 // connections keeps one for each URL, as warm does: to connect to a server takes longer than most commands do.
-type connections struct{ of map[string]*warm }
+type connections struct {
+	of    map[string]*warm
+	plain map[string]*sql.DB // for statements of the test itself
+}
 
 func (k *connections) to(url string) *warm {
 	if k.of == nil {
@@ -42,11 +47,35 @@ func (k *connections) to(url string) *warm {
 	return k.of[url]
 }
 
+// statements is where the test itself runs statements.
+func (k *connections) statements(url string) (*sql.DB, error) {
+	if db := k.plain[url]; db != nil {
+		return db, nil
+	}
+	s, err := store.Open(context.Background(), url, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	db, err := s.JobDB(store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if k.plain == nil {
+		k.plain = map[string]*sql.DB{}
+	}
+	k.plain[url] = db
+	return db, nil
+}
+
 func (k *connections) close() {
 	for _, w := range k.of {
 		w.close()
 	}
-	k.of = nil
+	for _, db := range k.plain {
+		db.Close()
+	}
+	k.of, k.plain = nil, nil
 }
 
 // runKept is run in a process that serves several commands, which share the connection that w keeps: to open one takes most of a

@@ -21,7 +21,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -226,12 +225,12 @@ func asFunction(ts *testscript.TestScript, args []string) int {
 	return code
 }
 
-// keptFor is the connection to a server for a command of a story, as its login. A command that names another database, or changes
-// the tables, connects for itself.
+// keptFor is the connection for a command of a story, as its login. A command that names another database, or changes the tables,
+// connects for itself. To open SQLite's file takes as long as most commands do: the schema is read each time.
 func keptFor(ts *testscript.TestScript, args []string) *warm {
 	k, _ := ts.Value(theConnections{}).(*connections)
 	url := ts.Getenv("DBJOBS_DATABASE_URL")
-	if k == nil || url == "" || strings.HasPrefix(url, "sqlite:") || slices.Contains(args, "--database") {
+	if k == nil || url == "" || slices.Contains(args, "--database") {
 		return nil
 	}
 	if slices.Contains(args, "migrate") || slices.Contains(args, "uninstall") {
@@ -345,12 +344,13 @@ func runSQL(ts *testscript.TestScript, neg bool, args []string) {
 	if url == "" {
 		url = "sqlite:" + filepath.Join(ts.Getenv("HOME"), ".local/share/dbjobs/dbjobs.db")
 	}
-	s, err := store.Open(context.Background(), url, store.Options{})
+	k, _ := ts.Value(theConnections{}).(*connections)
+	if k == nil {
+		k = new(connections)
+		defer k.close()
+	}
+	db, err := k.statements(url)
 	ts.Check(err)
-	defer s.Close()
-	db, err := s.JobDB(store.Options{})
-	ts.Check(err)
-	defer db.Close()
 	rows, err := db.Query(args[0])
 	ts.Check(err)
 	defer rows.Close()
