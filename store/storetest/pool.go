@@ -148,7 +148,11 @@ func (s *spareDB) remember(t testing.TB, db *sql.DB) {
 // catalogue is what the database's catalogue says.
 func (s *spareDB) catalogue(db *sql.DB) (text string, err error) {
 	if s.driver == "mysql" {
-		return catalogueOfMariaDB(db, s.migrated)
+		tables, err := tablesOfMariaDB(db)
+		if err != nil {
+			return "", err
+		}
+		return catalogueOfMariaDB(db, tables, s.migrated)
 	}
 	err = db.QueryRow(catalogue(s.migrated)).Scan(&text)
 	return text, err
@@ -162,17 +166,17 @@ func (s *spareDB) empty() bool {
 	}
 	defer done()
 	if s.driver == "mysql" {
-		if !alone(db, "information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()") ||
-			emptyMariaDB(db) != nil {
+		if !alone(db, "information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()") {
 			return false
 		}
-	} else {
-		if !alone(db, s.idleBehind("pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")) {
-			return false
-		}
-		if _, err := db.Exec(emptying(s.migrated)); err != nil {
-			return false
-		}
+		now, err := emptyMariaDB(db, s.migrated)
+		return err == nil && now == s.asNew
+	}
+	if !alone(db, s.idleBehind("pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")) {
+		return false
+	}
+	if _, err := db.Exec(emptying(s.migrated)); err != nil {
+		return false
 	}
 	now, err := s.catalogue(db)
 	return err == nil && now == s.asNew
