@@ -58,9 +58,9 @@ var (
 
 func twins() []*twin {
 	// Where a decision has read all that it is made from, and begins to write.
-	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|UPDATE .*runs (AS )?r .*SET (r\.)?state = d\.state)`)
+	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|(WITH d AS .*)?UPDATE .*runs (AS )?r .*SET (r\.)?state = d\.state)`)
 	taking := regexp.MustCompile(`^begin|^query .*runs r WHERE`)
-	ending := regexp.MustCompile(`^begin|^act|^(query|exec) WITH (d|moved) AS|^exec UPDATE .*runs .*SET (r\.)?state = d\.final`)
+	ending := regexp.MustCompile(`^begin|^act|^(query|exec) WITH (d AS .*free|moved) AS|^exec UPDATE .*runs .*SET (r\.)?state = d\.final`)
 	ledger := regexp.MustCompile(`plan |twice: |too many: |again`)
 	again := regexp.MustCompile(`again|running still|took effect|attempts`)
 	moves := []guard{without(` AND r\.state = d\.was`), without(` AND r\.fence = d\.fence`)}
