@@ -1,21 +1,15 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
-	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
@@ -42,8 +36,8 @@ type postgresJobConn struct {
 	*stdlib.Conn
 	began  [len(reportedByServer)]string
 	begin  string // of a transaction, to be sent with its first statement
-	direct bool   // the server's session is this connection's own
 	pooled *atomic.Bool
+	renews renewals
 }
 
 // reportedByServer are settings of which the server tells each change.
@@ -82,87 +76,6 @@ func postgresReset(ctx context.Context, conn *sql.Conn) error {
 		}
 		return errUnknownTo
 	})
-}
-
-// reset makes the session as new. Behind a proxy that pools transactions it would be the session of others: there, the
-// server knows the session by another number than the one that the connection got.
-//
-// DISCARD ALL leaves the seed of random(), and promises nothing of a role that ALTER ROLE … SET role gives. A session that
-// ever had a temporary table keeps its schema, and what triggers did at the login is undone: such sessions cannot be made
-// as new. Nothing that is sent can be led elsewhere by a search path.
-func (c *postgresJobConn) reset(ctx context.Context) error {
-	if c.pooled.Load() {
-		return errPooled
-	}
-	if c.pg().TxStatus() != 'I' {
-		return errNotNew
-	}
-	if !c.direct {
-		told, err := c.ask(ctx, "SELECT pg_catalog.pg_backend_pid()")
-		if err != nil {
-			return err
-		}
-		if c.direct = told[0] == strconv.Itoa(int(c.pg().PID())); !c.direct {
-			c.pooled.Store(true)
-			return errPooled
-		}
-	}
-	left := fmt.Sprintf("SELECT pg_catalog.setseed('%.17f'), pg_catalog.pg_my_temp_schema()", rand.Float64())
-	if hasLoginTriggers(c.pg().ParameterStatus("server_version")) {
-		left += ", (SELECT pg_catalog.count(*) FROM pg_catalog.pg_event_trigger WHERE evtevent OPERATOR(pg_catalog.=) 'login')"
-	}
-	told, err := c.ask(ctx, "DISCARD ALL", "RESET ROLE", left)
-	if err != nil {
-		return err
-	}
-	if len(told) < 2 || slices.ContainsFunc(told[1:], func(s string) bool { return s != "0" }) || c.reported() != c.began {
-		return errNotNew
-	}
-	return nil
-}
-
-// hasLoginTriggers reports whether a server of this version may have event triggers at the login, which PostgreSQL knows
-// since version 17. To look for them where there can be none would cost more than all else of a reset.
-func hasLoginTriggers(version string) bool {
-	major, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(major)
-	return err != nil || n >= 17 // a version that is not understood, such as 18beta1, is new
-}
-
-// ask sends statements in one trip, to be answered together. The answer is the last row of all. Each is executed by itself
-// up to the first that fails: DISCARD ALL ends its transaction.
-func (c *postgresJobConn) ask(ctx context.Context, statements ...string) (values []string, err error) {
-	to := c.pg().Frontend()
-	for _, text := range statements {
-		to.SendParse(&pgproto3.Parse{Query: text})
-		to.SendBind(&pgproto3.Bind{})
-		to.SendExecute(&pgproto3.Execute{})
-	}
-	to.SendSync(&pgproto3.Sync{})
-	if err := to.Flush(); err != nil {
-		return nil, err
-	}
-	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg())) // once: the driver would watch each message by itself
-	stop.Watch(ctx)
-	defer stop.Unwatch()
-	var refused error
-	for {
-		m, err := c.pg().ReceiveMessage(context.Background())
-		if err != nil { // answers are still to come: the connection is of no more use
-			return nil, err
-		}
-		switch m := m.(type) {
-		case *pgproto3.DataRow:
-			values = nil
-			for _, v := range m.Values {
-				values = append(values, string(v))
-			}
-		case *pgproto3.ErrorResponse:
-			refused = cmp.Or[error](refused, pgconn.ErrorResponseToPgError(m))
-		case *pgproto3.ReadyForQuery:
-			return values, refused
-		}
-	}
 }
 
 // postgresLasts finds what DISCARD ALL does not undo: settings of one's own names, which are empty afterwards instead of

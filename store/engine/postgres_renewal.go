@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// renewals is what a connection knows of how its session is made as new.
+type renewals struct {
+	direct bool // the server's session is this connection's own
+	known  bool // what is below: the session was made as new before
+	role   bool // the login has one of its own
+}
+
+// reset makes the session as new. Behind a proxy that pools transactions it would be the session of others: there, the
+// server knows the session by another number than the one that the connection got.
+//
+// DISCARD ALL leaves the seed of random(), and promises nothing of a role that ALTER ROLE … SET role gives. A session that
+// ever had a temporary table keeps its schema, and what triggers did at the login is undone: such sessions cannot be made
+// as new. Nothing that is sent can be led elsewhere by a search path.
+func (c *postgresJobConn) reset(ctx context.Context) error {
+	if c.pooled.Load() {
+		return errPooled
+	}
+	if c.pg().TxStatus() != 'I' {
+		return errNotNew
+	}
+	if err := c.isDirect(ctx); err != nil {
+		return err
+	}
+	c.sendRenewal()
+	if err := c.pg().Frontend().Flush(); err != nil {
+		return err
+	}
+	return c.renewed(ctx)
+}
+
+// isDirect finds out whether the server's session is this connection's own.
+func (c *postgresJobConn) isDirect(ctx context.Context) error {
+	if c.renews.direct {
+		return nil
+	}
+	to := c.pg().Frontend()
+	sendAlone(to, "SELECT pg_catalog.pg_backend_pid()")
+	to.SendSync(&pgproto3.Sync{})
+	if err := to.Flush(); err != nil {
+		return err
+	}
+	told, err := c.answers(ctx, 1)
+	if err != nil {
+		return err
+	}
+	if c.renews.direct = told[0] == strconv.Itoa(int(c.pg().PID())); !c.renews.direct {
+		c.pooled.Store(true)
+		return errPooled
+	}
+	return nil
+}
+
+// Functions of pg_catalog, by the numbers that they have in all versions.
+const (
+	postgresSetSeed      = 1599
+	postgresMyTempSchema = 2854
+)
+
+// sendRenewal sends what makes the session as new. Functions are called by messages of their own: a SELECT would have to be
+// parsed and planned each time, since DISCARD ALL drops what is prepared, and cost as much as all else.
+func (c *postgresJobConn) sendRenewal() {
+	to := c.pg().Frontend()
+	sendAlone(to, "DISCARD ALL")
+	if !c.renews.known || c.renews.role {
+		sendAlone(to, "RESET ROLE")
+	}
+	if !c.renews.known {
+		look := "SELECT pg_catalog.current_setting('role')"
+		if hasLoginTriggers(c.pg().ParameterStatus("server_version")) {
+			look += ", (SELECT pg_catalog.count(*) FROM pg_catalog.pg_event_trigger WHERE evtevent OPERATOR(pg_catalog.=) 'login')"
+		}
+		sendAlone(to, look)
+	}
+	to.Send(&pgproto3.FunctionCall{Function: postgresSetSeed, Arguments: [][]byte{fmt.Appendf(nil, "%.17f", rand.Float64())}})
+	to.Send(&pgproto3.FunctionCall{Function: postgresMyTempSchema})
+}
+
+// renewed reads what the server answers to that.
+func (c *postgresJobConn) renewed(ctx context.Context) error {
+	told, err := c.answers(ctx, 2)
+	if err != nil {
+		return err
+	}
+	if !c.renews.known {
+		c.renews.known, c.renews.role = true, told[0] != "none"
+		if len(told) > 3 && told[1] != "0" {
+			return errNotNew // a trigger at the login
+		}
+	}
+	if told[len(told)-1] != "0" || c.reported() != c.began {
+		return errNotNew
+	}
+	return nil
+}
+
+// hasLoginTriggers reports whether a server of this version may have event triggers at the login, which PostgreSQL knows
+// since version 17.
+func hasLoginTriggers(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err != nil || n >= 17 // a version that is not understood, such as 18beta1, is new
+}
+
+// sendAlone sends a statement that is executed by itself, after those before it, up to the first that fails: DISCARD ALL
+// ends their transaction. The server answers with the next message that asks for it.
+func sendAlone(to *pgproto3.Frontend, text string) {
+	to.SendParse(&pgproto3.Parse{Query: text})
+	to.SendBind(&pgproto3.Bind{})
+	to.SendExecute(&pgproto3.Execute{})
+}
+
+// answers reads as many answers, and returns their values in order. After an error the connection is of no more use: answers
+// may be still to come.
+func (c *postgresJobConn) answers(ctx context.Context, n int) (values []string, err error) {
+	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg())) // once: the driver would watch each message by itself
+	stop.Watch(ctx)
+	defer stop.Unwatch()
+	for n > 0 {
+		m, err := c.pg().ReceiveMessage(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		switch m := m.(type) {
+		case *pgproto3.DataRow:
+			for _, v := range m.Values {
+				values = append(values, string(v))
+			}
+		case *pgproto3.FunctionCallResponse:
+			values = append(values, string(m.Result))
+		case *pgproto3.ErrorResponse:
+			return nil, pgconn.ErrorResponseToPgError(m)
+		case *pgproto3.ReadyForQuery:
+			n--
+		}
+	}
+	return values, nil
+}
