@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ type renewals struct {
 	direct bool // the server's session is this connection's own
 	known  bool // what is below: the session was made as new before
 	role   bool // the login has one of its own
+	sent   bool // what makes it as new, with the last statement: its answers are still to be read
 }
 
 // reset makes the session as new. Behind a proxy that pools transactions it would be the session of others: there, the
@@ -26,6 +28,9 @@ type renewals struct {
 // ever had a temporary table keeps its schema, and what triggers did at the login is undone: such sessions cannot be made
 // as new. Nothing that is sent can be led elsewhere by a search path.
 func (c *postgresJobConn) reset(ctx context.Context) error {
+	if c.renews.sent {
+		return c.renewed(ctx)
+	}
 	if c.pooled.Load() {
 		return errPooled
 	}
@@ -91,6 +96,7 @@ func (c *postgresJobConn) sendRenewal() {
 
 // renewed reads what the server answers to that.
 func (c *postgresJobConn) renewed(ctx context.Context) error {
+	c.renews.sent = false
 	told, err := c.answers(ctx, 2)
 	if err != nil {
 		return err
@@ -106,6 +112,60 @@ func (c *postgresJobConn) renewed(ctx context.Context) error {
 	}
 	return nil
 }
+
+// renewsAlong reports whether what makes the session as new can be sent along with a statement, which is the last of its attempt.
+// It is one statement for certain, and takes nothing from the client. Should it leave a transaction open all the same, DISCARD
+// ALL fails, and the session ends, as it does after any error.
+func (c *postgresJobConn) renewsAlong(ctx context.Context, query string) bool {
+	const most = 8 << 10 // the server reads it before it answers
+	return ctx.Value(last{}) != nil && ctx.Err() == nil && c.renews.known && c.begin == "" && c.pg().TxStatus() == 'I' && len(query) <= most &&
+		oneText.MatchString(query) && slices.Contains(sentWithBegin, verb(query))
+}
+
+// executeAndRenew sends a statement and what makes the session as new in one trip, and reads what the server answers to the
+// statement.
+func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query string) (affected int64, err error) {
+	to := c.pg().Frontend()
+	to.SendQuery(&pgproto3.Query{String: query})
+	c.sendRenewal()
+	if err := to.Flush(); err != nil {
+		return 0, err
+	}
+	c.renews.sent = true
+	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg()))
+	stop.Watch(ctx)
+	defer stop.Unwatch()
+	var rows postgresRowsTold
+	defer func() { t.ended(rows.more) }()
+	var refused error
+	for {
+		m, err := c.pg().ReceiveMessage(context.Background())
+		if err != nil {
+			return 0, sentError{err}
+		}
+		switch m := m.(type) {
+		case *pgproto3.RowDescription:
+			for _, f := range m.Fields {
+				rows.column(t, string(f.Name), f.DataTypeOID)
+			}
+		case *pgproto3.DataRow:
+			rows.row(t, m.Values)
+		case *pgproto3.CommandComplete:
+			affected = pgconn.NewCommandTag(string(m.CommandTag)).RowsAffected()
+		case *pgproto3.ErrorResponse:
+			refused = pgconn.ErrorResponseToPgError(m)
+		case *pgproto3.ReadyForQuery:
+			return affected, refused
+		}
+	}
+}
+
+// sentError is one of a connection that broke when a statement was sent: what has become of it is not known, and it must not
+// be sent once more.
+type sentError struct{ error }
+
+func (e sentError) Unwrap() error     { return e.error }
+func (e sentError) SafeToRetry() bool { return false }
 
 // hasLoginTriggers reports whether a server of this version may have event triggers at the login, which PostgreSQL knows
 // since version 17.

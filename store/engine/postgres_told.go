@@ -67,6 +67,9 @@ func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, ar
 	if len(args) > 0 {
 		return t.postgresResult(c.pg().ExecParams(ctx, query, args, nil, nil, nil))
 	}
+	if c.renewsAlong(ctx, query) {
+		return c.executeAndRenew(ctx, t, query)
+	}
 	results := c.pg().Exec(ctx, query)
 	for results.NextResult() {
 		if n, err := t.postgresResult(results.ResultReader()); err == nil {
@@ -77,27 +80,36 @@ func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, ar
 }
 
 func (t *Told) postgresResult(r *pgconn.ResultReader) (affected int64, err error) {
-	var names []string
-	more := int64(0)
-	t.Asked = t.Asked || len(r.FieldDescriptions()) > 0
-	for r.NextRow() {
-		if !t.wantsRow() {
-			more++
-			continue
-		}
-		fields, values := r.FieldDescriptions(), r.Values()
-		if names == nil {
-			for _, f := range fields {
-				names = append(names, f.Name)
-			}
-		}
-		t.row(names, func(i int) ([]byte, bool) {
-			return postgresJSON(fields[i].DataTypeOID, values[i]), len(values[i]) <= mostValue
-		})
+	var rows postgresRowsTold
+	for _, f := range r.FieldDescriptions() {
+		rows.column(t, f.Name, f.DataTypeOID)
 	}
-	t.ended(more)
+	for r.NextRow() {
+		rows.row(t, r.Values())
+	}
+	t.ended(rows.more)
 	tag, err := r.Close()
 	return tag.RowsAffected(), err
+}
+
+// postgresRowsTold are the rows of a result, of which some are kept.
+type postgresRowsTold struct {
+	names []string
+	oids  []uint32 // of the columns' types
+	more  int64    // rows that are not kept
+}
+
+func (r *postgresRowsTold) column(t *Told, name string, oid uint32) {
+	t.Asked = true
+	r.names, r.oids = append(r.names, name), append(r.oids, oid)
+}
+
+func (r *postgresRowsTold) row(t *Told, values [][]byte) {
+	if !t.wantsRow() {
+		r.more++
+		return
+	}
+	t.row(r.names, func(i int) ([]byte, bool) { return postgresJSON(r.oids[i], values[i]), len(values[i]) <= mostValue })
 }
 
 // postgresTexts are the arguments, if all of them are text or NULL, as those of jobs are.

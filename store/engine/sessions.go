@@ -170,6 +170,17 @@ func (p *Sessions) Exec(ctx context.Context, text string) error {
 // Kept reports whether the session is older than the attempt: the server may have ended it before it got a statement.
 func (s *Session) Kept() bool { return s.kept }
 
+type last struct{}
+
+// Last says that the attempt executes nothing after the statement of this context: what makes the session as new may be
+// sent along with it.
+func (s *Session) Last(ctx context.Context) context.Context {
+	if !s.of.renews || s.lasts || s.old.Load() {
+		return ctx
+	}
+	return context.WithValue(ctx, last{}, true)
+}
+
 // alive reports whether a session that has waited can still be used, as far as that is known without a trip.
 func (s *Session) alive(ctx context.Context) bool {
 	return !s.old.Load() && s.Conn.Raw(func(c any) error {

@@ -168,6 +168,7 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 		well = err == nil
 		return res, err
 	}
+	s.last = taken.Last
 	res, err = s.execute(d.engine, taken.Conn, spec)
 	if err != nil {
 		return res, err
@@ -214,6 +215,8 @@ type session struct {
 	attempt    context.Context // its end stops them
 	after      context.Context // ends stopGrace later, or with the attempt's work: to find out what a statement that was stopped has done
 	statements context.Context // what they are given: the attempt's where the driver stops them on the server, else after
+
+	last func(context.Context) context.Context // of the last of them, where nothing follows it in the session; nil: something does
 }
 
 // session begins one. Where the driver would drop the connection and leave the statement running on the server, the end of
@@ -271,6 +274,9 @@ func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, 
 	}()
 	within := engine.Listen(s.statements, &told)
 	for i, st := range list {
+		if s.last != nil && i == len(list)-1 {
+			within = s.last(within)
+		}
 		done, err := q.ExecContext(within, st.Text, st.Args...)
 		if err != nil {
 			if i == 0 && e.Unsent(err) {
