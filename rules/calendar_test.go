@@ -177,7 +177,7 @@ func TestHolidaysAgainstNaiveWalk(t *testing.T) {
 	}
 	rounds, moved := 150, 0
 	if testing.Short() {
-		rounds = 60
+		rounds = 30
 	}
 	for round := range rounds {
 		kind, zone, on := g.Intn(8), holidayZones[g.Intn(len(holidayZones))], holidayNames[g.Intn(3)]

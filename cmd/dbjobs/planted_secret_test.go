@@ -40,7 +40,7 @@ const hookPart = "hXk29QmW7LpZr4"
 
 // TestAPlantedSecret: jobs use secrets wherever they may, against servers and programs that tell them to everybody. Nothing that
 // is printed, logged or recorded has a part of one, nor has the list of processes. In the bounded form one engine has all jobs;
-// the others have those of SQL, whose drivers and records differ, and one of each other kind.
+// the others have those of SQL, whose drivers and records differ, and one of each other kind, as has each engine in the short form.
 func TestAPlantedSecret(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
@@ -48,7 +48,7 @@ func TestAPlantedSecret(t *testing.T) {
 			t.Parallel()
 			g := newGardener(t)
 			o := &owner{gardener: g, engine: engine, raw: storetest.URL(t, engine), home: t.TempDir()}
-			o.whole = engine == storetest.Engines(t)[0] || os.Getenv("DBJOBS_PROVE") != ""
+			o.whole = engine == storetest.Engines(t)[0] && !testing.Short() || os.Getenv("DBJOBS_PROVE") != ""
 			o.settings()
 			o.do("migrate")
 			o.do("apply", "-f", o.manifest())
