@@ -18,7 +18,7 @@ type renewals struct {
 	direct bool // the server's session is this connection's own
 	known  bool // what is below: the session was made as new before
 	role   bool // the login has one of its own
-	sent   bool // what makes it as new, with the last statement: its answers are still to be read
+	coming int  // answers of the server to what was sent to make it as new
 }
 
 // reset makes the session as new. Behind a proxy that pools transactions it would be the session of others: there, the
@@ -28,7 +28,7 @@ type renewals struct {
 // ever had a temporary table keeps its schema, and what triggers did at the login is undone: such sessions cannot be made
 // as new. Nothing that is sent can be led elsewhere by a search path.
 func (c *postgresJobConn) reset(ctx context.Context) error {
-	if c.renews.sent {
+	if c.renews.coming > 0 { // it was sent with the last statement
 		return c.renewed(ctx)
 	}
 	if c.pooled.Load() {
@@ -53,8 +53,7 @@ func (c *postgresJobConn) isDirect(ctx context.Context) error {
 		return nil
 	}
 	to := c.pg().Frontend()
-	sendAlone(to, "SELECT pg_catalog.pg_backend_pid()")
-	to.SendSync(&pgproto3.Sync{})
+	to.SendQuery(&pgproto3.Query{String: "SELECT pg_catalog.pg_backend_pid()"})
 	if err := to.Flush(); err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func (c *postgresJobConn) isDirect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.renews.direct = told[0] == strconv.Itoa(int(c.pg().PID())); !c.renews.direct {
+	if c.renews.direct = len(told) == 1 && told[0] == strconv.Itoa(int(c.pg().PID())); !c.renews.direct {
 		c.pooled.Store(true)
 		return errPooled
 	}
@@ -76,30 +75,37 @@ const (
 )
 
 // sendRenewal sends what makes the session as new. Functions are called by messages of their own: a SELECT would have to be
-// parsed and planned each time, since DISCARD ALL drops what is prepared, and cost as much as all else.
+// parsed and planned each time, since DISCARD ALL drops what is prepared, and cost as much as all else. Each part is executed
+// by itself, and has an answer of its own.
 func (c *postgresJobConn) sendRenewal() {
-	to := c.pg().Frontend()
-	sendAlone(to, "DISCARD ALL")
+	parts := []pgproto3.FrontendMessage{&pgproto3.Query{String: "DISCARD ALL"}}
 	if !c.renews.known || c.renews.role {
-		sendAlone(to, "RESET ROLE")
+		parts = append(parts, &pgproto3.Query{String: "RESET ROLE"})
 	}
 	if !c.renews.known {
 		look := "SELECT pg_catalog.current_setting('role')"
 		if hasLoginTriggers(c.pg().ParameterStatus("server_version")) {
 			look += ", (SELECT pg_catalog.count(*) FROM pg_catalog.pg_event_trigger WHERE evtevent OPERATOR(pg_catalog.=) 'login')"
 		}
-		sendAlone(to, look)
+		parts = append(parts, &pgproto3.Query{String: look})
 	}
-	to.Send(&pgproto3.FunctionCall{Function: postgresSetSeed, Arguments: [][]byte{fmt.Appendf(nil, "%.17f", rand.Float64())}})
-	to.Send(&pgproto3.FunctionCall{Function: postgresMyTempSchema})
+	parts = append(parts, &pgproto3.FunctionCall{Function: postgresSetSeed, Arguments: [][]byte{fmt.Appendf(nil, "%.17f", rand.Float64())}},
+		&pgproto3.FunctionCall{Function: postgresMyTempSchema})
+	for _, m := range parts {
+		c.pg().Frontend().Send(m)
+	}
+	c.renews.coming = len(parts)
 }
 
 // renewed reads what the server answers to that.
 func (c *postgresJobConn) renewed(ctx context.Context) error {
-	c.renews.sent = false
-	told, err := c.answers(ctx, 2)
+	told, err := c.answers(ctx, c.renews.coming)
+	c.renews.coming = 0
 	if err != nil {
 		return err
+	}
+	if len(told) < 2 {
+		return errNotNew
 	}
 	if !c.renews.known {
 		c.renews.known, c.renews.role = true, told[0] != "none"
@@ -107,7 +113,7 @@ func (c *postgresJobConn) renewed(ctx context.Context) error {
 			return errNotNew // a trigger at the login
 		}
 	}
-	if told[len(told)-1] != "0" || c.reported() != c.began {
+	if told[len(told)-1] != "0" || c.pg().TxStatus() != 'I' || c.reported() != c.began {
 		return errNotNew
 	}
 	return nil
@@ -131,7 +137,6 @@ func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query st
 	if err := to.Flush(); err != nil {
 		return 0, err
 	}
-	c.renews.sent = true
 	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg()))
 	stop.Watch(ctx)
 	defer stop.Unwatch()
@@ -173,14 +178,6 @@ func hasLoginTriggers(version string) bool {
 	major, _, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(major)
 	return err != nil || n >= 17 // a version that is not understood, such as 18beta1, is new
-}
-
-// sendAlone sends a statement that is executed by itself, after those before it, up to the first that fails: DISCARD ALL
-// ends their transaction. The server answers with the next message that asks for it.
-func sendAlone(to *pgproto3.Frontend, text string) {
-	to.SendParse(&pgproto3.Parse{Query: text})
-	to.SendBind(&pgproto3.Bind{})
-	to.SendExecute(&pgproto3.Execute{})
 }
 
 // answers reads as many answers, and returns their values in order. After an error the connection is of no more use: answers
