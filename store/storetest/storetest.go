@@ -87,6 +87,27 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	// A Wrap may count or change the statements that make the tables, which record the time.
 	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
 	d := &DB{Engine: Dialect(engine), Server: engine, URL: database.url, direct: database.direct, Clock: NewClock(start)}
+	if s := database.reopen(o); s != nil {
+		d.Store, d.Clock = s, database.clock
+	} else {
+		d.open(t, database, o)
+	}
+	if d.direct != "" {
+		d.SQL = OpenSQL(t, d.direct)
+	} else {
+		d.openSQL(t, database)
+	}
+	// The connection of a job is thrown away after its run. A test asks much, and to connect each
+	// time would be a third of its work.
+	d.SQL.SetMaxIdleConns(1)
+	database.isMigrated(t, d.SQL)
+	return d
+}
+
+// open opens the store, and makes its tables.
+func (d *DB) open(t testing.TB, database *spareDB, o store.Options) {
+	t.Helper()
+	stays := database.keeps() && database.store == nil && isPlain(o)
 	if o.Clock == nil {
 		o.Clock = d.Clock.Now
 	}
@@ -96,27 +117,33 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	if stays {
+		database.store, database.clock = s, d.Clock
+	} else {
+		t.Cleanup(func() { s.Close() })
+	}
 	if _, err := s.Migrate(ctx); err != nil {
 		t.Fatal(err)
 	}
 	d.Store = s
-	if d.direct != "" {
-		d.SQL = OpenSQL(t, d.direct)
-		d.SQL.SetMaxIdleConns(1)
-		database.isMigrated(t, d.SQL)
-		return d
+}
+
+// openSQL opens the second way in.
+func (d *DB) openSQL(t testing.TB, database *spareDB) {
+	t.Helper()
+	if d.SQL = database.own; d.SQL != nil {
+		return
 	}
+	var err error
 	unwrapped := func(c driver.Connector) driver.Connector { return c }
-	if d.SQL, err = s.JobDB(store.Options{Wrap: unwrapped}); err != nil {
+	if d.SQL, err = d.JobDB(store.Options{Wrap: unwrapped}); err != nil {
 		t.Fatal(err)
 	}
-	// The connection of a job is thrown away after its run. A test asks much, and to connect each
-	// time would be a third of its work.
-	d.SQL.SetMaxIdleConns(1)
-	t.Cleanup(func() { d.SQL.Close() })
-	database.isMigrated(t, d.SQL)
-	return d
+	if database.keeps() {
+		database.own = d.SQL
+	} else {
+		t.Cleanup(func() { d.SQL.Close() })
+	}
 }
 
 // Each runs fn on every engine, each in a sub-test with a database of its own, beside the other tests of the package: a test
