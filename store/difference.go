@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// FieldChange is one field of a change, as text. Field is where it is in the JSON of the definition: steps.load.timeout
-// is that of the step load.
+// FieldChange is one field of a change, as text. Field is where it stands in a manifest: steps.load.timeout is that of the
+// step load, and steps.load.sql what it executes.
 type FieldChange struct {
 	Field  string `json:"field"`
 	Before string `json:"before,omitempty"`
@@ -115,8 +115,12 @@ func differ(out *[]FieldChange, path string, was, became any) {
 		*out = append(*out, FieldChange{Field: path, Before: strings.Join(wasNamed, ", "), After: strings.Join(isNamed, ", ")})
 	}
 	for _, k := range slices.Sorted(maps.Keys(union(before, after))) {
+		inside := path + "." + k
+		if k == "spec" { // of a step: a manifest has what it executes beside its other keys
+			inside = path
+		}
 		if _, stays := after[k]; stays || wasNamed == nil { // the names tell what is gone
-			differ(out, path+"."+k, before[k], after[k])
+			differ(out, inside, before[k], after[k])
 		}
 	}
 }

@@ -30,12 +30,12 @@ func TestDifferences(t *testing.T) {
 		"a rule":          {job(every("every 5m"), nil, load), job(every("every 6m"), nil, load), []FieldChange{{"own.rule", "every 5m", "every 6m"}}},
 		"no rule":         {job(every("every 5m"), nil, load), job(nil, nil, load), []FieldChange{{"own.rule", "every 5m", ""}, {"own.zone", "UTC", ""}}},
 		"a list of texts": {job(nil, []string{"x"}, load), job(nil, []string{"x", "<y>"}, load), []FieldChange{{"tags", `["x"]`, `["x","<y>"]`}}},
-		"a step":          {job(nil, nil, load, tell), job(nil, nil, load, step("tell", "SELECT 3", 0)), []FieldChange{{"steps.tell.spec.sql", `["SELECT '<2>'"]`, `["SELECT 3"]`}, {"steps.tell.timeout", "5s", ""}}},
+		"a step":          {job(nil, nil, load, tell), job(nil, nil, load, step("tell", "SELECT 3", 0)), []FieldChange{{"steps.tell.sql", `["SELECT '<2>'"]`, `["SELECT 3"]`}, {"steps.tell.timeout", "5s", ""}}},
 		"a step's 0":      {job(nil, nil, exact(nil)), job(nil, nil, exact(new(0))), []FieldChange{{"steps.load.retry.jitter", "", "0"}}},
 		"their order":     {job(nil, nil, load, tell), job(nil, nil, tell, load), []FieldChange{{"steps", "load, tell", "tell, load"}}},
 		"a new step": {job(nil, nil, load), job(nil, nil, load, tell), []FieldChange{{"steps", "load", "load, tell"}, {"steps.tell.executor", "", "sql"},
-			{"steps.tell.spec.args", "", "[9007199254740993]"}, {"steps.tell.spec.sql", "", `["SELECT '<2>'"]`}, {"steps.tell.timeout", "", "5s"}}},
-		"a step without a name": {job(nil, nil, step("", "SELECT 1", 0)), job(nil, nil, step("", "SELECT 2", 0)), []FieldChange{{"steps.1.spec.sql", `["SELECT 1"]`, `["SELECT 2"]`}}},
+			{"steps.tell.args", "", "[9007199254740993]"}, {"steps.tell.sql", "", `["SELECT '<2>'"]`}, {"steps.tell.timeout", "", "5s"}}},
+		"a step without a name": {job(nil, nil, step("", "SELECT 1", 0)), job(nil, nil, step("", "SELECT 2", 0)), []FieldChange{{"steps.1.sql", `["SELECT 1"]`, `["SELECT 2"]`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			was, err := fields(c.was)
