@@ -12,7 +12,7 @@ import (
 
 func (c *cli) jobStep() *cobra.Command {
 	g := &cobra.Command{Use: "step", Short: "Add, change and drop steps of a job"}
-	g.AddCommand(c.stepAdd(), c.stepAlter(), c.stepDrop())
+	c.add(g, []subcommand{{"add", (*cli).stepAdd}, {"alter", (*cli).stepAlter}, {"drop", (*cli).stepDrop}})
 	return group(g)
 }
 
@@ -74,7 +74,7 @@ a run continues with the step that has its position then.`,
 
 func (c *cli) jobSchedule() *cobra.Command {
 	g := &cobra.Command{Use: "schedule", Short: "Add schedules to a job, and remove them from it"}
-	g.AddCommand(c.jobScheduleAdd(), c.jobScheduleDrop())
+	c.add(g, []subcommand{{"add", (*cli).jobScheduleAdd}, {"drop", (*cli).jobScheduleDrop}})
 	return group(g)
 }
 

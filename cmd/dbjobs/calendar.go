@@ -16,7 +16,7 @@ import (
 
 func (c *cli) calendar() *cobra.Command {
 	g := &cobra.Command{Use: "calendar", Short: "Import, list, show and remove calendars: the holidays that schedules observe"}
-	g.AddCommand(c.calendarImport(), c.calendarList(), c.calendarShow(), c.calendarRemove())
+	c.add(g, []subcommand{{"import", (*cli).calendarImport}, {"list", (*cli).calendarList}, {"show", (*cli).calendarShow}, {"remove", (*cli).calendarRemove}})
 	return group(g)
 }
 

@@ -57,7 +57,7 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 			r.Add("leave", list[i].name, "all programs and addresses", "nobody else can write the database file", nil)
 		}
 	}
-	for _, name := range c.setVariables(cmd) {
+	for _, name := range c.setVariables() {
 		value, _ := c.env(name)
 		if value = shown(value); slices.Contains(secretVariables, name) {
 			value = "set, not shown"
@@ -78,8 +78,8 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 }
 
 // setVariables are the variables that are set, other than those that name the database or the settings.
-func (c *cli) setVariables(cmd *cobra.Command) []string {
-	return slices.DeleteFunc(variables(cmd.Root()), func(name string) bool {
+func (c *cli) setVariables() []string {
+	return slices.DeleteFunc(variables(), func(name string) bool {
 		value, _ := c.env(name)
 		return value == "" || name == host.Variable || slices.Contains(settings.Variables(), name)
 	})

@@ -206,11 +206,24 @@ func (c *cli) print(v any, human func() error) error {
 // envAnnotation marks a flag that an environment variable can set.
 const envAnnotation = "dbjobs_variable"
 
-// variable lets an environment variable set a flag that is not given, and says so in its help.
-func variable(cmd *cobra.Command, flag, name string) {
-	f := cmd.Flag(flag)
-	f.Usage += " (" + name + ")"
-	f.Annotations = map[string][]string{envAnnotation: {name}}
+// flagVariables are the environment variables that set flags, by flag.
+var flagVariables = map[string]string{
+	"log-format": "DBJOBS_LOG_FORMAT", "by": "DBJOBS_BY",
+	"startup-id": "DBJOBS_STARTUP_ID", "for": "DBJOBS_FOR", "late": "DBJOBS_LATE", "queue": "DBJOBS_QUEUE",
+	"name": "DBJOBS_NAME", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
+	"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
+	"wake": wakeVariable, "wake-lead": "DBJOBS_WAKE_LEAD",
+	"listen": "DBJOBS_LISTEN", "timeout": "DBJOBS_REQUEST_TIMEOUT",
+	"oidc-audience": "DBJOBS_OIDC_AUDIENCE", "oidc-caller": "DBJOBS_OIDC_CALLER", "oidc-issuer": "DBJOBS_OIDC_ISSUER",
+}
+
+// fromVariables lets environment variables set flags of a command that are not given, and says so in its help.
+func fromVariables(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		f, name := cmd.Flag(flag), flagVariables[flag]
+		f.Usage += " (" + name + ")"
+		f.Annotations = map[string][]string{envAnnotation: {name}}
+	}
 }
 
 // fromEnvironment sets the flags that were not given from their variables. An empty variable counts

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,4 +40,28 @@ func TestHelpHasExamples(t *testing.T) {
 		}
 	}
 	commands(newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root())
+}
+
+// A command that is made alone, since the command line begins with its words, is the one that is made with all others.
+func TestACommandMadeAlone(t *testing.T) {
+	eachCommand(allCommands(), func(cmd *cobra.Command) {
+		words := strings.Fields(cmd.CommandPath())[1:]
+		if len(words) == 0 || words[0] == "completion" { // cobra's own
+			return
+		}
+		c := newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false })
+		c.words = words
+		alone := c.root()
+		for _, word := range words {
+			made := slices.DeleteFunc(alone.Commands(), func(sub *cobra.Command) bool { return sub.Name() == "help" })
+			if len(made) != 1 || made[0].Name() != word {
+				t.Errorf("for %s, %d commands of %s are made", cmd.CommandPath(), len(made), alone.CommandPath())
+				return
+			}
+			alone = made[0]
+		}
+		if a, b := alone.UsageString(), cmd.UsageString(); a != b || alone.Short != cmd.Short {
+			t.Errorf("%s alone:\n%s\nwith all others:\n%s", cmd.CommandPath(), a, b)
+		}
+	})
 }

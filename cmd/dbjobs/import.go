@@ -32,7 +32,7 @@ job says what works differently in dbjobs: zone, clock changes, overlap, environ
 disabled: true, so that nothing runs twice: remove a job from the source, delete that line, and apply.
 
 Exit code 3: the manifest is written, but something was left out.`}
-	g.AddCommand(c.importCrontab(), c.importPgCron(), c.importKubernetes(), c.importEvents(), c.importPgAgent())
+	c.add(g, []subcommand{{"crontab", (*cli).importCrontab}, {"pg_cron", (*cli).importPgCron}, {"kubernetes", (*cli).importKubernetes}, {"mysql-events", (*cli).importEvents}, {"pgagent", (*cli).importPgAgent}})
 	return group(g)
 }
 

@@ -18,8 +18,13 @@ import (
 
 func (c *cli) job() *cobra.Command {
 	g := &cobra.Command{Use: "job", Short: "Create, change, list, show, pause, abort, remove and run jobs"}
-	g.AddCommand(c.jobCreate(), c.jobAlter(), c.jobRename(), c.jobStep(), c.jobSchedule(), c.jobList(), c.jobShow(), c.jobPause(), c.jobResume(), c.jobEnable(), c.jobDisable(), c.jobAbort(), c.jobRemove(),
-		c.jobRunNow(), c.jobSkipNext(), c.jobBackfill(), c.jobReplan(), c.jobHistory())
+	c.add(g, []subcommand{
+		{"create", (*cli).jobCreate}, {"alter", (*cli).jobAlter}, {"rename", (*cli).jobRename}, {"step", (*cli).jobStep},
+		{"schedule", (*cli).jobSchedule}, {"list", (*cli).jobList}, {"show", (*cli).jobShow}, {"pause", (*cli).jobPause},
+		{"resume", (*cli).jobResume}, {"enable", (*cli).jobEnable}, {"disable", (*cli).jobDisable}, {"abort", (*cli).jobAbort},
+		{"remove", (*cli).jobRemove}, {"run-now", (*cli).jobRunNow}, {"skip-next", (*cli).jobSkipNext}, {"backfill", (*cli).jobBackfill},
+		{"replan", (*cli).jobReplan}, {"history", (*cli).jobHistory},
+	})
 	return group(g)
 }
 

@@ -78,8 +78,9 @@ func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli
 // execute runs one command line.
 func (c *cli) execute(ctx context.Context, args []string) error {
 	c.completing = len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+	c.notice(args)
+	c.words = args
 	root := c.root()
-	c.notice(root, args)
 	root.SetArgs(args)
 	var lost error // set when help is asked for a command that does not exist
 	help := root.HelpFunc()
@@ -125,6 +126,7 @@ type cli struct {
 	secrets    *secret.Known  // secrets among the arguments and variables, wherever they stand
 	found      bool           // a command was found and its flags are valid: errors are the command's own
 	ran        *cobra.Command // the command that was asked for
+	words      []string       // of the command line, those that may name a command yet to be made
 	completing bool           // the shell asks what may stand in a command line
 	rung       bool           // the alarm for what the command has changed is set
 	told       bool           // the error that ends the command is in a log line already
@@ -132,102 +134,6 @@ type cli struct {
 	warm       *warm       // set where the process serves several commands
 	sealed     bool        // the command is a caller's from outside: it reads no file and no variable for him
 	invocation []slog.Attr // the platform's names for this invocation
-}
-
-func (c *cli) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "dbjobs",
-		Short: "Run scheduled jobs that live in a database",
-		Long: `dbjobs runs scheduled jobs whose definitions, schedules and history live in a database.
-No process stays running: let cron, a systemd timer or a cloud scheduler start "dbjobs tick" each minute.
-
-Set the database with --database or DBJOBS_DATABASE_URL: postgres://user:password@host/database,
-mysql://user:password@host/database or sqlite:path. Or put the URL into a file and name the file in
-DBJOBS_DATABASE_URL_FILE, or into a secret on AWS and name it in DBJOBS_DATABASE_SECRET_ARN, or into the
-settings of the host (~/.config/dbjobs/config.yaml, /etc/dbjobs/config.yaml or DBJOBS_CONFIG; "dbjobs config check"
-shows what is in force). Without any of these, dbjobs uses an embedded SQLite file in $XDG_DATA_HOME/dbjobs or
-~/.local/share/dbjobs; apply, job create and migrate make that file if it is not there.
-
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error, run-now --wait),
-4 the schema does not fit this program, 5 the database is unreachable or not writable, 130 interrupted.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.SetIn(c.stdin)
-	root.SetOut(c.stdout)
-	root.SetErr(c.stderr)
-	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.PersistentFlags().StringArrayVar(&c.databases, "database", nil, "`URL` of the database, or its name in the settings of the host; tick, work and serve take several (DBJOBS_DATABASE_URL)")
-	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
-	variable(root, "log-format", "DBJOBS_LOG_FORMAT")
-	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
-	root.AddCommand(
-		c.migrate(),
-		c.uninstall(),
-		c.apply(),
-		c.diff(),
-		c.export(),
-		c.schema(),
-		c.importFrom(),
-		c.job(),
-		c.schedule(), c.calendar(),
-		c.tick(),
-		c.work(),
-		c.serve(),
-		c.runs(),
-		c.status(),
-		c.failures(),
-		c.missed(),
-		c.upcoming(),
-		c.simulate(),
-		c.check(),
-		c.report(),
-		c.doctor(),
-		c.freeze(),
-		c.unfreeze(),
-		c.pauseList(),
-		c.rule(),
-		c.config(),
-		c.version(),
-	)
-	root.SetHelpCommand(helpCommand())
-	root.InitDefaultCompletionCmd()
-	for _, sub := range root.Commands() {
-		if sub.Name() == "completion" {
-			group(sub)
-		}
-	}
-	if c.completing {
-		c.completes(root)
-	} else {
-		once(root) // a completion reads the flags several times
-	}
-	c.versionFlag(group(root))
-	return root
-}
-
-// helpCommand is like cobra's, but an unknown command is an error, with its exit code.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Help about any command",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			topic, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(topic, rest)
-			}
-			topic.InitDefaultHelpFlag()
-			return topic.Help()
-		},
-	}
-}
-
-// group makes a command that only has subcommands fail when it is run without one: a crontab line
-// that lost its end must fail.
-func group(g *cobra.Command) *cobra.Command {
-	g.Args = cobra.ArbitraryArgs
-	g.RunE = func(g *cobra.Command, args []string) error { return unknownCommand(g, args) }
-	return g
 }
 
 // do makes fn the command's body. Errors from here on are failures of the command, no longer mistakes
@@ -248,7 +154,7 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 		if err := c.misplaced(cmd, args); err != nil {
 			return err
 		}
-		c.mistyped(cmd.Root())
+		c.mistyped()
 		return fn(cmd, args)
 	}
 }

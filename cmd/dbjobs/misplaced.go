@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,11 +25,11 @@ func (c *cli) scrub(text string) string { return c.db.Scrub(c.secrets.Hide(text)
 
 // notice remembers the secrets in the command line and in the environment, wherever they stand: a
 // message about a value in the wrong place may quote it.
-func (c *cli) notice(root *cobra.Command, args []string) {
+func (c *cli) notice(args []string) {
 	for _, a := range args {
 		c.secrets.AddURL(a)
 	}
-	for _, name := range variables(root) {
+	for _, name := range variables() {
 		value, _ := c.env(name)
 		c.secrets.AddURL(value)
 	}
@@ -41,18 +42,8 @@ var bare = append([]string{host.Variable, instanceVariable, marginVariable, allo
 var secretVariables = []string{tokenVariable, tokenVariable + "_FILE", webhookVariable, webhookVariable + "_FILE"}
 
 // variables returns the environment variables that any of the commands reads.
-func variables(root *cobra.Command) []string {
-	names := slices.Concat(settings.Variables(), bare, secretVariables)
-	var collect func(*cobra.Command)
-	collect = func(cmd *cobra.Command) {
-		note := func(f *pflag.Flag) { names = append(names, f.Annotations[envAnnotation]...) }
-		cmd.Flags().VisitAll(note)
-		cmd.PersistentFlags().VisitAll(note)
-		for _, sub := range cmd.Commands() {
-			collect(sub)
-		}
-	}
-	collect(root)
+func variables() []string {
+	names := slices.Concat(settings.Variables(), bare, secretVariables, slices.Collect(maps.Values(flagVariables)))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -98,7 +89,7 @@ var foreign = lazyregexp.New(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PRO
 
 // mistyped warns of variables that look like ours but are not read: otherwise, somebody notices much
 // later that the setting has no effect.
-func (c *cli) mistyped(root *cobra.Command) {
+func (c *cli) mistyped() {
 	var known []string
 	for _, entry := range c.environ {
 		name, _, _ := strings.Cut(entry, "=")
@@ -106,7 +97,7 @@ func (c *cli) mistyped(root *cobra.Command) {
 			continue
 		}
 		if known == nil {
-			for _, v := range variables(root) {
+			for _, v := range variables() {
 				known = append(known, strings.ToLower(v))
 			}
 		}

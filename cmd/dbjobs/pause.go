@@ -14,7 +14,7 @@ import (
 func (c *cli) authored(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&c.who.Reason, "reason", "", "why you make this change, for the change log")
 	cmd.Flags().StringVar(&c.who.By, "by", "", "who makes this change, for the change log; default: the database login, on SQLite the operating system's user")
-	variable(cmd, "by", "DBJOBS_BY")
+	fromVariables(cmd, "by")
 	return cmd
 }
 

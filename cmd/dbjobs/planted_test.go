@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -113,7 +112,7 @@ func TestAPlantedPassword(t *testing.T) {
 			}
 			p.said(map[string]string{settings.URLVariable: "sqlite:absent.db"}, args...)
 		}
-		for _, name := range variables(newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root()) {
+		for _, name := range variables() {
 			p.said(map[string]string{settings.URLVariable: "sqlite:absent.db", name: p.url(r)}, "tick")
 			p.said(map[string]string{name: p.url(r)}, "work")
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,6 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
-	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -153,18 +153,22 @@ func allCommands() *cobra.Command {
 // that neither the program nor a test reads.
 func TestReadmeNamesTheSettings(t *testing.T) {
 	read := map[string]bool{host.SecretPrefix + "NAME": true}
-	for _, name := range slices.Concat(settings.Variables(), bare, secretVariables) {
+	for _, name := range variables() {
 		read[name] = true
 	}
+	ofFlags := map[string]string{}
 	eachCommand(allCommands(), func(cmd *cobra.Command) {
 		note := func(f *pflag.Flag) {
 			for _, name := range f.Annotations[envAnnotation] {
-				read[name] = true
+				ofFlags[f.Name] = name
 			}
 		}
 		cmd.Flags().VisitAll(note)
 		cmd.PersistentFlags().VisitAll(note)
 	})
+	if !maps.Equal(ofFlags, flagVariables) {
+		t.Errorf("variables set the flags %v, want %v", ofFlags, flagVariables)
+	}
 	variable := regexp.MustCompile(`DBJOBS_\w+`)
 	named := variable.FindAllString(readPage(t, programPage).text, -1)
 	for name := range read {

@@ -10,7 +10,7 @@ import (
 
 func (c *cli) rule() *cobra.Command {
 	g := &cobra.Command{Use: "rule", Short: "Try out rules; needs no database"}
-	g.AddCommand(c.ruleNext(), c.ruleExplain(), c.ruleLint())
+	c.add(g, []subcommand{{"next", (*cli).ruleNext}, {"explain", (*cli).ruleExplain}, {"lint", (*cli).ruleLint}})
 	return group(g)
 }
 

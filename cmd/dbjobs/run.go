@@ -14,7 +14,7 @@ import (
 
 func (c *cli) runs() *cobra.Command {
 	g := &cobra.Command{Use: "run", Short: "List, show, cancel and retry runs"}
-	g.AddCommand(c.runList(), c.runShow(), c.runCancel(), c.runRetry())
+	c.add(g, []subcommand{{"list", (*cli).runList}, {"show", (*cli).runShow}, {"cancel", (*cli).runCancel}, {"retry", (*cli).runRetry}})
 	return group(g)
 }
 

@@ -14,7 +14,11 @@ import (
 
 func (c *cli) schedule() *cobra.Command {
 	g := &cobra.Command{Use: "schedule", Short: "Create, change, list, show, pause, resume and remove schedules that jobs share"}
-	g.AddCommand(c.scheduleCreate(), c.scheduleAlter(), c.scheduleRename(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleRemove(), c.scheduleHistory())
+	c.add(g, []subcommand{
+		{"create", (*cli).scheduleCreate}, {"alter", (*cli).scheduleAlter}, {"rename", (*cli).scheduleRename}, {"list", (*cli).scheduleList},
+		{"show", (*cli).scheduleShow}, {"pause", (*cli).schedulePause}, {"resume", (*cli).scheduleResume}, {"remove", (*cli).scheduleRemove},
+		{"history", (*cli).scheduleHistory},
+	})
 	return group(g)
 }
 

@@ -68,12 +68,7 @@ speaks plain HTTP: let the platform, or a proxy, do TLS. SIGTERM ends it: runs g
 	flags.StringSliceVar(&f.oidc.Callers, "oidc-caller", nil, "email address or subject that identity tokens must have; may be given several times")
 	flags.StringVar(&f.oidc.Issuer, "oidc-issuer", "", "`URL` of the issuer of identity tokens (default "+gate.Google+")")
 	flags.BoolVar(&f.anyone, "allow-unauthenticated", false, "serve everybody who reaches the address: only where the platform itself checks callers")
-	for flag, name := range map[string]string{
-		"listen": "DBJOBS_LISTEN", "timeout": "DBJOBS_REQUEST_TIMEOUT", "oidc-audience": "DBJOBS_OIDC_AUDIENCE",
-		"oidc-caller": "DBJOBS_OIDC_CALLER", "oidc-issuer": "DBJOBS_OIDC_ISSUER",
-	} {
-		variable(cmd, flag, name)
-	}
+	fromVariables(cmd, "listen", "timeout", "oidc-audience", "oidc-caller", "oidc-issuer")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error { return c.serveHTTP(cmd, &f) })
 	return cmd
 }

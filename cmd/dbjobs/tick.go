@@ -79,9 +79,7 @@ same time. What fails for one stops none of the others.`,
 	f.late = store.Duration(15 * time.Minute)
 	flags.Var(durationFlag{&f.late}, "late", "how long after its nominal time a run is late, for hooks, and how long this trigger may be silent before the next tick reports it (five minutes at least); 0s turns both off")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what is due")
-	variable(cmd, "startup-id", "DBJOBS_STARTUP_ID")
-	variable(cmd, "for", "DBJOBS_FOR")
-	variable(cmd, "late", "DBJOBS_LATE")
+	fromVariables(cmd, "startup-id", "for", "late")
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {
 		switch {
@@ -109,7 +107,7 @@ Any number of workers may run at the same time. A worker that finds nothing prin
 		Args:    positional(),
 	}
 	cmd.Flags().StringSliceVar(&f.queues, "queue", nil, "take runs from this queue; may be given several times (all queues but tick)")
-	variable(cmd, "queue", "DBJOBS_QUEUE")
+	fromVariables(cmd, "queue")
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) { return t.Work(ctx) }, f.unlessQuiet(report.Work))
 	return c.prints(cmd)
@@ -164,12 +162,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags.Var(durationFlag{&f.lead}, "wake-lead", "set alarms this much earlier, such as 30s for a database that has to wake; the pass then waits for what is due")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only problems: cron mails everything that is printed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the pass does")
-	for flag, name := range map[string]string{
-		"name": "DBJOBS_NAME", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
-		"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS", "wake": wakeVariable, "wake-lead": "DBJOBS_WAKE_LEAD",
-	} {
-		variable(cmd, flag, name)
-	}
+	fromVariables(cmd, "name", "limit", "concurrency", "budget", "grace", "max-clock-skew", "fail-on-job-error", "metrics", "wake", "wake-lead")
 }
 
 // unlessQuiet returns print. With --quiet, print gets only what went wrong, and is not called if
