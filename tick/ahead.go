@@ -125,6 +125,10 @@ func (p *pass) enter(h *held) {
 	if !h.since.IsZero() {
 		h.Waited, h.since = h.began.Sub(h.since), time.Time{}
 	}
+}
+
+// hand gives a run that has a place to somebody who executes it.
+func (p *pass) hand(h *held) {
 	select {
 	case p.hands <- h:
 	default:
@@ -132,11 +136,11 @@ func (p *pass) enter(h *held) {
 	}
 }
 
-// vacate gives the place of a run to the run that has waited for it the longest. A run that waits when
-// the pass has to stop, or when everything is paused, does not begin.
-func (p *pass) vacate(h *held) {
+// vacate gives the place of a run to the run that has waited for it the longest, and returns that: who called executes it, or
+// hands it on. A run that waits when the pass has to stop, or when everything is paused, does not begin.
+func (p *pass) vacate(h *held) (next *held) {
 	if !h.place {
-		return
+		return nil
 	}
 	h.place = false
 	p.busy--
@@ -147,23 +151,24 @@ func (p *pass) vacate(h *held) {
 		p.pace += (took - p.pace) / weight
 	}
 	if p.busy < p.size {
-		p.advance()
+		next = p.advance()
 	}
 	p.tell()
+	return next
 }
 
-// advance lets the first of the line begin, and reports whether it did.
-func (p *pass) advance() bool {
+// advance gives a place to the first of the line, and returns it; nil where none may begin.
+func (p *pass) advance() *held {
 	if p.line.n == 0 || p.paused {
-		return false
+		return nil
 	}
 	next := p.line.next()
 	if next.work.Err() != nil || p.overlong(next) {
 		p.line.add(next) // to be given back
-		return false
+		return nil
 	}
 	p.enter(next)
-	return true
+	return next
 }
 
 // tell wakes who waits for news of the runs.

@@ -97,10 +97,10 @@
 //     (tick/workers.go) call pass.run (tick/work.go), which goes through the steps.
 //     For each step, pass.attempt (tick/work.go) calls an executor, such as SQL.Execute
 //     (tick/executor/sql.go), and pass.endStep (tick/work.go) records the end. The end of the run goes
-//     through pass.together (tick/record.go) to Store.EndSteps (store/step_ends.go), together with
-//     those of other runs; a next step or a retry goes to Store.EndStep (store/step_end.go). An
-//     atomic step records its end inside its own transaction, with Store.EndStepIn
-//     (store/step_end.go). If the run succeeds with this step, only the attempt is recorded there,
+//     through pass.recordLater (tick/record.go), or pass.together (tick/record.go) if it did not succeed, to
+//     Store.EndSteps (store/step_ends.go), together with those of other runs; a next step or a retry goes to
+//     Store.EndStep (store/step_end.go). An atomic step records its end inside its own transaction, with
+//     Store.EndStepIn (store/step_end.go). If the run succeeds with this step, only the attempt is recorded there,
 //     and the end of the run next, by Store.EndSteps. After the last step the run is succeeded.
 //     Where Settlement (tick/decide/settlement.go) has found beforehand that the success of the run changes
 //     nothing but the facts of its plan, its end settles it, too: Store.lockSettling (store/settlement.go); on PostgreSQL,

@@ -2,7 +2,6 @@ package tick
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -20,7 +19,7 @@ type recorder struct {
 
 type gathered struct {
 	store.Ending
-	done chan struct{}
+	done func() // tells that Err is known
 }
 
 // mostTogether bounds the ends that are recorded together, among which one that is refused is looked
@@ -36,12 +35,42 @@ const (
 )
 
 // together records an end that finishes its run, with others that come at about the same time. The error is that of
-// Store.EndStep, and nil only where the end is committed. Until ctx ends it waits for its turn.
+// Store.EndSteps, and nil only where the end is committed. Until then it waits.
 func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) error {
-	g := &gathered{store.Ending{Task: t, End: end}, make(chan struct{})}
+	done := make(chan struct{})
+	g := &gathered{store.Ending{Task: t, End: end}, func() { close(done) }}
+	p.gathers(ctx, g)
+	<-done
+	return g.Err
+}
+
+// recordLater records the success of a run with others, and does not wait for that: a goroutine for each run that ends would
+// cost a tenth of a pass over short ones. What is not recorded so is tried again by itself. told is called when the run is over.
+func (p *pass) recordLater(ctx context.Context, h *held, end store.StepEnd, told func()) {
+	ended := func(err error) {
+		told()
+		p.mu.Lock()
+		p.ended = append(p.ended, &result{h, err})
+		p.mu.Unlock()
+		p.tell()
+	}
+	g := &gathered{Ending: store.Ending{Task: &h.Task, End: end}}
+	g.done = func() {
+		if g.Err == nil {
+			ended(nil)
+			return
+		}
+		go func() { ended(p.endStep(ctx, &h.Task, end, g.Err)) }()
+	}
+	p.gathers(ctx, g)
+}
+
+// gathers takes an end to those that are recorded next.
+func (p *pass) gathers(ctx context.Context, g *gathered) {
 	r := &p.recorder
 	last := !p.more()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.gathered = append(r.gathered, g)
 	if last || len(r.gathered) >= enoughTogether {
 		select {
@@ -53,12 +82,6 @@ func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) e
 		r.writing = true
 		go p.write(context.WithoutCancel(ctx))
 	}
-	r.mu.Unlock()
-	<-g.done
-	if errors.Is(g.Err, store.ErrAlone) {
-		return p.t.Store.EndStep(ctx, t, end, p.holder)
-	}
-	return g.Err
 }
 
 // more reports whether more ends are to come at once: runs that were taken ahead, and are as short as the last ones, begin
@@ -113,7 +136,7 @@ func (p *pass) write(ctx context.Context) {
 		}
 		p.writeOnce(ctx, list)
 		for _, g := range now {
-			close(g.done)
+			g.done()
 		}
 	}
 }

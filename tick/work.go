@@ -21,13 +21,22 @@ var (
 	errOverdue   = errors.New("timeout of the run")
 )
 
-// run executes the steps of a run, from where it stands, until it ends or has to wait for a retry.
-func (p *pass) run(ctx context.Context, h *held) error {
+// errLater says that a run has ended, and that this is recorded later, with others.
+var errLater = errors.New("the end of the run is recorded later")
+
+// run executes the steps of a run, from where it stands, until it ends or has to wait for a retry. Nobody waits here for the
+// record of a success, but where one run is executed at a time: others go on in this goroutine, and record tells of it.
+func (p *pass) run(ctx context.Context, h *held) (err error) {
 	t := &h.Task
-	defer p.t.monitor.watch(t)()
+	told := p.t.monitor.watch(t)
+	defer func() {
+		if !errors.Is(err, errLater) {
+			told()
+		}
+	}()
 	defer func() {
 		if r := recover(); r != nil { // one job's fault is never the pass's
-			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, InDoubt: true, Error: fmt.Sprintf("the executor panicked: %v", r)})
+			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, InDoubt: true, Error: fmt.Sprintf("the executor panicked: %v", r)}, nil)
 		}
 	}()
 	within, over, release := p.overdue(ctx, t)
@@ -41,12 +50,18 @@ func (p *pass) run(ctx context.Context, h *held) error {
 		end, ended := p.attempt(within, t)
 		log.Debug("step has ended", "state", end.State, "error", end.Error)
 		if !ended {
+			if !p.one && end.Succeeds() && !errors.Is(context.Cause(ctx), store.ErrOutdated) {
+				p.recordLater(ctx, h, end, told)
+				return errLater
+			}
 			if !p.one && end.NextStep == 0 { // who waits need not wait for the record of it
 				p.mu.Lock()
-				p.vacate(h)
+				if next := p.vacate(h); next != nil {
+					p.hand(next)
+				}
 				p.mu.Unlock()
 			}
-			if err := p.endStep(ctx, t, p.inTime(t, over, end)); err != nil {
+			if err := p.endStep(ctx, t, p.inTime(t, over, end), nil); err != nil {
 				return err
 			}
 			t.Waited = 0
@@ -61,8 +76,9 @@ func (p *pass) run(ctx context.Context, h *held) error {
 //
 // Where the database does not answer it tries again: on a server a few times, and then the lease ends and the run is
 // recovered. On SQLite another job's write transaction can stand in the way for as long as that job takes, while the
-// lock on the file keeps this run ours: there it tries for as long as the pass goes on.
-func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) error {
+// lock on the file keeps this run ours: there it tries for as long as the pass goes on. tried is what became of the first try,
+// where there was one.
+func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
 	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
 		return store.ErrOutdated
 	}
@@ -72,14 +88,8 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 		end.RunError = p.runError(last, t, end)
 	}
 	for try := 1; ; try++ {
-		within, cancel := context.WithTimeout(last, heartbeat)
-		var err error
-		if end.Finishes() {
-			err = p.together(within, t, end)
-		} else {
-			err = p.t.Store.EndStep(within, t, end, p.holder)
-		}
-		cancel()
+		err := p.endOnce(last, t, end, tried)
+		tried = nil
 		switch {
 		case err == nil:
 			return nil
@@ -98,6 +108,21 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd) er
 		case <-time.After(min(time.Duration(try)*200*time.Millisecond, 5*time.Second)):
 		}
 	}
+}
+
+// endOnce tries once to record the end of an attempt, with others or by itself.
+func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
+	within, cancel := context.WithTimeout(ctx, heartbeat)
+	defer cancel()
+	if tried == nil && end.Finishes() {
+		if tried = p.together(within, t, end); tried == nil {
+			return nil
+		}
+	}
+	if tried == nil || errors.Is(tried, store.ErrAlone) {
+		return p.t.Store.EndStep(within, t, end, p.holder)
+	}
+	return tried
 }
 
 // fileLocked reports whether an error says that another process has an SQLite file locked. It may stay

@@ -132,9 +132,15 @@ func (p *pass) fill() {
 	defer p.mu.Unlock()
 	for _, h := range p.placed {
 		p.enter(h)
+		p.hand(h)
 	}
 	p.placed = nil
-	for p.busy < p.size && p.advance() { // into places that have become free meanwhile
+	for p.busy < p.size { // into places that have become free meanwhile
+		next := p.advance()
+		if next == nil {
+			return
+		}
+		p.hand(next)
 	}
 }
 
@@ -142,23 +148,27 @@ func (p *pass) fill() {
 // sixth of a short run.
 func (p *pass) serve(h *held) {
 	for h != nil {
-		p.execute(h)
+		if h = p.execute(h); h != nil {
+			continue
+		}
 		select {
 		case h = <-p.hands:
 		case <-p.over:
-			h = nil
 		}
 	}
 }
 
-// execute executes a run in its place.
-func (p *pass) execute(h *held) {
+// execute executes a run in its place, and returns the one that has the place next, if any.
+func (p *pass) execute(h *held) (next *held) {
 	err := p.run(h.run, h)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended = append(p.ended, &result{h, err})
-	p.vacate(h)
+	next = p.vacate(h)
+	if !errors.Is(err, errLater) {
+		p.ended = append(p.ended, &result{h, err})
+	}
 	p.tell()
+	return next
 }
 
 // quiet reports whether nothing is left: no run executes here, none could be taken, and no decision has
