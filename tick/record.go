@@ -19,7 +19,7 @@ type recorder struct {
 
 type gathered struct {
 	store.Ending
-	done func() // tells that Err is known
+	done func() // is called when Err is known
 }
 
 // mostTogether bounds the ends that are recorded together, among which one that is refused is looked

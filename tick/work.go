@@ -25,7 +25,7 @@ var (
 var errLater = errors.New("the end of the run is recorded later")
 
 // run executes the steps of a run, from where it stands, until it ends or has to wait for a retry. Nobody waits here for the
-// record of a success, but where one run is executed at a time: others go on in this goroutine, and record tells of it.
+// record of a success, but where one run is executed at a time: others go on in this goroutine.
 func (p *pass) run(ctx context.Context, h *held) (err error) {
 	t := &h.Task
 	told := p.t.monitor.watch(t)
