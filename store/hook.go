@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -242,12 +241,13 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 	for i := range events {
 		names[i] = plainName(events[i].Hook)
 	}
-	slices.Sort(names)
-	names = slices.Compact(names) // most events have the same hook
 	hooks := map[string]Job{}
+	if names = legible(names); len(names) == 0 { // MySQL and MariaDB know no empty list
+		return hooks, nil
+	}
 	var j Job
 	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, &j.Queue, &j.Priority, not{&j.Disabled})
-	err := tx.Query(ctx, "hooks", engine.Args{"ids": legible(names)}, rd.Each(func(fault string) error {
+	err := tx.Query(ctx, "hooks", engine.Args{"ids": names}, rd.Each(func(fault string) error {
 		j.fault = fault
 		hooks[j.FullName()] = j
 		j = Job{}

@@ -31,6 +31,23 @@ func TestHookThatManyMissIsToldOnce(t *testing.T) {
 	})
 }
 
+// What is no name of a job, put into a row by hand, parks that job and is nobody's hook.
+func TestHookOfNoNameHoldsUpNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		load, beside := ticktest.Hourly("load"), ticktest.Hourly("beside")
+		load.Steps, beside.Steps = []store.Step{ticktest.Nop("")}, []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{load, beside}})
+		broken := false
+		tk := failing(t, d, &broken)
+		pass(t, tk)
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET on_parked = ' ' WHERE name = 'load'")
+		d.Clock.Add(time.Hour)
+		if r := pass(t, tk); r.Succeeded != 1 || r.ParkedJobs != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // A hook that is not there, is disabled, or is refused by the database fails nothing: the report tells. One that is
 // paused runs when it is resumed.
 func TestHookThatCannotRunHoldsUpNothing(t *testing.T) {
