@@ -78,7 +78,9 @@ func legible(names []string) []string {
 func (s *Store) known(ctx context.Context, q engine.Runner, statement string, args engine.Args, take func(*Job)) error {
 	return q.Query(ctx, statement, args, func(r *sql.Rows) error {
 		j := &Job{}
-		err := r.Scan(&j.ID, &j.Owner, &j.Name, engine.Nullable(&j.Manifest))
+		var manifest sql.NullString // whatever it is: one that is no text is not that of the file
+		err := r.Scan(&j.ID, &j.Owner, &j.Name, &manifest)
+		j.Manifest = manifest.String
 		take(j)
 		return err
 	})

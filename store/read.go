@@ -90,18 +90,17 @@ func (s *Store) addRules(ctx context.Context, q engine.Runner, in engine.Args, i
 func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string, in engine.Args, index map[int64]*Job) error {
 	return q.Query(ctx, statement, in, func(r *sql.Rows) error {
 		var job, id int64
-		var name sql.NullString
+		var name, owner, on sql.NullString // of the other job, whose own row says it if they are no text
 		var link, schedule bool
 		var f After
-		var other Job
-		err := r.Scan(&job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule), engine.Nullable(&f.id), engine.Nullable(&other.Owner), engine.Nullable(&f.On))
+		err := r.Scan(&job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule), engine.Nullable(&f.id), &owner, &on)
 		if err != nil {
 			return err
 		}
 		j := index[job]
 		if f.id != 0 {
-			other.Name = name.String
-			if f.Job = other.FullName(); id == 0 { // deleted by plain SQL
+			other := Job{Owner: owner.String, Name: name.String}
+			if f.Job, f.On = other.FullName(), on.String; id == 0 { // deleted by plain SQL
 				f.Job = fmt.Sprintf("job %d, whose row is gone", f.id)
 			}
 			j.After = append(j.After, f)
