@@ -103,7 +103,8 @@ func (t *tale) holds(now time.Time, schedule int) *interval {
 	return nil
 }
 
-// stays reports whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time.
+// stays reports whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time, by
+// the calendars as they stand.
 func (t *tale) stays(r *store.Run, now time.Time) bool {
 	if !r.StartedAt.IsZero() {
 		return false
@@ -113,7 +114,7 @@ func (t *tale) stays(r *store.Run, now time.Time) bool {
 	}
 	named, held := 0, 0
 	for i := range t.links {
-		times := t.definition(i).rule.times(t.n.s.Span)
+		times := t.rule(i).times(t.n.s.Span)
 		if k := after(times, r.ScheduledFor.Add(-1)); r.ScheduledFor.IsZero() || k == len(times) || !times[k].Equal(r.ScheduledFor) {
 			continue
 		}
