@@ -124,16 +124,21 @@ func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, sam
 	if err != nil || len(was) == most {
 		return since, false, false
 	}
-	is, err := became.Between(w.from, w.to, most)
-	if err != nil || len(is) < len(was) {
-		return since, false, false
+	first := w.to // just before the first that was due
+	if len(was) > 0 {
+		first = was[0].Add(-instant)
 	}
-	late := len(is) - len(was)
-	if more = late > 0; more && len(was) > 0 {
-		w.from = was[0].Add(-instant)
+	early, err := became.Between(w.from, first, 1)
+	if err != nil || len(was) == 0 {
+		return w.from, false, err == nil && len(early) == 0
 	}
-	same = slices.EqualFunc(was, is[late:], time.Time.Equal) && (len(was) > 0 || !more)
-	return w.from, more, same
+	is, err := became.Between(first, w.to, most)
+	if len(early) > 0 {
+		since, more = first, true
+	} else {
+		since = w.from
+	}
+	return since, more, err == nil && slices.EqualFunc(was, is, time.Time.Equal)
 }
 
 // addRule parses a rule of the definition. A rule that does not parse parks the job; the plan keeps
