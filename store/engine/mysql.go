@@ -193,6 +193,7 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 			"sql_safe_updates": "0",
 			"sql_big_selects":  "1", // or max_join_size applies
 			"sql_auto_is_null": "0",
+			mysqlIsolation:     "'READ-COMMITTED'", // of reads outside of transactions: what others may yet take back is not seen
 		})
 	}
 	if c.Params == nil {
@@ -205,6 +206,9 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 	}
 	maps.Copy(c.Params, ours)
 }
+
+// mysqlIsolation is the variable of the session's isolation: each server reads its own name, and the other as a comment.
+const mysqlIsolation = "/*M! tx_isolation */ /*!80003 transaction_isolation */"
 
 // mysqlAddress sets the host, or the path of a Unix socket from the option socket: some platforms mount
 // a socket of the database.
