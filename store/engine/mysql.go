@@ -193,7 +193,7 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 			"sql_safe_updates": "0",
 			"sql_big_selects":  "1", // or max_join_size applies
 			"sql_auto_is_null": "0",
-			mysqlIsolation:     "'READ-COMMITTED'", // of reads outside of transactions: what others may yet take back is not seen
+			mysqlIsolation:     "'REPEATABLE-READ'", // outside of transactions: what others may yet take back is not seen
 		})
 	}
 	if c.Params == nil {

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -146,11 +148,35 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 		mode = "ro"
 	}
 	q.Set("mode", mode)
-	bare, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
+	one, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
+	bare := sqliteInTurn{one}
 	if o.forJobs {
 		return sqliteForJobs{bare, o.oneFile, !o.Target}, err
 	}
 	return sqliteKeeping{bare}, err
+}
+
+// sqliteInTurn connects again, for a second, where several processes at once make a new file one of WAL: SQLite says that
+// it is locked, whatever the busy timeout, since two that waited there for each other would wait for ever.
+type sqliteInTurn struct{ driver.Connector }
+
+// Connect connects.
+func (c sqliteInTurn) Connect(ctx context.Context) (driver.Conn, error) {
+	over := time.NewTimer(time.Second)
+	defer over.Stop()
+	for {
+		conn, err := c.Connector.Connect(ctx)
+		if err == nil || classifySQLite(err) != transient {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-over.C:
+			return nil, err
+		case <-time.After(rand.N(10 * time.Millisecond)):
+		}
+	}
 }
 
 // makePrivate creates the file of a new database so that only its owner can read it, whatever the umask:
