@@ -80,18 +80,19 @@ func (l *line) leave(goes func(*held) bool) (gone []*held) {
 }
 
 // mayStart is how many runs more may begin now, and how many more may be taken ahead: as far as the last ones were short,
-// when half of those that were taken ahead have begun. One at a time means that nothing goes on beside: there, more is
-// taken when all has ended.
-func (p *pass) mayStart(ctx context.Context) (places, ahead int) {
+// when half of those that were taken ahead have begun: enough says that fewer have. One at a time means that nothing goes
+// on beside: there, more is taken when all has ended.
+func (p *pass) mayStart(ctx context.Context) (places, ahead int, enough bool) {
 	if ctx.Err() != nil || p.t.Limit < 0 {
-		return 0, 0
+		return 0, 0, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line.n == 0 {
 		places = max(p.size-p.busy, 0)
 	}
-	if most := p.mostAhead(); p.line.n <= most/2 && (!p.one || places > 0) {
+	most := p.mostAhead()
+	if enough = p.line.n > most/2; !enough && (!p.one || places > 0) {
 		ahead = most - p.line.n
 	}
 	if p.t.Limit > 0 {
@@ -99,7 +100,7 @@ func (p *pass) mayStart(ctx context.Context) (places, ahead int) {
 		places = min(places, left)
 		ahead = min(ahead, left-places)
 	}
-	return places, ahead
+	return places, ahead, enough
 }
 
 // mostAhead is how many may wait: a bounded fraction of a second of work, and of the budget.

@@ -80,7 +80,7 @@ func (p *pass) giveWay(ctx context.Context) error {
 	p.deciding.stop(p.t.Now())
 	defer func() { p.deciding.start(p.t.Now()) }()
 	for p.t.Budget > 0 && p.deciding.sum >= p.t.Budget/3 {
-		places, ahead := p.mayStart(ctx)
+		places, ahead, _ := p.mayStart(ctx)
 		if places+ahead > 0 {
 			if err := p.take(ctx); err != nil || p.taken < places+ahead {
 				return err

@@ -81,11 +81,12 @@ func (p *pass) many() int {
 
 // take takes queued runs as far as there is room, and starts them.
 func (p *pass) take(ctx context.Context) error {
-	p.taken, p.full = 0, false
-	places, ahead := p.mayStart(ctx)
+	places, ahead, enough := p.mayStart(ctx)
+	p.taken, p.full = 0, p.full && enough // what the last take has found still holds
 	if places+ahead <= 0 {
 		return nil
 	}
+	p.full = false
 	if p.release == nil {
 		var err error
 		if p.release, err = p.t.Store.Hold(p.holder); err != nil {
