@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,37 @@ func TestBudgetUsedUpIsNoError(t *testing.T) {
 				break
 			}
 			d.Clock.Add(time.Hour) // the lease of the run that could not be given back is over
+		}
+	})
+}
+
+// Where the budget ends after the record of the pass, before the last look at what is due next, that is no error either.
+func TestBudgetUsedUpBeforeTheLastLookIsNoError(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		const budget, left = 20 * time.Second, 3 * time.Second
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			d.Clock.Add(budget - left)
+			return executor.Result{}, nil
+		})
+		var recorded atomic.Bool
+		calls := &storetest.Calls{Before: func(c storetest.Call) error {
+			switch {
+			case c.Kind == storetest.Exec && strings.Contains(c.SQL, d.Table("ticks")):
+				recorded.Store(true)
+			case c.Kind == storetest.Query && recorded.Load():
+				time.Sleep(left)
+			}
+			return nil
+		}}
+		tk.Store, tk.Now, tk.Budget = ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap}), d.Clock.Now, budget
+		r, err := tk.Run(t.Context())
+		if err != nil || r.Succeeded != 1 || !strings.Contains(r.CutShort, "last look") {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("ticks")+" WHERE error IS NULL"); n != 1 {
+			t.Errorf("passes on record: %d", n)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -271,6 +272,7 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	}
 	if err == nil {
 		p.report.Ahead, p.report.AheadUntil, err = p.t.Store.Ahead(ctx, p.probe)
+		err = p.unseen(ctx, err)
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
 		Took: p.t.Now().Sub(p.began)}
@@ -282,18 +284,34 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 			err = recorded
 		}
 	}
+	if err == nil {
+		err = p.unseen(ctx, p.lastLook(ctx))
+	}
+	return p.report, err
+}
+
+// lastLook asks for what the report tells of the jobs and of the next pass.
+func (p *pass) lastLook(ctx context.Context) error {
 	worked := p.report.Decided+p.report.Started > 0 // a run that backs off wakes its job too
-	if err == nil && (worked || p.t.Alarm != nil && p.hasWork()) {
-		probe, again := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
-		if again != nil {
-			return p.report, again
+	if worked || p.t.Alarm != nil && p.hasWork() {
+		probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
+		if err != nil {
+			return err
 		}
 		p.found(probe)
 	}
-	if err == nil {
-		err = p.states(ctx)
+	return p.states(ctx)
+}
+
+// unseen turns an error of what a pass asks for its report only into a remark where the time of its budget is over: what it
+// has done is on record, and what it has found at its beginning still holds.
+func (p *pass) unseen(ctx context.Context, err error) error {
+	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
+	if !ended || p.t.Budget <= 0 || stopped(ctx) == nil {
+		return err
 	}
-	return p.report, err
+	p.report.CutShort = cmp.Or(p.report.CutShort, "the budget was used up before the last look at what is due next")
+	return nil
 }
 
 // record writes the row of the pass. Where another session has that row locked, the report says so;
