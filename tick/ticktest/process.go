@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -90,7 +92,11 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 		}
 		seen, o.Wrap = meddle(c, &calls), calls.Wrap
 	}
-	s, err := store.Open(ctx, c.URL, o)
+	url, err := patient(c)
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, url, o)
 	if err != nil {
 		return err
 	}
@@ -112,6 +118,20 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 	peak, unread := peakMemory()
 	encoded := json.NewEncoder(os.Stdout).Encode(ChildReport{Report: r, Seen: seen(), Peak: peak})
 	return errors.Join(err, unread, encoded)
+}
+
+// patient is the URL with more time to connect: many processes at once make a busy machine slow.
+func patient(c Child) (string, error) {
+	option := map[string]string{"postgres": "connect_timeout=60", "mariadb": "timeout=60s", "mysql": "timeout=60s"}[c.Engine]
+	if option == "" {
+		return c.URL, nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return "", errors.New("the database's URL cannot be parsed") // err would show the password
+	}
+	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+option, "&")
+	return u.String(), nil
 }
 
 // waitForOthers says that the child is ready, and waits for the end of its stdin, once.
