@@ -138,7 +138,7 @@ func (s *Store) RulesOfJobs(ctx context.Context, ids []int64) (rules map[int64][
 				faults[id] = c.Fault
 				continue
 			}
-			rules[id] = slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked })
+			rules[id] = c.standing()
 		}
 	}
 	return rules, faults, nil
@@ -152,5 +152,15 @@ func (s *Store) rulesOf(ctx context.Context, q engine.Runner, job int64) ([]Rule
 	if c.Fault != "" {
 		return nil, &FieldError{fmt.Sprintf("job with the id %d", job), "rules", c.Fault}
 	}
-	return slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked }), nil
+	return c.standing(), nil
+}
+
+// standing are the rules as they stand now: also with the days that SQL has given a calendar, and that no pass has seen.
+func (c *Snapshot) standing() []Rule {
+	for i := range c.Rules {
+		if r := &c.Rules[i]; r.Calendar != nil && r.Calendar.stale && !r.Changed() {
+			r.NewInput += " edited" // a plan never has this one: see daysRead
+		}
+	}
+	return slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked })
 }

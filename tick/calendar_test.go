@@ -9,6 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/simulate"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -264,5 +265,31 @@ func TestCalendarOpensADayInTime(t *testing.T) {
 		d.Clock.Set(day(24, 7))
 		ticktest.Run(t, d)
 		nominal(t, d, "24T06; next 25T06")
+	})
+}
+
+// What SQL has edited counts for commands before a pass has seen it: what they show, skip and simulate is what the next pass
+// plans.
+func TestCalendarEditedCountsBeforeAPass(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(21, 8))
+		ticktest.Apply(t, d, holidays("skip"))
+		ticktest.Run(t, d)
+		d.Exec(t, "UPDATE "+d.Table("calendars")+" SET days = '2026-12-22 closed'")
+		shows(t, d, "2026-12-22 skipped: closed")
+		list, err := tick.SkipNext(t.Context(), d.Store, "j", "", 1, store.Author{})
+		if err != nil || len(list) != 1 || !list[0].At.Equal(day(23, 6)) {
+			t.Errorf("skipped are %v: %v", list, err)
+		}
+		in, _, err := simulate.Read(t.Context(), d.Store, d.Clock.Now(), d.Clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := simulate.Run(t.Context(), in, simulate.Options{From: d.Clock.Now(), To: day(25, 8), Keep: 100})
+		if err != nil || r.Runs != 2 || r.NotRun != 1 {
+			t.Errorf("simulated are %d runs and %d times that do not run: %v", r.Runs, r.NotRun, err)
+		}
+		eachDay(t, d, 22, 25)
+		nominal(t, d, "24T06; 25T06; skipped (23T05:59.999999, 23T06:00]; next 28T06")
 	})
 }

@@ -206,7 +206,8 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 			return in, nil, err
 		}
 		j.Plan.SetSkips(v.Skips)
-		j.AsPlanned = !v.Stale && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
+		edited := slices.ContainsFunc(j.Rules, func(r store.Rule) bool { return r.Changed() })
+		j.AsPlanned = !v.Stale && !edited && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
 		if v.RepeatAfter > 0 {
 			j.Plan.RepeatFrom = repeatsFrom(v, j.Open)
 		}
