@@ -293,3 +293,27 @@ func TestCalendarEditedCountsBeforeAPass(t *testing.T) {
 		nominal(t, d, "24T06; 25T06; skipped (23T05:59.999999, 23T06:00]; next 28T06")
 	})
 }
+
+// An edit of days before the job's first time changes nothing of what is due: what lies in a pause stays open, for who ends it.
+func TestCalendarEditedBeforeTheFirstTime(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(21, 8))
+		defs, edited := holidays("skip", "2026-12-22"), holidays("skip")
+		defs.Jobs[0].NotBefore, edited.Jobs[0].NotBefore = day(24, 0), day(24, 0)
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		subject := store.Subject{Scope: store.ScopeJob, Name: "j"}
+		if _, err := d.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Set(day(23, 8))
+		ticktest.Apply(t, d, edited)
+		d.Clock.Set(day(24, 7))
+		ticktest.Run(t, d)
+		if _, err := d.Resume(t.Context(), subject, true, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		nominal(t, d, "24T06; next 25T06")
+	})
+}

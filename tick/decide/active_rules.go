@@ -106,7 +106,8 @@ func (d *decision) parkWithoutCalendar(r store.Rule) {
 
 // stillDue reports whether a changed calendar has changed nothing of what was due in a window. Such an edit takes no time
 // away: what is due is decided as if there had been none. It counts from since, which is just before the first time that
-// was due. more reports whether the new days have times before that one, which come too late.
+// was due. more reports whether the new days have times before that one, which come too late. Times outside of not_before
+// and not_after are none of the job's.
 func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, same bool) {
 	const most = 100
 	if r.Calendar == nil || r.Text == "" {
@@ -120,7 +121,7 @@ func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, sam
 	if err != nil {
 		return since, false, false
 	}
-	was, err := old.Between(w.from, w.to, most)
+	was, err := d.between(old, w, most)
 	if err != nil || len(was) == most {
 		return since, false, false
 	}
@@ -128,17 +129,28 @@ func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, sam
 	if len(was) > 0 {
 		first = was[0].Add(-instant)
 	}
-	early, err := became.Between(w.from, first, 1)
+	early, err := d.between(became, window{w.from, first}, 1)
 	if err != nil || len(was) == 0 {
 		return w.from, false, err == nil && len(early) == 0
 	}
-	is, err := became.Between(first, w.to, most)
+	is, err := d.between(became, window{first, w.to}, most)
 	if len(early) > 0 {
 		since, more = first, true
 	} else {
 		since = w.from
 	}
 	return since, more, err == nil && slices.EqualFunc(was, is, time.Time.Equal)
+}
+
+// between has the valid times of a rule in a window: at most as many as most.
+func (d *decision) between(r *rules.Rule, w window, most int) (list []time.Time, err error) {
+	for _, part := range d.validParts(w) {
+		found, err := r.Between(part.from, part.to, most-len(list))
+		if list = append(list, found...); err != nil || len(list) == most {
+			return list, err
+		}
+	}
+	return list, nil
 }
 
 // addRule parses a rule of the definition. A rule that does not parse parks the job; the plan keeps

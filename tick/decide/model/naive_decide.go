@@ -144,7 +144,7 @@ func (t *tale) eras(now, last time.Time) (counts map[int]time.Time, edited bool)
 		}
 		since, more, same := time.Time{}, false, false
 		if l.known != nil && !l.gone {
-			since, more, same = t.stillDue(*l.known, rule, Window{last, from})
+			since, more, same = t.stillDue(*l.known, rule, now, last, from)
 		}
 		if same {
 			from, edited = since, edited || more
@@ -167,11 +167,15 @@ func (t *tale) eras(now, last time.Time) (counts map[int]time.Time, edited bool)
 
 // stillDue reports whether a rule with a calendar names all times again that the one before it named in a window, and no
 // others after the first of them. more: it names some before.
-func (t *tale) stillDue(was, is Rule, w Window) (since time.Time, more, same bool) {
+func (t *tale) stillDue(was, is Rule, now, last, from time.Time) (since time.Time, more, same bool) {
+	w := Window{last, from}
 	if is.calendar == 0 || was.broken || is.broken {
 		return w.From, false, false
 	}
-	due, times := was.Within(t.n.s.Span, w), is.Within(t.n.s.Span, w)
+	of := func(r Rule, w Window) []time.Time {
+		return slices.DeleteFunc(slices.Clone(r.Within(t.n.s.Span, w)), func(at time.Time) bool { return !t.valid(at, now, last) })
+	}
+	due, times := of(was, w), of(is, w)
 	if slices.EqualFunc(due, times, time.Time.Equal) {
 		return w.From, false, len(due) < 100
 	}
@@ -179,7 +183,7 @@ func (t *tale) stillDue(was, is Rule, w Window) (since time.Time, more, same boo
 		return w.From, false, false
 	}
 	since = due[0].Add(-time.Microsecond)
-	return since, true, slices.EqualFunc(due, is.Within(t.n.s.Span, Window{since, w.To}), time.Time.Equal)
+	return since, true, slices.EqualFunc(due, of(is, Window{since, w.To}), time.Time.Equal)
 }
 
 // valid reports whether a nominal time is the job's: by the policies that there were at that time.
