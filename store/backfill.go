@@ -158,8 +158,8 @@ func (s *Store) rulesOf(ctx context.Context, q engine.Runner, job int64) ([]Rule
 // standing are the rules as they stand now: also with the days that SQL has given a calendar, and that no pass has seen.
 func (c *Snapshot) standing() []Rule {
 	for i := range c.Rules {
-		if r := &c.Rules[i]; r.Calendar != nil && r.Calendar.stale && !r.Changed() {
-			r.NewInput += " edited" // a plan never has this one: see daysRead
+		if r := &c.Rules[i]; r.Calendar != nil && r.Calendar.stale {
+			r.withDays()
 		}
 	}
 	return slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked })

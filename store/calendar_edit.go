@@ -60,23 +60,38 @@ func (s *Store) seeCalendar(ctx context.Context, name string) error {
 	})
 }
 
+// unseenDays is what a version ends with that no schedule ever knows.
+const unseenDays = " edited"
+
 // daysRead makes the version of the days that were read part of what a changed rule is planned from. A
 // schedule may know another one: SQL has edited the calendar since SeeCalendars looked, or has moved the
 // schedule to another calendar. With the version that the schedule knows, a plan of other days would
 // count as one of those days, once the calendar has them again. And where a command has given the
 // schedule the version of an edit that no pass has seen, SQL may take the edit back, and leaves no mark.
 func (r *Rule) daysRead() {
-	if !r.Changed() || r.Calendar.Fault != "" {
+	if r.Changed() {
+		r.withDays()
+	}
+}
+
+func (r *Rule) withDays() {
+	if r.Calendar.Fault != "" {
 		return
 	}
 	at := strings.LastIndex(r.NewInput, "\x1f") + 1 // behind it is calendar_version
 	read := r.NewInput[:at] + r.Calendar.Version()
 	if r.Calendar.stale {
-		read += " edited" // a schedule never knows this one
+		read += unseenDays
 	}
 	if read != r.NewInput {
 		r.NewInput, r.otherDays = read, true
 	}
+}
+
+// Reread reports whether a changed rule was planned from the same text with the same days: all that is new is whether its
+// schedule knows them.
+func (r *Rule) Reread() bool {
+	return r.Linked && r.Input != "" && strings.TrimSuffix(r.Input, unseenDays) == strings.TrimSuffix(r.NewInput, unseenDays)
 }
 
 // otherDays notes a job that is planned with days which its schedule does not know.

@@ -317,3 +317,26 @@ func TestCalendarEditedBeforeTheFirstTime(t *testing.T) {
 		nominal(t, d, "24T06; next 25T06")
 	})
 }
+
+// SQL moves a schedule to a calendar, and misspells its rule: the job is parked once, and what comes due of its other rule
+// meanwhile waits for the repair.
+func TestCalendarOfAMisspeltRule(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		d.Clock.Set(day(21, 8))
+		defs := holidays("skip", "2026-12-25")
+		defs.Schedules = append(defs.Schedules, store.Schedule{Name: "other", Rule: "0 4 * * *"})
+		defs.Jobs[0].Schedules = []string{"daily", "other"}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'evry day', calendar = 'de' WHERE name = 'other'")
+		d.Clock.Set(day(22, 3))
+		ticktest.Run(t, d)
+		d.Clock.Set(day(22, 7))
+		ticktest.Run(t, d)
+		nominal(t, d, "next 01T00") // none
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = '0 4 * * *' WHERE name = 'other'")
+		d.Clock.Set(day(22, 8))
+		ticktest.Run(t, d)
+		nominal(t, d, "22T06; next 23T04")
+	})
+}

@@ -61,6 +61,11 @@ func (d *decision) readRules() {
 			d.parkWithoutCalendar(r)
 			continue
 		}
+		if changed && r.Reread() {
+			d.replan = true
+			d.addRule(r, through, true)
+			continue
+		}
 		if changed && r.Linked && r.Input != "" {
 			if since, more, same := d.stillDue(&r, window{through, from}); same {
 				d.replan, d.changed = true, d.changed || more
