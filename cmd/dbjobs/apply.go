@@ -71,14 +71,14 @@ ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`
 	return c.prints(c.authored(cmd))
 }
 
-// reads adds the flags that say which manifest is brought in, and how.
+// reads adds the flags that name a manifest, and those that say how it changes the database.
 func (c *cli) reads(cmd *cobra.Command, paths *[]string, o *store.ApplyOptions) {
 	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "manifest to read, or a folder of such files, or an object of S3 or GCS; - means standard input; may be given several times")
 	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove definitions that belong to this manifest and are no longer in it")
 	cmd.Flags().BoolVar(&o.TakeOwnership, "take-ownership", false, "also change definitions that belong to another manifest, and take them over")
 }
 
-// manifest reads the manifest that is brought in, and looks up what it names.
+// manifest reads the manifest that is brought in, and looks up the names that it uses but does not define.
 func (c *cli) manifest(cmd *cobra.Command, paths []string, o *store.ApplyOptions) (*manifest.Manifest, error) {
 	m, err := c.readManifest(cmd, paths)
 	if err != nil {
@@ -95,7 +95,8 @@ func (c *cli) manifest(cmd *cobra.Command, paths []string, o *store.ApplyOptions
 	return m, c.resolve(cmd, m)
 }
 
-// readManifest reads the files that a command is given, and those of folders. One file may be standard input.
+// readManifest reads the files that the command line names, and the files of folders. One file may be standard
+// input.
 func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manifest, error) {
 	if len(paths) == 0 {
 		return nil, badInput("%s needs a manifest; give it with -f jobs.yaml, or -f - for standard input", cmd.Name())
@@ -122,9 +123,10 @@ func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manife
 	return m, err
 }
 
-// variable looks up a variable that a file names. No message shows one that goes by the name of a secret.
+// variable looks up an environment variable that a file names. If the variable has the name of a secret, no
+// message shows its value.
 func (c *cli) variable(name string) (string, bool) {
-	if c.sealed { // among them are the credentials of the host
+	if c.sealed { // the credentials of the host are among the variables
 		return "", false
 	}
 	value, set := c.env(name)
@@ -134,11 +136,11 @@ func (c *cli) variable(name string) (string, bool) {
 	return value, set
 }
 
-// bucketVariable names the objects that manifests may be read from, where not all that the credentials allow. For who calls
-// from outside, there are no others.
+// bucketVariable names the objects from which manifests may be read. Without it, all objects that the
+// credentials allow may be read; a caller from outside may then read none.
 const bucketVariable = "DBJOBS_MANIFESTS"
 
-// inputs are the files that a path means, or the object.
+// inputs returns the files, or the object, that a path means.
 func (c *cli) inputs(ctx context.Context, path string) ([]manifest.Input, error) {
 	switch {
 	case path == "-":
@@ -162,7 +164,8 @@ func (c *cli) inputs(ctx context.Context, path string) ([]manifest.Input, error)
 	return list, nil
 }
 
-// object reads a manifest from a bucket, if that is allowed. It names no other files: it has none beside it.
+// object reads a manifest from a bucket, if that is allowed. Such a manifest may not name other files, because
+// there are none beside it.
 func (c *cli) object(ctx context.Context, path string) ([]manifest.Input, error) {
 	o, err := bucket.Parse(path)
 	if err != nil {
@@ -200,9 +203,9 @@ func (i interruptible) Read(b []byte) (int, error) {
 	}
 }
 
-// resolve looks up what the manifest names but does not define, before anything is created: schedules of
-// the database, and targets of the host. Where this host has no targets, others may execute the jobs:
-// then a name that is wrong fails the run.
+// resolve looks up what the manifest names but does not define, before anything is created: schedules of the
+// database, and targets of the host. If this host has no targets, other hosts may execute the jobs: then a
+// wrong name fails the run.
 func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
 	if len(m.Elsewhere()) == 0 {
 		return c.resolveTargets(m)
@@ -368,7 +371,7 @@ func manifests(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// already adds to ErrExists what to do about it.
+// already adds to ErrExists a hint that says what to do.
 func already(err error, what, name string) error {
 	if errors.Is(err, store.ErrExists) {
 		return &usageError{problem: what + " " + name + " already exists", hint: "change it with dbjobs apply, or remove it first"}

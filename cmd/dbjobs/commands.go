@@ -6,14 +6,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// subcommand is a command of a group: its word, and how it is made.
+// subcommand is a command of a group: the word that names it, and the function that makes it.
 type subcommand struct {
 	word string
 	make func(*cli) *cobra.Command
 }
 
-// add adds commands to their group: the one that the next word of the command line names, or else all, of which the help
-// or a message tells. To make all that there are took a quarter of the time of a short command.
+// add adds commands to their group. If the next word of the command line names a command, add adds only that
+// command. Otherwise it adds all of them, because the help or a message lists them. Making every command took a
+// quarter of the time of a short invocation.
 func (c *cli) add(g *cobra.Command, list []subcommand) {
 	named := slices.IndexFunc(list, func(s subcommand) bool { return len(c.words) > 0 && c.words[0] == s.word })
 	if named >= 0 {
@@ -26,7 +27,7 @@ func (c *cli) add(g *cobra.Command, list []subcommand) {
 	}
 }
 
-// root is the command line: all of it, or of its commands the one that words name.
+// root makes the command line: with the one command that words name, or with all commands.
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dbjobs",
@@ -64,7 +65,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 		{"rule", (*cli).rule}, {"config", (*cli).config}, {"version", (*cli).version},
 	})
 	root.SetHelpCommand(helpCommand())
-	root.CompletionOptions.DisableDefaultCmd = len(root.Commands()) == 1 // it is another that is named
+	root.CompletionOptions.DisableDefaultCmd = len(root.Commands()) == 1 // if one command was made, it is not completion
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {
 		if sub.Name() == "completion" {
@@ -80,7 +81,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	return root
 }
 
-// helpCommand is like cobra's, but an unknown command is an error, with its exit code.
+// helpCommand is like the help command of cobra, but an unknown command is an error, with the exit code of one.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Help about any command",
@@ -95,8 +96,8 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// group makes a command that only has subcommands fail when it is run without one: a crontab line
-// that lost its end must fail.
+// group makes a command that only has subcommands fail when it runs without one. So a crontab line that lost
+// its end fails.
 func group(g *cobra.Command) *cobra.Command {
 	g.Args = cobra.ArbitraryArgs
 	g.RunE = func(g *cobra.Command, args []string) error { return unknownCommand(g, args) }

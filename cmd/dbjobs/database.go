@@ -61,7 +61,7 @@ func (c *cli) findOne(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// host has the settings of the host, read once.
+// host returns the settings of the host. It reads them once.
 func (c *cli) host() (*host.Settings, error) {
 	if c.settings != nil {
 		return c.settings, nil
@@ -76,7 +76,7 @@ func (c *cli) host() (*host.Settings, error) {
 	return s, err
 }
 
-// hostDatabase is the database that the host's settings name.
+// hostDatabase returns the database that the host's settings name.
 func (c *cli) hostDatabase() (url, from string, err error) {
 	s, err := c.host()
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *cli) hostDatabase() (url, from string, err error) {
 	return s.DatabaseURL()
 }
 
-// leaves are what the host allows steps that the store defines.
+// leaves returns what the host allows to steps that are defined in the store.
 func (c *cli) leaves(set *host.Settings, s *store.Store) *executor.Host {
 	h := set.Leaves(c.db.Secrets())
 	h.Own = own(s.Where())
@@ -95,7 +95,7 @@ func (c *cli) leaves(set *host.Settings, s *store.Store) *executor.Host {
 	return h
 }
 
-// own reports whether the database is a file that nobody but this user can write.
+// own reports whether the database is a file that only this user can write.
 func own(where string) bool {
 	path, file := strings.CutPrefix(where, "sqlite:")
 	return file && host.OnlyOurs(path)
@@ -146,7 +146,7 @@ func (c *cli) openWithin(ctx context.Context, cmd *cobra.Command, a access) (*st
 	return s, nil
 }
 
-// close ends the use of a store. A process that serves further commands keeps it for the next one.
+// close ends the use of a store. A process that serves several commands keeps the store open for the next one.
 func (c *cli) close(s *store.Store) {
 	if !c.warm.keep(c.db, s) {
 		s.Close()
@@ -169,7 +169,7 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 	})
 }
 
-// meant adds to an error about a name that is not there the name that was probably meant.
+// meant adds the probably meant name to an error about an unknown name.
 func meant(ctx context.Context, s *store.Store, err error) error {
 	m, ok := errors.AsType[*store.MissingError](err)
 	if !ok {
@@ -178,9 +178,9 @@ func meant(ctx context.Context, s *store.Store, err error) error {
 	job, number, labelled := strings.Cut(m.Name, "#")
 	names, failed := s.Names(ctx, m)
 	if failed != nil {
-		return err // that is what was asked for
+		return err // err is the answer; the search for a name is only a help
 	}
-	if m.Nearest = nearest.To(job, names); m.Nearest == job { // of a job that there is, the run is missing
+	if m.Nearest = nearest.To(job, names); m.Nearest == job { // the job exists, so the run is missing
 		m.Nearest = ""
 	}
 	if m.Nearest != "" && labelled {
@@ -217,7 +217,8 @@ var flagVariables = map[string]string{
 	"oidc-audience": "DBJOBS_OIDC_AUDIENCE", "oidc-caller": "DBJOBS_OIDC_CALLER", "oidc-issuer": "DBJOBS_OIDC_ISSUER",
 }
 
-// fromVariables lets environment variables set flags of a command that are not given, and says so in its help.
+// fromVariables lets environment variables set flags that are not given, and says so in the help of the
+// command.
 func fromVariables(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		f, name := cmd.Flag(flag), flagVariables[flag]
@@ -226,8 +227,7 @@ func fromVariables(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// fromEnvironment sets the flags that were not given from their variables. An empty variable counts
-// as not set.
+// fromEnvironment sets each flag that was not given from its variable. An empty variable counts as not set.
 func (c *cli) fromEnvironment(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		names := f.Annotations[envAnnotation]

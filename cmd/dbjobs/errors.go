@@ -23,7 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1 // the command failed, or the pass of a tick
 	exitUsage       = 2 // usage or bad input
-	exitDiffers     = 2 // what diff answers; for diff, a mistake is exitFailed
+	exitDiffers     = 2 // the answer of diff; for diff, a mistake is exitFailed
 	exitJobFailed   = 3 // done, but a job failed (tick --fail-on-job-error, run-now --wait), or import left something out
 	exitSchema      = 4 // this program cannot use the version of the schema
 	exitDatabase    = 5 // the database is unreachable, or not writable
@@ -46,7 +46,7 @@ func badInput(format string, args ...any) error {
 
 var errJobFailed = errors.New("a job failed")
 
-// exitCode is the one place where errors become numbers.
+// exitCode is the only place that turns errors into exit codes.
 func exitCode(ctx context.Context, err error) int {
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
@@ -80,8 +80,9 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// exitCode is that of the command line. Where a command answers with 2, a mistake is 1: as with diff, and with the plans of
-// other tools, a script that asks has to know one from the other.
+// exitCode returns the exit code of the command line. If 2 is an answer of the command, a mistake has the code
+// 1: a script must be able to tell a mistake from an answer. The program diff and the plans of other tools do
+// the same.
 func (c *cli) exitCode(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
 	if code == exitUsage && c.ran != nil && c.ran.Annotations[answers2] != "" && !errors.Is(err, errDiffers) {
@@ -125,7 +126,7 @@ func (c *cli) explain(code int, err error) []string {
 	return lines
 }
 
-// each returns the errors that were joined. An error that wraps several, but has a text of its own,
+// each returns the errors that were joined. An error that wraps several errors, but has a text of its own,
 // counts as one.
 func each(err error) (list []error) {
 	several, ok := err.(interface{ Unwrap() []error })

@@ -1,8 +1,8 @@
 // Command dbjobs runs scheduled jobs whose definitions, schedules and history live in a database.
 //
-// It is the only command of the module. Flags, settings, output and exit codes are here, and nothing
-// else. A process does one thing and exits, but for a Lambda function and dbjobs serve, which do one thing
-// for each invocation. It closes all that it opened, also when a signal stops it.
+// It is the only command of the module. It holds flags, settings, output and exit codes, and nothing else. A
+// process does one thing and exits. A Lambda function and dbjobs serve are the exception: they do one thing for
+// each invocation. The process closes all that it opened, also when a signal stops it.
 package main
 
 import (
@@ -32,9 +32,9 @@ import (
 // over many due jobs 25 % faster. The variable GOGC takes precedence.
 const gcPercent = 400
 
-// passMemory is the default of GOMEMLIMIT where a pass runs, so that the process takes less than 64 MB,
-// however many jobs are due: from there on, memory is collected before gcPercent says so. What a pass
-// needs at a time is far less. Other commands hold all that they show.
+// passMemory is the default of GOMEMLIMIT for a command that runs passes. With it, the process takes less than
+// 64 MB, however many jobs are due: near this limit, the collector runs before gcPercent asks for it. A pass
+// needs far less at a time. Other commands have no limit, because they hold in memory all that they show.
 const passMemory = 32 << 20
 
 func main() {
@@ -50,13 +50,14 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
 }
 
-// isPass reports whether a command line is one of a pass, or of passes. That of a Lambda function is empty.
+// isPass reports whether a command line runs one pass or several. The command line of a Lambda function is
+// empty.
 func isPass(args []string) bool {
 	return len(args) == 0 || slices.ContainsFunc(args, func(a string) bool { return a == "tick" || a == "work" || a == "serve" })
 }
 
-// run is the whole program. It returns the exit code. As the bootstrap of a Lambda function, it
-// serves invocations until the process is ended. environ serves only to find variables with mistyped
+// run is the whole program. It returns the exit code. If the program is the bootstrap of a Lambda function, it
+// serves invocations until the platform ends the process. environ serves only to find variables with mistyped
 // names; values come from env.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
 	if api, _ := env(runtimeAPIVariable); api != "" && len(args) == 0 {
@@ -107,37 +108,37 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 type cli struct {
 	stdin   io.Reader
 	stdout  *report.Output // data
-	answers io.Writer      // the same without a buffer, for questions and answers by line
+	answers io.Writer      // stdout without a buffer, for dialogues in which each line must appear at once
 	stderr  io.Writer      // messages
 	env     settings.Lookup
 	environ []string // NAME=VALUE, to find variables with mistyped names
 	began   time.Time
 
 	databases  []string // --database
-	chosen     *choice  // the one of several databases that this is for; nil: there is one
+	chosen     *choice  // the database that this invocation is for, where there are several; nil: there is one
 	logFormat  string   // --log-format
 	asJSON     bool     // --json
 	utc        bool     // --utc
 	who        store.Author
 	db         settings.Database
-	settings   *host.Settings            // of the host; nil until they are asked for
-	shared     map[string]store.Schedule // those of the database that a manifest names
+	settings   *host.Settings            // the settings of the host; nil until a caller needs them
+	shared     map[string]store.Schedule // schedules of the database that a manifest names
 	calendars  map[string]*store.Calendar
 	secrets    *secret.Known  // secrets among the arguments and variables, wherever they stand
 	found      bool           // a command was found and its flags are valid: errors are the command's own
 	ran        *cobra.Command // the command that was asked for
-	words      []string       // of the command line, those that may name a command yet to be made
-	completing bool           // the shell asks what may stand in a command line
+	words      []string       // the arguments that may still name a command that was not made yet
+	completing bool           // the shell asks for completions of a command line
 	rung       bool           // the alarm for what the command has changed is set
-	told       bool           // the error that ends the command is in a log line already
+	told       bool           // the error that ends the command is already in a log line
 
 	warm       *warm       // set where the process serves several commands
-	sealed     bool        // the command is a caller's from outside: it reads no file and no variable for him
+	sealed     bool        // a caller from outside gave the command: it reads no file and no variable for that caller
 	invocation []slog.Attr // the platform's names for this invocation
 }
 
-// do makes fn the command's body. Errors from here on are failures of the command, no longer mistakes
-// in the command line.
+// do makes fn the body of the command. An error from here on is a failure of the command. An error before is a
+// mistake in the command line.
 func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd); err != nil {

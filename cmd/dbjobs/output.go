@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// writeTo writes a file, or standard output where the path is -, and counts the bytes. Who reads the file at any time finds
-// the old content or the new one, never a part of it.
+// writeTo writes a file, or standard output where the path is -, and counts the bytes. A reader of the file
+// sees the old content or the new one at any time, never a part of it.
 func (c *cli) writeTo(path string, write func(io.Writer) error) (size int64, err error) {
 	if path == "-" {
 		n := &counted{w: c.stdout}
@@ -26,7 +26,7 @@ func (c *cli) writeTo(path string, write func(io.Writer) error) (size int64, err
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(f.Name()) // after the rename there is none
+	defer os.Remove(f.Name()) // after the rename this file no longer exists, and Remove does nothing
 	buffer := bufio.NewWriter(f)
 	n := &counted{w: buffer}
 	if err = write(n); err == nil {
@@ -44,7 +44,7 @@ func (c *cli) writeTo(path string, write func(io.Writer) error) (size int64, err
 	return n.size, err
 }
 
-// counted counts what is written.
+// counted counts the bytes that are written.
 type counted struct {
 	w    io.Writer
 	size int64

@@ -23,11 +23,11 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// instanceVariable names the database that a tick is meant for. It is not a flag: it belongs to the
-// host, so that it is not copied with a command line.
+// instanceVariable names the database that a tick is meant for. It is not a flag, because it belongs to the
+// host: a copied command line must not carry it along.
 const instanceVariable = "DBJOBS_INSTANCE"
 
-// tickFlags are the settings of a pass, each with a variable.
+// tickFlags are the settings of a pass. Each can be set by a variable.
 type tickFlags struct {
 	name           string
 	startupID      string
@@ -127,10 +127,10 @@ func (f *tickFlags) names(cmd *cobra.Command) error {
 	return nil
 }
 
-// whole is the longest time that a pass may take; 0 if there is no limit.
+// whole returns the longest time that a pass may take, or 0 if there is no limit.
 func (f *tickFlags) whole() store.Duration { return cmp.Or(f.budget, f.length) }
 
-// within bounds a context by the time that the whole pass may take.
+// within limits a context to the time that the whole pass may take.
 func (f *tickFlags) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if most := f.whole(); most > 0 {
 		return context.WithTimeout(ctx, time.Duration(most))
@@ -138,7 +138,7 @@ func (f *tickFlags) within(ctx context.Context) (context.Context, context.Cancel
 	return ctx, func() {}
 }
 
-// left is what remains of a length of time. No limit stays no limit.
+// left returns what remains of a length of time. Without a limit it returns no limit.
 func left(of store.Duration, spent time.Duration) time.Duration {
 	if of == 0 {
 		return 0
@@ -183,7 +183,7 @@ type (
 	printFunc = func(io.Writer, tick.Report) error                     // prints its report for people
 )
 
-// pass makes a command's body from a function that runs a pass.
+// pass makes the body of a command from a function that runs a pass.
 func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Command, []string) error {
 	return c.do(func(cmd *cobra.Command, _ []string) error {
 		if f.limit < 0 || f.concurrency < 0 {
@@ -211,7 +211,8 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 	})
 }
 
-// onePass makes a pass on one database, and says what became of it. The figures of the pass are returned in every case.
+// onePass runs a pass on one database, and reports how it ended. It returns the figures of the pass in every
+// case.
 func (c *cli) onePass(cmd *cobra.Command, f *tickFlags, run passFunc, human printFunc) (metrics.Pass, error) {
 	r, err := c.tellPass(cmd, f, run, human)
 	m := metrics.Pass{Name: f.name, Ended: time.Now(), Took: time.Since(c.began), Failed: err != nil && !errors.Is(err, errJobFailed), Report: r}
@@ -222,7 +223,7 @@ func (c *cli) onePass(cmd *cobra.Command, f *tickFlags, run passFunc, human prin
 	return m, err
 }
 
-// tellPass makes a pass, tells the heartbeat of the host, and prints what the pass did.
+// tellPass runs a pass, signals the heartbeat of the host, and prints what the pass did.
 func (c *cli) tellPass(cmd *cobra.Command, f *tickFlags, run passFunc, human printFunc) (tick.Report, error) {
 	ctx, began := cmd.Context(), time.Now()
 	beat, err := c.beginHeartbeat(ctx, f)
@@ -233,8 +234,8 @@ func (c *cli) tellPass(cmd *cobra.Command, f *tickFlags, run passFunc, human pri
 	if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), report.Summary(r), err); untold != nil {
 		r.AddUntold(tick.Untold{Error: c.scrub(untold.Error())})
 	}
-	// What the pass did is printed even if it failed afterwards. Where the log format is for
-	// programs, a log line has it instead of the table.
+	// What the pass did is printed even if it failed afterwards. If the log format is for programs, a log line
+	// replaces the table.
 	if (err == nil || r.Decided+r.Started > 0) && (c.asJSON || c.logFormat == logs.Text || f.dryRun) {
 		told := c.print(r, func() error { return human(c.stdout, r) })
 		err = errors.Join(err, told)
@@ -259,7 +260,7 @@ func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run 
 	return c.runPass(ctx, s, f, time.Since(began), run)
 }
 
-// tellReport warns of what somebody should look at.
+// tellReport logs a warning for each thing that needs attention.
 func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 	if !f.quiet || r.Remind {
 		c.tellStates(r)
@@ -336,8 +337,8 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	})
 }
 
-// holder names this process, and where its log is: by the platform's name for it, or else by the
-// host. Instances of a function can have the same name and process id, so a random part is added.
+// holder names this process so that its log can be found: by the platform's name for it, or else by the host.
+// Instances of a function can have the same name and process id, so it adds a random part.
 func holder(env settings.Lookup) string {
 	host, _ := env("AWS_LAMBDA_LOG_STREAM_NAME")
 	if host == "" {

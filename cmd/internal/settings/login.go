@@ -17,8 +17,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
-// held is a secret as Secrets Manager keeps it: the URL itself, or the JSON that RDS and its rotation
-// write. A secret that RDS manages has only user and password.
+// held is a secret as Secrets Manager keeps it. It is either the URL itself, or the JSON that RDS and its
+// rotation write. A secret that RDS manages has only user and password.
 type held struct {
 	Engine   string      `json:"engine"`
 	Host     string      `json:"host"`
@@ -35,7 +35,7 @@ func readHeld(id, text string) (held, error) {
 		return held{url: text}, nil
 	}
 	var h held
-	if err := json.Unmarshal([]byte(text), &h); err != nil { // its text may quote the secret
+	if err := json.Unmarshal([]byte(text), &h); err != nil { // the text of err may quote the secret
 		return held{}, fmt.Errorf("the secret %s is not valid JSON, or its members are not of the type that RDS writes", id)
 	}
 	if h.Username == "" || h.Password == "" {
@@ -74,7 +74,8 @@ func (h held) address(id string) (string, error) {
 	return u.String(), nil
 }
 
-// SecretURL is the URL that the text of a secret holds, or is made of the members that RDS writes. No error holds the text.
+// SecretURL returns the URL that the text of a secret holds. If the text has the members that RDS writes, it
+// makes the URL of them. No error holds the text.
 func SecretURL(id, text string) (string, error) {
 	h, err := readHeld(id, text)
 	if err != nil || h.url != "" {
@@ -95,8 +96,8 @@ func SecretURL(id, text string) (string, error) {
 // secretFresh is how long a secret is used before it is read again: a pass opens several connections.
 const secretFresh = 30 * time.Second
 
-// fromSecret takes user and password from a secret and, if the environment has no URL, the URL too. A
-// process that lives longer reads them again for new connections, because secrets are rotated.
+// fromSecret takes user and password from a secret. If the environment has no URL, it takes the URL from there,
+// too. A long-lived process reads user and password again for new connections, because secrets are rotated.
 func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error {
 	var mu sync.Mutex
 	var last held
@@ -176,7 +177,7 @@ func (d *Database) authenticate(how string, env Lookup) error {
 	address, user := net.JoinHostPort(u.Hostname(), port), u.User.Username()
 	source := aws.NewSource(aws.Lookup(env))
 	d.Login = func(ctx context.Context) (string, string, error) {
-		c, err := source.Credentials(ctx, time.Now()) // each time: they expire, and Lambda replaces them while a function lives
+		c, err := source.Credentials(ctx, time.Now()) // read again for each connection: they expire, and Lambda replaces them while a function lives
 		if err != nil {
 			return "", "", err
 		}

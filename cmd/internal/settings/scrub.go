@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// Display is the database as it may be shown: without password and parameters.
+// Display returns the database in a form that may be shown: without password and parameters.
 func (d Database) Display() string {
 	if e, err := engine.Of(d.URL); err == nil && e.Port == 0 {
 		return d.URL
@@ -25,9 +25,9 @@ func (d Database) Display() string {
 	return shown.String()
 }
 
-// Secrets are those that Scrub hides: also what is added to them later.
+// Secrets returns the secrets that Scrub hides, including those that are added later.
 func (d Database) Secrets() *secret.Known { return d.secrets }
 
-// Scrub removes credentials from a text: those of the database, in case a driver or a server put them
-// there, and whatever else looks like one.
+// Scrub removes credentials from a text. It removes those of the database, in case a driver or a server put
+// them there, and everything else that looks like a credential.
 func (d Database) Scrub(text string) string { return d.secrets.Hide(text) }

@@ -1,9 +1,9 @@
 // Package settings finds the database for the command line, and keeps its secrets out of everything
 // that is printed.
 //
-// A setting comes from a flag, or else from a variable, or else it is the default. A variable that is
-// set but empty is an error, not a missing one: a crontab line whose secret was not substituted must
-// fail, and not tick another database.
+// A setting comes from a flag, or else from a variable, or else it is the default. A variable that is set but
+// empty is an error, and does not count as missing: a crontab line whose secret was not substituted must fail,
+// and not tick another database.
 package settings
 
 import (
@@ -32,12 +32,12 @@ const (
 	DirectVariable = "DBJOBS_DATABASE_DIRECT_URL" // for the SQL of jobs, where the URL leads through a pooler; also with _FILE
 )
 
-// Variables are all of them.
+// Variables returns the names of all of them.
 func Variables() []string {
 	return []string{URLVariable, FileVariable, SecretVariable, AuthVariable, DirectVariable, DirectVariable + "_FILE"}
 }
 
-// Database is the URL of a database, and whether it is the default.
+// Database is the URL of a database, with what is known about it.
 type Database struct {
 	URL      string
 	Embedded bool   // the default: an embedded SQLite file in the user's data directory
@@ -51,10 +51,9 @@ type Database struct {
 	secrets *secret.Known
 }
 
-// Find finds the database: by the flag, by the variables, by the host's settings, which are asked only then, or the
-// embedded default. A URL that is not
-// valid is an error here, before anything is opened. No error quotes it, because it may hold a
-// password.
+// Find finds the database: by the flag, by the variables, by the host's settings, or else the embedded default.
+// It reads the host's settings only if flag and variables name none. A URL that is not valid is an error here,
+// before anything is opened. No error quotes the URL, because it may hold a password.
 func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) (Database, error) {
 	raw, from, err := written(flag, flagGiven, env, host)
 	if err != nil {
@@ -78,18 +77,18 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 		return embedded(env)
 	}
 	d.From = from
-	if !flagGiven { // which names another database than the variables do
+	if !flagGiven { // a flag names another database than the variables do
 		if err := d.findDirect(env); err != nil {
 			return Database{}, err
 		}
 	}
 	if err := errors.Join(d.complete(env), d.Direct.logIn(env)); err != nil {
-		return Database{}, err // what is no URL may be shown by mistake
+		return Database{}, err // an empty Database: a text that is no URL must not be shown by mistake
 	}
 	return d, nil
 }
 
-// findDirect reads the URL for the SQL of jobs. It has the same login.
+// findDirect reads the URL for the SQL of jobs. It uses the same login.
 func (d *Database) findDirect(env Lookup) error {
 	raw, from, err := read(DirectVariable, "", env)
 	if err != nil || from == "" {
@@ -120,7 +119,8 @@ func (d *Database) logIn(env Lookup) error {
 	return nil
 }
 
-// Of is a database whose URL is known. from is where it stands. The error does not quote the URL.
+// Of returns a database whose URL is known. from is the place where the URL stands. The error does not quote
+// the URL.
 func Of(raw, from string, env Lookup) (Database, error) {
 	d := Database{URL: strings.TrimSpace(raw), From: from, secrets: &secret.Known{}}
 	d.secrets.AddURL(d.URL)
@@ -162,11 +162,11 @@ func written(flag string, flagGiven bool, env Lookup, host func() (url, from str
 	return raw, from, err
 }
 
-// embeddedInstead is what happens where no database is named.
+// embeddedInstead says what happens if no database is named.
 const embeddedInstead = " (without any, the database is the embedded one)"
 
-// Secret returns the value of a variable, or of the file that the variable NAME_FILE names, and which
-// of the two it was; "" if neither is set. Set but empty is an error. No error quotes the value.
+// Secret returns the value of a variable, or of the file that the variable NAME_FILE names, and tells which of
+// the two it was. It returns "" if neither is set. Set but empty is an error. No error quotes the value.
 func Secret(name string, env Lookup) (value, from string, err error) { return read(name, "", env) }
 
 func read(name, otherwise string, env Lookup) (value, from string, err error) {
@@ -197,7 +197,7 @@ func read(name, otherwise string, env Lookup) (value, from string, err error) {
 	return value, name, nil
 }
 
-// fileMost is the longest file with a secret. No URL or token is nearly as long.
+// fileMost is the length of the longest secret file that is read. No URL or token is nearly as long.
 const fileMost = 64 << 10
 
 // readFile reads a file with a secret, such as a URL. It must be a regular file: a pipe could make the program wait,
@@ -229,7 +229,7 @@ func lost(from, otherwise string) error {
 	return fmt.Errorf("%s is set but empty; give it a value, or unset it%s", from, otherwise)
 }
 
-// embedded is the default. It is refused on platforms that delete the file after each call.
+// embedded returns the default. It is refused on platforms that delete the file after each call.
 func embedded(env Lookup) (Database, error) {
 	for _, platform := range [][2]string{{"AWS_LAMBDA_FUNCTION_NAME", "Lambda"}, {"K_SERVICE", "Cloud Run"}, {"CLOUD_RUN_JOB", "Cloud Run"}} {
 		if _, found := env(platform[0]); found {
