@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	aheadOf   = 250 * time.Millisecond // of work is taken ahead, as long as the last runs took
-	mostAhead = 400                    // runs, which one statement takes
+	aheadOf   = 250 * time.Millisecond // how much work is taken ahead, by the time that the last runs took
+	mostAhead = 400                    // the most runs that are taken ahead; one statement takes them
 )
 
 // held is a delivery that this pass holds.
 type held struct {
 	store.Task
-	work  context.Context // nothing begins any more when it has ended
-	run   context.Context // what it executes under
+	work  context.Context // when it has ended, the run must not begin any more
+	run   context.Context // the context in which the run executes
 	stop  context.CancelCauseFunc
 	queue string
-	since time.Time // it waits; zero: it does not
+	since time.Time // when it began to wait for a place; zero: it does not wait
 	began time.Time
-	place bool // it has one of those for what executes
+	place bool // it has a place, so it executes
 }
 
-// line are the runs that were taken ahead and wait for a place: of each queue in their order, and the queues in turn.
+// line holds the runs that were taken ahead and wait for a place. The runs of a queue keep their order; the queues take turns.
 type line struct {
 	of   map[string][]*held
 	n    int
@@ -40,7 +40,7 @@ func (l *line) add(h *held) {
 	l.n++
 }
 
-// next takes the first of the queue whose turn it is out of the line.
+// next removes a run from the line and returns it: the first one of the queue whose turn it is.
 func (l *line) next() *held {
 	var turn, first string
 	for q := range l.of {
@@ -62,7 +62,7 @@ func (l *line) next() *held {
 	return h
 }
 
-// leave takes those out of the line that go.
+// leave removes from the line the runs for which goes is true, and returns them.
 func (l *line) leave(goes func(*held) bool) (gone []*held) {
 	for q, list := range l.of {
 		stays := slices.DeleteFunc(slices.Clone(list), goes)
@@ -79,9 +79,9 @@ func (l *line) leave(goes func(*held) bool) (gone []*held) {
 	return gone
 }
 
-// mayStart is how many runs more may begin now, and how many more may be taken ahead: as far as the last ones were short,
-// when half of those that were taken ahead have begun: enough says that fewer have. One at a time means that nothing goes
-// on beside: there, more is taken when all has ended.
+// mayStart says how many more runs may begin now (places), and how many more may be taken ahead. Runs are taken ahead if the
+// last runs were short, and only when half of those that were taken ahead have begun; enough says that fewer than half have
+// begun. If runs execute one at a time, nothing else happens meanwhile: then more is taken only when all have ended.
 func (p *pass) mayStart(ctx context.Context) (places, ahead int, enough bool) {
 	if ctx.Err() != nil || p.t.Limit < 0 {
 		return 0, 0, false
@@ -103,7 +103,7 @@ func (p *pass) mayStart(ctx context.Context) (places, ahead int, enough bool) {
 	return places, ahead, enough
 }
 
-// mostAhead is how many may wait: a bounded fraction of a second of work, and of the budget.
+// mostAhead is how many runs may wait for a place: a bounded fraction of a second of work, and a bounded part of the budget.
 func (p *pass) mostAhead() int {
 	if p.pace < 0 || p.paused {
 		return 0
@@ -118,7 +118,7 @@ func (p *pass) aheadOf() time.Duration {
 	return aheadOf
 }
 
-// enter gives a run one of the places for what executes.
+// enter gives a run one of the places.
 func (p *pass) enter(h *held) {
 	p.busy++
 	p.line.last = h.queue
@@ -128,7 +128,7 @@ func (p *pass) enter(h *held) {
 	}
 }
 
-// hand gives a run that has a place to somebody who executes it.
+// hand passes a run that has a place to a goroutine that executes it: to an idle one, or to a new one.
 func (p *pass) hand(h *held) {
 	select {
 	case p.hands <- h:
@@ -137,8 +137,8 @@ func (p *pass) hand(h *held) {
 	}
 }
 
-// vacate gives the place of a run to the run that has waited for it the longest, and returns that: who called executes it, or
-// hands it on. A run that waits when the pass has to stop, or when everything is paused, does not begin.
+// vacate frees the place of a run. It gives the place to the run that has waited longest, and returns that run: the caller
+// executes it, or passes it on with hand. If the pass has to stop, or everything is paused, no waiting run begins.
 func (p *pass) vacate(h *held) (next *held) {
 	if !h.place {
 		return nil
@@ -158,7 +158,7 @@ func (p *pass) vacate(h *held) (next *held) {
 	return next
 }
 
-// advance gives a place to the first of the line, and returns it; nil where none may begin.
+// advance gives a place to the first run of the line, and returns that run; nil: no run may begin.
 func (p *pass) advance() *held {
 	if p.line.n == 0 || p.paused {
 		return nil
@@ -172,7 +172,7 @@ func (p *pass) advance() *held {
 	return next
 }
 
-// tell wakes who waits for news of the runs.
+// tell wakes the goroutine that waits for news of the runs.
 func (p *pass) tell() {
 	select {
 	case p.news <- struct{}{}:
@@ -180,8 +180,8 @@ func (p *pass) tell() {
 	}
 }
 
-// giveBack gives back those that wait for a place, if they are such, so that others may take them: when the pass ends,
-// everything is paused, or what was taken before them takes longer than what had been taken before.
+// giveBack gives back the runs that wait for a place and for which goes is true, so that other processes may take them. This
+// happens when the pass ends, when everything is paused, or when the runs before them take longer than expected.
 func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) {
 	p.mu.Lock()
 	gone := p.line.leave(goes)
@@ -210,11 +210,12 @@ func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) {
 
 func everyone(*held) bool { return true }
 
-// overlong reports those that have waited for too long: what was taken before them takes longer than it was to, or the
-// process stood still, and somebody else may have the run by now. By the wall clock: another stands still with the machine.
+// overlong reports whether a run has waited too long for a place. Either the runs before it take longer than expected, or the
+// process stood still, and another process may have the run by now. It uses the wall clock: the monotonic clock stands still
+// with the machine.
 func (p *pass) overlong(h *held) bool { return p.t.Now().Round(0).Sub(h.since.Round(0)) > look }
 
-// idlePlace reports whether there is a place that nobody waits for.
+// idlePlace reports whether a place is free and no run waits for it.
 func (p *pass) idlePlace() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // margin is the part of a budget that is reserved for giving back the runs that still execute.
 func margin(budget time.Duration) time.Duration { return min(budget/10, 2*time.Second) }
 
-// whole is the budget of all passes of the trigger. This pass has only what earlier ones have left.
+// whole is the budget of all passes of the trigger. This pass has only what the earlier passes have left of it.
 func (p *pass) whole() time.Duration { return max(p.t.whole, p.t.Budget) }
 
 // left is the time that is left for work.
@@ -20,14 +20,14 @@ func (p *pass) left() time.Duration {
 }
 
 // last is the instant after which the pass starts nothing that may take time: the rest of the budget is
-// for the record of the pass and for exiting. A server that does not answer any more must not keep a
-// pass longer. The runs that the pass still holds are recovered when their leases end.
+// for the record of the pass and for the exit. A server that no longer answers must not keep the pass
+// running longer. The runs that the pass still holds are recovered when their leases end.
 func (p *pass) last() (time.Time, bool) {
 	return p.ends.Add(-margin(p.whole()) / 4), p.t.Budget > 0
 }
 
 // lastEnd is the instant until which the end of a step may be recorded. After it there is still time to
-// say why that failed.
+// report why the record failed.
 func (p *pass) lastEnd() (time.Time, bool) {
 	return p.ends.Add(-margin(p.whole()) / 2), p.t.Budget > 0
 }
@@ -58,8 +58,8 @@ func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, p.left())
 }
 
-// halfUsed reports whether half of the budget is used. Until then, or as the first of the pass, a run
-// without a timeout may start. A run with a timeout may start whenever it fits into what is left.
+// halfUsed reports whether half of the budget is used and a run has started. Until then, a run without
+// a timeout may start. A run with a timeout may start whenever it fits into what is left.
 func (p *pass) halfUsed() bool {
 	return p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2
 }
@@ -74,8 +74,8 @@ func (s *stopwatch) start(now time.Time) { s.since = now }
 func (s *stopwatch) stop(now time.Time)  { s.sum += now.Sub(s.since) }
 
 // giveWay interrupts deciding, before another page of jobs, when deciding has used its share of the
-// budget: a third, as long as runs are queued that may start here. What follows from the ends of these
-// runs is decided afterwards.
+// budget. The share is a third, as long as runs are queued that may start here. What follows from the
+// ends of these runs is decided afterwards.
 func (p *pass) giveWay(ctx context.Context) error {
 	p.deciding.stop(p.t.Now())
 	defer func() { p.deciding.start(p.t.Now()) }()
@@ -99,9 +99,9 @@ func (p *pass) giveWay(ctx context.Context) error {
 	return nil
 }
 
-// overdue ends the work on a run at its timeout, which is given as a time by the host's clock; zero
-// means no timeout. The timeout counts from the first delivery, over all steps, attempts and the waits
-// between them.
+// overdue returns a context that ends at the timeout of the run. over is that instant by the host's
+// clock; zero: the run has no timeout. The timeout counts from the first delivery, over all steps, all
+// attempts and the waits between them.
 func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Context, over time.Time, release context.CancelFunc) {
 	limit := time.Duration(t.Job.Timeout)
 	if limit <= 0 {
@@ -122,9 +122,9 @@ func over(ctx context.Context) bool {
 	}
 }
 
-// leftOver reports the runs that were not taken because of the budget: those that the next pass can
-// take, and those that never fit into a budget of this length. The latter would wait for ever for a
-// host with a longer budget, and nobody would know.
+// leftOver reports the runs that were not taken because of the budget: runs that the next pass can take,
+// and runs that never fit into a budget of this length. Without the report, the latter would wait for
+// ever for a host with a longer budget, and nobody would know.
 func (p *pass) leftOver(ctx context.Context) error {
 	whole := p.whole()
 	if whole <= 0 || over(ctx) {
@@ -151,8 +151,8 @@ func (p *pass) leftOver(ctx context.Context) error {
 	return err
 }
 
-// outlive is a context that ends at the deadline of ctx, but only a grace after ctx is cancelled: a pass
-// that has to stop takes no more runs, and those that execute may end.
+// outlive returns a context that ends at the deadline of ctx, but only after the grace if ctx is
+// cancelled: a pass that has to stop takes no more runs, and the runs that execute have time to end.
 func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	if p.t.Grace <= 0 {
 		return context.WithCancelCause(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// needed are the needs that the probe found, and those that this host adds.
+// needed returns the needs that the probe found, and the needs that this host adds.
 func (p *pass) needed() []store.Need {
 	var list []store.Need
 	for _, n := range store.Needs() {
@@ -30,8 +30,8 @@ func (p *pass) needed() []store.Need {
 	return list
 }
 
-// decide pages through the needs, in their order: a job whose turn in its group has come is decided
-// before the jobs that became due, which would take its place.
+// decide pages through the needs, in their order. A job whose turn in its group has come is decided
+// before the jobs that became due; otherwise one of these would take its place.
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	p.moved = 0
 	p.deciding.start(p.t.Now())
@@ -43,18 +43,18 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 		case err == nil:
 		case !p.t.Store.Refused(ctx, err):
 			return err
-		case p.failed[n] == nil: // some row makes the list of this need unreadable; the other needs are handled
+		case p.failed[n] == nil: // a row makes the list of this need unreadable; the other needs are still handled
 			p.failed[n] = fmt.Errorf("%s: %w", n, err)
 			p.errs = append(p.errs, p.failed[n])
 		}
-		if last := i == len(needs)-1; last && p.met > 0 { // jobs that run after several have an end more
+		if last := i == len(needs)-1; last && p.met > 0 { // there are new ends for jobs that run after several
 			p.met, needs = 0, append(slices.Clone(needs), store.AfterEnded)
 		}
 	}
 	return nil
 }
 
-// decideAll pages through the jobs of one need. Jobs that another session had locked are tried once
+// decideAll pages through the jobs of one need. Jobs that another session has locked are tried once
 // more at the end.
 func (p *pass) decideAll(ctx context.Context, n store.Need) error {
 	for more := true; more; {
@@ -84,7 +84,8 @@ func (p *pass) decideAll(ctx context.Context, n store.Need) error {
 	return nil
 }
 
-// faults are why schedules that are about to be marked as seen cannot be used, by their ids: also of those that no job uses.
+// faults returns, by schedule id, why schedules cannot be used. It covers the schedules that are about to be marked as seen,
+// including schedules that no job uses.
 func (p *pass) faults(ctx context.Context, seen *store.Unmarked) (map[int64]string, error) {
 	list, err := p.t.Store.UnmarkedSchedules(ctx, seen)
 	if err != nil || len(list) == 0 {
@@ -99,7 +100,7 @@ func (p *pass) faults(ctx context.Context, seen *store.Unmarked) (map[int64]stri
 		switch calendar := calendars[c.Calendar]; {
 		case c.Fault != "":
 			why[c.ID] = "its row cannot be read: " + c.Fault
-		case c.Calendar != "" && calendar == nil: // its state says so
+		case c.Calendar != "" && calendar == nil: // the state of the schedule says so
 		default:
 			if _, err := decide.First(store.Job{}, c, calendar, p.probe.Now); err != nil {
 				why[c.ID] = err.Error()
@@ -109,10 +110,10 @@ func (p *pass) faults(ctx context.Context, seen *store.Unmarked) (map[int64]stri
 	return why, nil
 }
 
-// decideNeed pages through one need, and counts the jobs that another session had locked. On an engine
+// decideNeed pages through one need, and counts the jobs that another session has locked. On an engine
 // without locks, a page that lost a conflict with another session counts as locked, unless this is the
-// last try. While the database writes one batch, the next is read and decided; the report has them in
-// their order.
+// last try. While the database writes one batch, the next batch is read and decided; the report keeps
+// the order of the batches.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
 	p.passed[n] = nil
 	owners := []string{""} // the login
@@ -128,7 +129,7 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 	return passed, nil
 }
 
-// decideOf is decideNeed for the jobs of one owner, where the need is theirs.
+// decideOf does the work of decideNeed for the jobs of one owner.
 func (p *pass) decideOf(ctx context.Context, n store.Need, owner string, seen *store.Unmarked, last bool) (passed int, err error) {
 	page := store.NewPage(n, p.probe.Now, seen)
 	page.Owner = owner
@@ -167,7 +168,7 @@ func (p *pass) decideOf(ctx context.Context, n store.Need, owner string, seen *s
 		p.unkept = append(p.unkept, b.Stuck...)
 		p.passed[n] = append(p.passed[n], b.Passed...)
 		for _, l := range b.Passed {
-			if !l.Waited { // another wait would last as long
+			if !l.Waited { // a second wait would take just as long
 				passed++
 			}
 		}
@@ -189,7 +190,7 @@ type batch struct {
 	err  error
 }
 
-// decidePage decides a page while others are written.
+// decidePage decides a page in its own goroutine, while other pages are written.
 func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
 	done := make(chan batch, 1)
 	go func() {
@@ -199,7 +200,7 @@ func (p *pass) decidePage(ctx context.Context, page store.Page) chan batch {
 	return done
 }
 
-// decideJob is decide.Job with a net below it: a panic parks the job, and never stops the pass.
+// decideJob calls decide.Job and recovers from a panic: a panic parks the job, and never stops the pass.
 func (p *pass) decideJob(now time.Time, c *store.Snapshot) (d store.Decision) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -8,25 +8,25 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// recorder records the ends of runs: those together that come while a write is under way, and while others that were
-// taken ahead go on.
+// recorder records the ends of runs. It records together the ends that come while a write is under way, and while other runs
+// that were taken ahead go on.
 type recorder struct {
 	mu       sync.Mutex
 	gathered []*gathered
 	writing  bool
-	enough   chan struct{} // says that there is no more to wait for
+	enough   chan struct{} // says that gather need not wait any longer
 }
 
 type gathered struct {
 	store.Ending
-	done func() // is called when Err is known
+	done func() // called when Err is known
 }
 
-// mostTogether bounds the ends that are recorded together, among which one that is refused is looked
-// for. mostBytesTogether bounds what they tell: a server takes no statement of any size, MariaDB by
-// default one of 16 MB, and JSON may write a byte as six. Where others are to come at once, an end
-// waits for them no longer than gathering, and until there are enoughTogether: to write more costs
-// hardly less for each.
+// mostTogether bounds the number of ends that are recorded together: if one of them is refused, it must
+// be found among them. mostBytesTogether bounds the size of what they report: a server limits the size of
+// a statement, MariaDB by default to 16 MB, and JSON may write one byte as six. If more ends are expected
+// soon, an end waits for them for at most gathering, and only until there are enoughTogether: with more
+// ends in one write, the price of each is hardly lower.
 const (
 	mostTogether      = 200
 	mostBytesTogether = 1 << 20
@@ -34,8 +34,8 @@ const (
 	gathering         = 25 * time.Millisecond
 )
 
-// together records an end that finishes its run, with others that come at about the same time. The error is that of
-// Store.EndSteps, and nil only where the end is committed. Until then it waits.
+// together records an end that finishes its run, with other ends that come at about the same time. It waits until the outcome
+// is known. It returns the error of Store.EndSteps; nil only if the end is committed.
 func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) error {
 	done := make(chan struct{})
 	g := &gathered{store.Ending{Task: t, End: end}, func() { close(done) }}
@@ -44,8 +44,9 @@ func (p *pass) together(ctx context.Context, t *store.Task, end store.StepEnd) e
 	return g.Err
 }
 
-// recordLater records the success of a run with others, and does not wait for that: a goroutine for each run that ends would
-// cost a tenth of a pass over short ones. What is not recorded so is tried again by itself. told is called when the run is over.
+// recordLater records the success of a run with other ends, and does not wait for the record: a goroutine for each run that
+// ends would cost a tenth of a pass over short runs. An end that could not be recorded this way is tried again by endStep.
+// told is called when the run is over.
 func (p *pass) recordLater(ctx context.Context, h *held, end store.StepEnd, told func()) {
 	ended := func(err error) {
 		told()
@@ -65,7 +66,7 @@ func (p *pass) recordLater(ctx context.Context, h *held, end store.StepEnd, told
 	p.gathers(ctx, g)
 }
 
-// gathers takes an end to those that are recorded next.
+// gathers adds an end to those that are recorded next.
 func (p *pass) gathers(ctx context.Context, g *gathered) {
 	r := &p.recorder
 	last := !p.more()
@@ -84,8 +85,8 @@ func (p *pass) gathers(ctx context.Context, g *gathered) {
 	}
 }
 
-// more reports whether more ends are to come at once: runs that were taken ahead, and are as short as the last ones, begin
-// without waiting for the record of those before them. One at a time, each waits for it.
+// more reports whether more ends are expected soon: runs that were taken ahead are as short as the last runs, and begin
+// without waiting for the record of the runs before them. If runs execute one at a time, each run waits for that record.
 func (p *pass) more() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +97,7 @@ func (p *pass) more() bool {
 func (p *pass) gather() {
 	r := &p.recorder
 	wait := gathering
-	if p.t.Budget > 0 { // at its end nothing more is to come, and little time is left for the record
+	if p.t.Budget > 0 { // at the end of the budget no more ends come, and little time is left for the record
 		wait = min(wait, p.left())
 	}
 	late := time.NewTimer(wait)
@@ -116,7 +117,7 @@ func (p *pass) gather() {
 	}
 }
 
-// write records what is gathered, until nothing is.
+// write records the gathered ends, until none is left.
 func (p *pass) write(ctx context.Context) {
 	r := &p.recorder
 	for {
@@ -141,7 +142,7 @@ func (p *pass) write(ctx context.Context) {
 	}
 }
 
-// howMany of the ends are recorded by the next write.
+// howMany says how many of the ends the next write records.
 func howMany(list []*gathered) int {
 	size := 0
 	for i, g := range list {
@@ -152,7 +153,7 @@ func howMany(list []*gathered) int {
 	return len(list)
 }
 
-// writeOnce records a list of ends, within the time that there is for ends.
+// writeOnce records a list of ends, within the time that is left for recording ends.
 func (p *pass) writeOnce(ctx context.Context, list []*store.Ending) {
 	last, stop := p.until(ctx, p.lastEnd)
 	defer stop()

@@ -31,45 +31,47 @@ type Tick struct {
 	Store     *store.Store
 	Executors executor.Registry
 
-	Name     string // of the trigger: its ticks are recorded under it
+	Name     string // of the trigger: the record of the pass has this name
 	Holder   string // host and process: unique for each start of a process
 	Version  string // of the program, for the record
-	Instance string // of the database that is meant; another one is refused
+	Instance string // name of the database that is meant; a database with another name is refused
 
-	Owners       []string      // beside the login, as whom this host can log in; used where the installation has owners
-	Queues       []string      // of Work: those to take from; none: all but the tick's own
-	StartupID    string        // of the machine's or function's start; jobs with on_startup run once for each
-	Limit        int           // runs to start at most; 0: no limit, below 0: none, decide only
+	Owners       []string      // the owners, beside its own login, as which this host can log in; used where the installation has owners
+	Queues       []string      // the queues that Work takes from; none: all except the tick's own
+	StartupID    string        // identifies the start of the machine or of the function; jobs with on_startup run once for each start
+	Limit        int           // the most runs to start; 0: no limit; below 0: start none, decide only
 	Concurrency  int           // runs side by side; 0: 4, then a quarter of the connections that the server has left, from 2 to 8
 	Batch        int           // jobs decided in one transaction; 0: 1,000
 	Budget       time.Duration // for the whole pass; 0: none
-	Grace        time.Duration // for what runs when the context is cancelled; within the budget
+	Grace        time.Duration // for the runs that execute when the context is cancelled; it lies within the budget
 	MaxClockSkew time.Duration // between the host's clock and the database's; 0: any
-	Late         time.Duration // after its nominal time, a run is late, and so is a pass after the one before; 0: none is
-	On           store.Hooks   // of this host: for events for which a job has no hook, and for a silence
-	DryRun       bool          // only tell what is due
-	Gauges       bool          // report also what takes a statement more: the jobs that are paused
+	Late         time.Duration // a run is late this long after its nominal time, a pass this long after the pass before; 0: nothing is late
+	On           store.Hooks   // hooks of this host: for events for which a job has no hook, and for a silence of the trigger
+	DryRun       bool          // only report what is due
+	Gauges       bool          // also report what needs one more statement: the jobs that are paused
 
-	// Alarm, if set, is set at the end of the passes for what is next. Lead is how much earlier: for a database that takes a
-	// while to wake, or a platform that is late. The pass that comes early waits for what is due.
+	// Alarm, if not nil, is set after the last pass, for the instant at which something is due next. It is set earlier by
+	// Lead, because a database may need time to wake, or the platform may be late. A pass that starts early waits until
+	// the work is due.
 	Alarm Alarm
 	Lead  time.Duration
 
-	// Progress, if set, gets how far the pass is: jobs decided, runs started, and of these those that have ended.
+	// Progress, if not nil, is called with how far the pass is: how many jobs are decided, how many runs have started, and
+	// how many of these runs have ended.
 	Progress func(decided, started, ended int)
 
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
-	whole time.Duration    // of a later pass of RunFor: of which Budget is what is left
-	// monitor tells the heartbeats of runs; nil outside of monitored.
+	whole time.Duration    // in a later pass of RunFor: the budget of all passes; Budget is what is left of it
+	// monitor sends the heartbeats of runs to their services; nil outside of monitored.
 	monitor *monitor
-	// Sleep is how RunFor waits; nil: for real. It ends early where the context does.
+	// Sleep is how RunFor waits; nil: a real sleep. It returns early if the context ends.
 	Sleep func(context.Context, time.Duration)
 }
 
-// Run runs the pass. The report says what was done, also beside an error. Failed jobs are no error.
+// Run runs the pass. The report says what was done, even if there is an error too. Failed jobs are no error.
 //
-// With an Alarm it goes on for as long as something is due so soon that an alarm would come too late for it: see RunFor.
+// With an Alarm, Run continues as long as the next work is due so soon that an alarm would come too late for it: see RunFor.
 func (t *Tick) Run(ctx context.Context) (Report, error) {
 	if t.Alarm != nil && !t.DryRun {
 		return t.RunFor(ctx, 0)
@@ -90,13 +92,13 @@ func (t *Tick) run(ctx context.Context) (Report, error) {
 	within := func(part func(context.Context) error) error { return p.cutShort(ctx, work, part(work)) }
 	return p.end(ctx, errors.Join(
 		within(p.decideAndExecute),
-		p.finishAll(ctx),    // what executes ends, what still waits for a place is given back
+		p.finishAll(ctx),    // runs that execute end; runs that still wait for a place are given back
 		within(p.prune),     // old history is deleted
 		within(p.leftOver))) // the report names what did not fit into the budget
 }
 
-// hasWork reports whether the probe has found something to do here. Beside what the database knows,
-// that is each start of this host, and the look at all plans that is due now and then.
+// hasWork reports whether there is something to do here. The probe finds what the database knows. There
+// is also work after each start of this host, and when the regular check of all plans is due.
 func (p *pass) hasWork() bool {
 	if p.t.DryRun || p.probe == nil || p.probe.Frozen {
 		return false
@@ -104,8 +106,8 @@ func (p *pass) hasWork() bool {
 	return p.probe.Anything() || p.probe.CheckDue() || p.t.StartupID != ""
 }
 
-// decideAndExecute decides for the jobs that need it and executes the runs that are queued, until
-// nothing of that is left. After the first round, jobs need a decision only because of their runs.
+// decideAndExecute decides for the jobs that need a decision, and executes the queued runs, until
+// neither is left. After the first round, jobs need a decision only because of their runs.
 func (p *pass) decideAndExecute(work context.Context) error {
 	p.queues = []string{OwnQueue}
 	p.through = p.probe.Now
@@ -145,10 +147,10 @@ func (p *pass) decideAndExecute(work context.Context) error {
 	return p.tellLocked(work)
 }
 
-// cutShort turns an error that the end of the budget caused into a remark: the next pass does the
-// rest. The context work ends with the budget.
+// cutShort turns an error into a remark in the report if the end of the budget caused the error: the
+// next pass does the rest. The context work ends with the budget.
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
-	// A connection that the end of the budget has closed says only that it is broken.
+	// If the end of the budget has closed a connection, the error says only that the connection is broken.
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
 	if !ended || stopped(work) == nil || ctx.Err() != nil {
 		return err
@@ -166,37 +168,37 @@ type pass struct {
 	log   *slog.Logger
 	probe *store.Probe
 	kept  []store.Retention
-	// The pass takes runs that were made up to through, and those that follow from them: runs that
-	// other passes make meanwhile never keep it going. through is the instant at which it had
-	// decided all that needed a decision at its beginning; from then on, decided is true.
+	// The pass takes runs that were made up to the instant through, and runs that follow from these.
+	// So runs that other passes make in the meantime never keep the pass going. At through, the pass
+	// had decided all that needed a decision at its beginning; from then on, decided is true.
 	through  time.Time
 	decided  bool
 	idle     int          // rounds without a run, one after the other
-	moved    int          // runs that the last decisions made, let go or settled
-	met      int          // ends written for jobs that run after several, which are to be decided
-	woken    int          // and of them those of other jobs whose turn in their group it is
-	decider  *decide.Pass // what its decisions share
+	moved    int          // runs that the last decisions made, released or settled
+	met      int          // ends that were written for jobs that run after several; these jobs need a decision
+	woken    int          // runs of other jobs whose turn in their group has come; part of moved
+	decider  *decide.Pass // what the decisions of this pass share
 	deciding stopwatch
-	waits    int                               // for locks, that are left
-	passed   map[store.Need][]store.PassedOver // by the last look at each need
+	waits    int                               // how often the pass may still wait for a lock
+	passed   map[store.Need][]store.PassedOver // jobs that the last look at each need has skipped
 	report   Report
 	holder   store.Holder
 	batch    int
 	failed   map[store.Need]error
 	crowds   store.Crowds
-	unraised bool           // the silence of the trigger, so that this pass may not end it
+	unraised bool           // the silence of the trigger is not raised yet, so the record of this pass must not end it
 	without  map[int64]bool // jobs whose decisions were refused in this pass
-	// settlements settle runs that this pass has made with their ends, by their ids; foreseen is of how many more that may be
-	// known, so that the memory of a pass has a bound.
+	// settlements, by run id, let the ends of runs that this pass has made also settle these runs. foreseen is how many more
+	// settlements the pass may still keep: it bounds the memory of a pass.
 	settlements map[string]*store.Settlement
 	foreseen    atomic.Int64
-	unkept      []store.Parked // of them, and of jobs whose runs were, those of which the database keeps no record that they are
+	unkept      []store.Parked // jobs whose decisions or runs were refused, and for which the database has refused this record, too
 	began       time.Time
 	ends        time.Time // of the budget, by the host's clock
 	workers
 }
 
-// begin asks the database what there is to do. It refuses a database that is not the one that the
+// begin asks the database what there is to do. It refuses a database other than the one that the
 // settings name, and a clock that is too far off.
 func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	now := t.Now()
@@ -221,7 +223,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	defer cancel()
 	t.Store.Serve(t.Owners)
 	probe, err := t.Store.Probe(within, t.Name, OwnQueue)
-	if err == nil && !probe.Schema.Owners { // where anybody can write whose a job is, it is run as nobody else
+	if err == nil && !probe.Schema.Owners { // anybody can write the owner of a job, so jobs run only under the own login of this host
 		t.Store.Serve(nil)
 	}
 	if err != nil {
@@ -259,8 +261,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	return p, nil
 }
 
-// end closes the report and records the pass. A pass that finds nothing to do makes two round trips
-// in all.
+// end closes the report and records the pass. A pass that finds nothing to do makes only two round trips
+// in total.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace())
 	defer cancel()
@@ -290,9 +292,9 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	return p.report, err
 }
 
-// lastLook asks for what the report tells of the jobs and of the next pass.
+// lastLook reads what the report says about the jobs and about the next pass.
 func (p *pass) lastLook(ctx context.Context) error {
-	worked := p.report.Decided+p.report.Started > 0 // a run that backs off wakes its job too
+	worked := p.report.Decided+p.report.Started > 0 // a run in back-off also wakes its job
 	if worked || p.t.Alarm != nil && p.hasWork() {
 		probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
 		if err != nil {
@@ -303,8 +305,8 @@ func (p *pass) lastLook(ctx context.Context) error {
 	return p.states(ctx)
 }
 
-// unseen turns an error of what a pass asks for its report only into a remark where the time of its budget is over: what it
-// has done is on record, and what it has found at its beginning still holds.
+// unseen turns an error into a remark in the report if the budget is used up. It is for statements that only the report
+// needs: what the pass has done is on record, and what it has found at its beginning still holds.
 func (p *pass) unseen(ctx context.Context, err error) error {
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
 	if !ended || p.t.Budget <= 0 || stopped(ctx) == nil {
@@ -314,8 +316,8 @@ func (p *pass) unseen(ctx context.Context, err error) error {
 	return nil
 }
 
-// record writes the row of the pass. Where another session has that row locked, the report says so;
-// the pass has done its work all the same.
+// record writes the row of the pass. If another session has locked that row, the report says so, and
+// this is no error: the pass has done its work.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	const most = 2 * time.Second
 	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))

@@ -21,11 +21,11 @@ var (
 	errOverdue   = errors.New("timeout of the run")
 )
 
-// errLater says that a run has ended, and that this is recorded later, with others.
+// errLater says that a run has ended, and that its end is recorded later, with those of other runs.
 var errLater = errors.New("the end of the run is recorded later")
 
-// run executes the steps of a run, from where it stands, until it ends or has to wait for a retry. Nobody waits here for the
-// record of a success, but where one run is executed at a time: others go on in this goroutine.
+// run executes the steps of a run, beginning at its current step, until the run ends or has to wait for a retry. It does not
+// wait for the record of a success, so that this goroutine can execute other runs; it waits only if runs execute one at a time.
 func (p *pass) run(ctx context.Context, h *held) (err error) {
 	t := &h.Task
 	told := p.t.monitor.watch(t)
@@ -35,7 +35,7 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 		}
 	}()
 	defer func() {
-		if r := recover(); r != nil { // one job's fault is never the pass's
+		if r := recover(); r != nil { // the fault of one job never stops the pass
 			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, InDoubt: true, Error: fmt.Sprintf("the executor panicked: %v", r)}, nil)
 		}
 	}()
@@ -43,7 +43,7 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 	defer release()
 	for {
 		log := slog.New(slog.DiscardHandler)
-		if p.log.Enabled(ctx, slog.LevelDebug) { // to look for secrets in what nobody reads would take time from each run
+		if p.log.Enabled(ctx, slog.LevelDebug) { // looking for secrets in lines that nobody reads would cost each run time
 			log = p.log.With("run", t.Run.ID, "job", t.Job.FullName(), "step", t.Run.Step, "try", t.Run.Attempt)
 		}
 		log.Debug("step begins")
@@ -54,7 +54,7 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 				p.recordLater(ctx, h, end, told)
 				return errLater
 			}
-			if !p.one && end.NextStep == 0 { // who waits need not wait for the record of it
+			if !p.one && end.NextStep == 0 { // the next run in the line need not wait for this record
 				p.mu.Lock()
 				if next := p.vacate(h); next != nil {
 					p.hand(next)
@@ -72,12 +72,12 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 	}
 }
 
-// endStep records the end of an attempt, also where the pass is being stopped.
+// endStep records the end of an attempt, even while the pass is being stopped.
 //
-// Where the database does not answer it tries again: on a server a few times, and then the lease ends and the run is
-// recovered. On SQLite another job's write transaction can stand in the way for as long as that job takes, while the
-// lock on the file keeps this run ours: there it tries for as long as the pass goes on. tried is what became of the first try,
-// where there was one.
+// If the database does not answer, endStep tries again. On a server it tries a few times; after that the lease ends, and the
+// run is recovered. On SQLite, the write transaction of another job can block the record as long as that job takes, while the
+// lock on the file keeps this run ours: there endStep tries as long as the pass goes on. tried is the error of a first try
+// that was made before; nil: there was none.
 func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
 	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
 		return store.ErrOutdated
@@ -110,7 +110,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 	}
 }
 
-// endOnce tries once to record the end of an attempt, with others or by itself.
+// endOnce tries once to record the end of an attempt, together with others or alone.
 func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
 	within, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
@@ -131,8 +131,8 @@ func (p *pass) fileLocked(err error) bool {
 	return p.t.Store.Engine().OneWriter && (p.t.Store.Transient(err) || errors.Is(err, store.ErrReadOnly))
 }
 
-// again looks at a run whose end was refused. Where the fence is still ours, an earlier try took effect and only its
-// answer was lost: the run goes on from where it stands.
+// again looks at a run whose end was refused. If the fence is still ours, an earlier try took effect, and only its answer was
+// lost: then the run continues from its recorded state.
 func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
@@ -144,10 +144,10 @@ func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	return nil
 }
 
-// succeededAlready is the end of a run whose last attempt has recorded its success.
+// succeededAlready is the end of a run whose last attempt has already recorded the success.
 var succeededAlready = store.StepEnd{State: store.Succeeded, Final: store.Succeeded, Recorded: true}
 
-// attempt executes the step that the run is in, once. ended reports whether the end is on record already.
+// attempt executes the current step of the run once. ended reports whether the end is already on record.
 func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, ended bool) {
 	step := t.StepAt(t.Run.Step)
 	if step == nil {
@@ -158,7 +158,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		return store.StepEnd{State: store.Failed, Final: store.Failed,
 			Error: fmt.Sprintf("step %s: there is no executor %q; there are %s", step.Name, step.Executor, p.t.Executors.Names())}, false
 	}
-	if ctx.Err() != nil { // its time is over before it began
+	if ctx.Err() != nil { // the time of the attempt is over before it began
 		return p.failure(ctx, t, step, context.Cause(ctx)), false
 	}
 	if limit := time.Duration(step.Timeout); limit > 0 {
@@ -177,11 +177,11 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	if success.Intended = success.Final == store.Failed && success.Error == ""; success.Intended {
 		success.Error = fmt.Sprintf("step %q succeeded, and its on_success is fail", step.Name)
 	}
-	if success.Final == store.Failed { // looked up here: an atomic step records its end within its own transaction
+	if success.Final == store.Failed { // looked up now, because an atomic step records its end in its own transaction
 		success.RunError = p.runError(ctx, t, success)
 	}
 	var commit func()
-	inDoubt := false // whether COMMIT of an atomic step took place
+	inDoubt := false // it is not known whether the COMMIT of an atomic step took place
 	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), EndFollows: success.Succeeds(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
 		tells(t, &success, res)
 		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
@@ -207,7 +207,8 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	return end, false
 }
 
-// tells keeps what an attempt told with its end; what later steps may name only where one of the job does.
+// tells copies what an attempt reported into its end. It keeps the facts, which later steps may refer to, only if a step of
+// the job refers to facts.
 func tells(t *store.Task, end *store.StepEnd, r executor.Result) {
 	end.Rows, end.Output = r.Rows, r.Output
 	if t.Job.TellsSteps() {

@@ -13,34 +13,34 @@ import (
 
 // workers are the runs that this pass holds.
 type workers struct {
-	size     int      // runs side by side
-	one      bool     // at a time
-	asks     bool     // the database how many there may be
-	queues   []string // to take from; none: all but the tick's own
-	served   string   // the queue whose turn was last
+	size     int      // how many runs may execute at the same time: the places
+	one      bool     // the runs execute one at a time
+	asks     bool     // the database is still to be asked how many places there may be
+	queues   []string // the queues to take from; none: all except the tick's own
+	served   string   // the queue that was served last
 	news     chan struct{}
 	mu       sync.Mutex
 	running  map[delivery]*held // all of them: executing, waiting for a place, or ending
-	newest   map[string]*held   // of each run, its last delivery
+	newest   map[string]*held   // the last delivery of each run
 	busy     int                // places that are taken
 	line     line
-	placed   []*held       // a place is free for each
-	pace     time.Duration // of the last runs; below 0: none has ended
-	paused   bool          // everything is, as the last end has found
-	ended    []*result     // that are not in the report yet
+	placed   []*held       // runs that were just taken; there is a free place for each
+	pace     time.Duration // how long the last runs took, as an average; below 0: no run has ended yet
+	paused   bool          // everything is paused, as the last record of ends has found
+	ended    []*result     // results that are not in the report yet
 	errs     []error
-	taken    int           // by the last take
-	full     bool          // it took as many as it might
-	took     time.Duration // how long that was
+	taken    int           // how many runs the last take has taken
+	full     bool          // the last take has taken as many runs as it was allowed to
+	took     time.Duration // how long the last take lasted
 	stop     context.CancelFunc
 	beating  sync.WaitGroup
-	release  func() // the sign of life
+	release  func() // ends what Store.Hold has begun
 	recorder recorder
-	hands    chan *held    // to those who have executed a run, see serve
-	over     chan struct{} // closed: they are no longer needed
+	hands    chan *held    // passes a run to a goroutine that has executed another one, see serve
+	over     chan struct{} // closed when these goroutines are no longer needed
 }
 
-// delivery is one handing out of a run: this pass may come to hold a run twice, where its own lease has ended unnoticed.
+// delivery identifies one delivery of a run. This pass may hold a run twice, if its own lease has ended without its notice.
 type delivery struct {
 	run   string
 	fence int
@@ -53,9 +53,9 @@ type result struct {
 	err  error
 }
 
-// takeAll takes queued runs for as long as there are enough to fill the room: a decision for every few runs that have
-// ended would cost as much as the runs. After a number of ends there is one all the same, or jobs would wait for their
-// successors, and the record for its facts, until a long queue is empty.
+// takeAll takes queued runs as long as there are enough of them to fill the room: to decide after every few ends would
+// cost as much as the runs. After N runs, see many, it returns anyway, so that the pass decides. Otherwise the jobs that
+// run after these runs, and the facts in the plans, would wait until a long queue is empty.
 func (p *pass) takeAll(ctx context.Context) error {
 	for before := p.report.Started; ; {
 		err := p.take(ctx)
@@ -71,7 +71,7 @@ func (p *pass) takeAll(ctx context.Context) error {
 	}
 }
 
-// many is how many runs may have begun, or ended, before there are decisions again: what goes on in a fraction of a second.
+// many is how many runs may begin, or end, before the pass decides again: about as many as execute in a fraction of a second.
 func (p *pass) many() int {
 	const least = 100
 	p.mu.Lock()
@@ -82,7 +82,7 @@ func (p *pass) many() int {
 // take takes queued runs as far as there is room, and starts them.
 func (p *pass) take(ctx context.Context) error {
 	places, ahead, enough := p.mayStart(ctx)
-	p.taken, p.full = 0, p.full && enough // what the last take has found still holds
+	p.taken, p.full = 0, p.full && enough // if enough runs are taken ahead, the result of the last take still holds
 	if places+ahead <= 0 {
 		return nil
 	}
@@ -99,7 +99,8 @@ func (p *pass) take(ctx context.Context) error {
 	return err
 }
 
-// start puts what was taken into the line: in front as many as there are places for, to begin when all is taken.
+// start puts the runs that were taken into the line. As many as there are places for come first, into placed: they begin
+// when all runs are taken, see fill.
 func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, places int) {
 	if len(p.running) == 0 && len(tasks) > 0 {
 		p.beat(ctx)
@@ -127,7 +128,7 @@ func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, plac
 	p.progress()
 }
 
-// fill lets those begin for which there are places.
+// fill lets runs begin as long as there are places for them.
 func (p *pass) fill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,8 +146,8 @@ func (p *pass) fill() {
 	}
 }
 
-// serve executes a run, and then others: for each, a new goroutine would have to grow its stack again, at the price of a
-// sixth of a short run.
+// serve executes a run, and then other runs in the same goroutine. A new goroutine for each run would have to grow its stack
+// again, which costs a sixth of a short run.
 func (p *pass) serve(h *held) {
 	for h != nil {
 		if h = p.execute(h); h != nil {
@@ -159,7 +160,7 @@ func (p *pass) serve(h *held) {
 	}
 }
 
-// execute executes a run in its place, and returns the one that has the place next, if any.
+// execute executes a run in its place, and returns the run that has the place next; nil: there is none.
 func (p *pass) execute(h *held) (next *held) {
 	err := p.run(h.run, h)
 	p.mu.Lock()
@@ -172,9 +173,9 @@ func (p *pass) execute(h *held) (next *held) {
 	return next
 }
 
-// quiet reports whether nothing is left: no run executes here, none could be taken, and no decision has
+// quiet reports whether nothing is left: no run executes here, no run could be taken, and no decision has
 // queued one. Runs that follow from the last run are queued within two rounds. A pass that goes on for
-// much longer only decides for ends of runs of other passes.
+// much longer would only decide for runs that other passes have ended.
 func (p *pass) quiet() bool {
 	const most = 10
 	if p.idle++; p.taken > 0 || len(p.running) > 0 {
@@ -183,8 +184,8 @@ func (p *pass) quiet() bool {
 	return p.idle > 0 && (p.moved == 0 || p.idle > most)
 }
 
-// await waits for one run to end, and takes in what else ends about then; no longer than the time to work. What has
-// waited for a place for too long meanwhile is given back.
+// await waits until a run ends, and also collects the runs that end at about the same time. It waits no longer than ctx, the
+// time for work, lasts. Runs that have waited too long for a place are given back.
 func (p *pass) await(ctx context.Context) error {
 	aged := time.NewTicker(look)
 	defer aged.Stop()
@@ -222,10 +223,10 @@ func (p *pass) await(ctx context.Context) error {
 	return nil
 }
 
-// patience is how long to wait for more ends before the next decisions or the next take; below 0: until there is one. As
-// long as taking took, it waits for others where a place is free: several are taken for the price of one. While there are
-// runs that were taken ahead nobody waits for what is decided next, and more ends are gathered for it. back tells to give
-// back what waits.
+// patience is how long to wait for more ends before the next decisions or the next take; below 0: until there is an end. If
+// a place is free, it waits for other ends as long as the last take lasted, because several runs are taken for the price of
+// one. While there are runs that were taken ahead, nothing waits for the next decisions, and more ends are gathered for
+// them. back says that the runs in the line are to be given back.
 func (p *pass) patience(ended int) (_ time.Duration, back bool) {
 	const most, gathered = 5 * time.Millisecond, 250 * time.Millisecond
 	many := p.many()
@@ -233,11 +234,11 @@ func (p *pass) patience(ended int) (_ time.Duration, back bool) {
 	defer p.mu.Unlock()
 	waiting, free := p.line.n, p.busy < p.size
 	switch {
-	case waiting > 0 && (free || p.paused): // they were not to begin
+	case waiting > 0 && (free || p.paused): // runs wait that must not begin, see advance
 		return 0, true
 	case len(p.ended) > 0 && ended == 0:
 		return time.Nanosecond, false
-	case p.one && (waiting > 0 || !free): // one at a time: nothing goes on beside
+	case p.one && (waiting > 0 || !free): // one at a time: nothing else happens while a run executes
 		return -1, false
 	case p.one || ended >= many:
 		return 0, false
@@ -266,7 +267,7 @@ func (p *pass) finishAll(ctx context.Context) error {
 			continue
 		case <-last.Done():
 		}
-		p.stop() // no sign of life any more
+		p.stop() // no more heartbeats
 		p.errs = append(p.errs, fmt.Errorf("runs that did not end within the budget: %d; they are recovered when their leases end", len(p.running)))
 		break
 	}
@@ -276,7 +277,7 @@ func (p *pass) finishAll(ctx context.Context) error {
 	return errors.Join(p.errs...)
 }
 
-// settleAll takes the runs that have ended into the report, and counts them.
+// settleAll adds the runs that have ended to the report, and returns their number.
 func (p *pass) settleAll() int {
 	p.mu.Lock()
 	list := p.ended
@@ -288,7 +289,7 @@ func (p *pass) settleAll() int {
 	return len(list)
 }
 
-// settle takes the end of a run into the report.
+// settle adds the end of a run to the report.
 func (p *pass) settle(r *result) {
 	run := &r.held.Run
 	p.forget(r.held)
@@ -297,7 +298,7 @@ func (p *pass) settle(r *result) {
 		p.log.Warn("the end of a run was refused: it was delivered again", "run", run.ID, "job", run.Job, "fence", run.Fence)
 		return
 	}
-	if r.err != nil { // the lease ends, and the run is recovered
+	if r.err != nil { // the lease will end, and then the run is recovered
 		p.errs = append(p.errs, fmt.Errorf("run %s of job %s is recovered when its lease ends: %w", run.ID, r.held.Job.FullName(), r.err))
 		return
 	}
@@ -308,7 +309,7 @@ func (p *pass) settle(r *result) {
 	p.progress()
 }
 
-// forget lets go of a delivery. Without any, there is no sign of life to be given.
+// forget removes a delivery from those that the pass holds. When none is left, it stops the heartbeats.
 func (p *pass) forget(h *held) {
 	h.stop(nil)
 	p.mu.Lock()
@@ -324,8 +325,8 @@ func (p *pass) forget(h *held) {
 	}
 }
 
-// beat reports signs of life for what runs here, until all of it has ended, and looks in between for what somebody wants
-// cancelled. A run that is held no longer is stopped, and one that is to be cancelled.
+// beat sends heartbeats for the runs that this pass holds, until all of them have ended. Between heartbeats it looks for runs
+// that somebody wants cancelled. It stops these runs, and the runs that this pass no longer holds.
 func (p *pass) beat(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	p.beating.Go(func() {
@@ -362,7 +363,7 @@ func (p *pass) beat(ctx context.Context) {
 	})
 }
 
-// lookForCancels stops what somebody wants cancelled. Where the database does not answer, the next look may.
+// lookForCancels stops the runs that somebody wants cancelled. If the database does not answer, the next look tries again.
 func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []delivery) {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
@@ -380,7 +381,7 @@ func (p *pass) heed(asked []delivery, signs map[string]store.Sign) {
 	for _, h := range asked {
 		one, here := p.running[h]
 		switch sign, held := signs[h.run]; {
-		case !here: // it has ended meanwhile
+		case !here: // the run has ended in the meantime
 		case !held || sign.Fence != h.fence:
 			one.stop(store.ErrOutdated)
 		case sign.Cancel:
